@@ -76,6 +76,7 @@ CODES: dict[str, Code] = {
     "E606": Code("files are out of bounds", "PermissionError", "evaluating", exit_code=5),
     "E607": Code("out of time", "TimeoutError", "evaluating", exit_code=5),
     "E608": Code("lost process", "RuntimeError", "evaluating", exit_code=5),
+    "E609": Code("a package that is missing", "ImportError", "evaluating", exit_code=5),
     "E701": Code("assertion failed", "AssertionError", "evaluating", exit_code=1),
     "E702": Code("raised by the program", "Exception", "evaluating"),
     "E703": Code("iteration ended", "StopIteration", "evaluating"),
@@ -97,5 +98,7 @@ WARNINGS: dict[str, Code] = {
     "W007": _warning("a number leaves the graph"),
     "W008": _warning("too few elements for a variance"),
     "W009": _warning("an argument is not used", "reading"),
-    "W010": _warning("an op has no batching rule"),
+    "W010": _warning("an output is resized"),
+    "W012": _warning("nothing is drawn"),
+    "W013": _warning("an op has no batching rule"),
 }

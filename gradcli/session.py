@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError, Source, Span, internal_error
 from gradcli.language.parser.parser import parse_program, statements_of
-from gradcli.language.tree import Command
+from gradcli.language.tree.syntax import Command
 from gradcli.state import State, active
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler, HotLoop
     from gradcli.language.functions.control_flow import Run
     from gradcli.language.interpreter import Interpreter
-    from gradcli.language.tree import For, Statement, While
     from gradcli.language.tree.scopes import Scope
+    from gradcli.language.tree.syntax import For, Statement, While
     from gradcli.limits import Limits
 
 
@@ -33,12 +33,8 @@ class StatementResult:
     """The result of one top-level statement.
 
     Attributes:
-        statement: the statement.
         value: the value of an expression statement, None for others.
-        seconds: how long it ran.
     """
-
-    __slots__ = ("seconds", "statement", "value")
 
     def __init__(self, statement: Statement, value: Any, seconds: float) -> None:
         self.statement = statement
@@ -68,17 +64,6 @@ class Session:
             are errors.
         ended: whether such a line has ended the session: no further statement runs.
     """
-
-    __slots__ = (
-        "_interpreter",
-        "command",
-        "default_device",
-        "default_dtype",
-        "emit",
-        "ended",
-        "record",
-        "state",
-    )
 
     def __init__(
         self,
@@ -172,11 +157,6 @@ class Session:
     def run(self, text: str, name: str, first_line: int = 1) -> Iterator[StatementResult]:
         """Run a program, its text checked whole before the first statement runs.
 
-        Args:
-            text: the program.
-            name: what diagnostics call it.
-            first_line: the number of its first line.
-
         Raises:
             GradcliError: `SyntaxErrors` for a text that is no program, whatever else ends it.
         """
@@ -235,9 +215,7 @@ class Session:
         self.values[name] = value
 
     def override(self, name: str, replace: Callable[[Any], Any] | None) -> None:
-        """Let the next top-level assignment to a name store `replace(value)`; None takes that
-        back.
-        """
+        """Let the next top-level assignment to a name store `replace(value)`; None for itself."""
         self.interpreter.overrides.pop(name, None)
         if replace is not None:
             self.interpreter.overrides[name] = replace

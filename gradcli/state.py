@@ -23,6 +23,10 @@ LAZY_FROM = 1 << 19
 """Elements from which on a pass over memory costs more than planning one."""
 
 
+_TENSOR_STEPS = 4
+"""Loop iterations without tensors in the time that one of many tensors takes."""
+
+
 class PrintOptions:
     """How tensors are written; the defaults are those of `torch.set_printoptions`."""
 
@@ -62,6 +66,7 @@ class State:
         generators: random generators by device, made when first used.
         pending_readers: the pending readers of the write barrier: lazy arrays over memory that
             plans read, by the `id` of its array; None before the first.
+        library: what modules of the standard library keep, by module: `random`'s generator.
         limits: how much the session may use, and whether it may touch files.
         steps: what is left of the limit of steps.
         transforms: the transforms of `torch.func` that are running their function, outermost
@@ -82,6 +87,7 @@ class State:
         "inference",
         "lazy_from",
         "lazy_sums",
+        "library",
         "limits",
         "object_ids",
         "pending_readers",
@@ -120,6 +126,7 @@ class State:
         self.duals: Any = None
         self.emit: Callable[[Any], None] = emit or (lambda event: None)
         self.generators: dict[str, Any] = {}
+        self.library: dict[str, Any] = {}
         self.limits = limits or Limits()
         self.steps = Steps(self.limits.steps)
         self.transforms: list[Any] = []
@@ -164,6 +171,11 @@ def charge_steps(count: int) -> None:
         raise active.state.limits.too_many_steps()
 
 
+def charge_tensors(count: int) -> None:
+    """Count as steps the tensors that an operation is about to make or read in one go."""
+    charge_steps(count * _TENSOR_STEPS)
+
+
 def computed(function: Any, *operands: Any) -> Any:
     """The array that a function other than an op returns for arrays and settings; reported to the
     recorder. A function that draws random numbers takes them from the session's generator.
@@ -181,4 +193,4 @@ def look(check: Any, *operands: Any) -> None:
     """
     recorder = active.state.recorder
     if recorder is not None:
-        recorder.looked(check, operands)
+        recorder.read_value(check, operands)

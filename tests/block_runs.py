@@ -7,7 +7,6 @@ some are named; the difference is for a person to judge.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -17,31 +16,15 @@ from pathlib import Path
 
 from tests.blocks import ROOT, Block, blocks, commands, pages
 from tests.exactness import UNMEASURED, Work, difference
+from tests.machine import PATIENCE
 from tests.running import run
 
 _MARK = "@@@ end of command @@@"
 
-_COMPILED = re.compile(r"loop: (\d+) iterations of (\d+)(?= compiled)")
-"""How many iterations of a loop were compiled, of how many."""
-
 
 def same_output(expected: str, found: str, work: Callable[[], Work] = lambda: UNMEASURED) -> bool:
-    """Whether a block prints what its page shows, by the contract of exactness.
-
-    A loop is hot after some iterations, or after some milliseconds where that is sooner: on a busy
-    machine more of it is compiled than the page shows.
-    """
-    shown = iter(_COMPILED.findall(expected))
-
-    def as_shown(line: re.Match[str]) -> str:
-        count, whole = next(shown, ("", ""))
-        return f"loop: {count} iterations of {whole}" if _is_more(line, count, whole) else line[0]
-
-    return difference(_COMPILED.sub(as_shown, found).rstrip(), expected.rstrip(), work) is None
-
-
-def _is_more(line: re.Match[str], count: str, whole: str) -> bool:
-    return line[2] == whole and int(count) <= int(line[1]) < int(whole)
+    """Whether a block prints what its page shows, by the contract of exactness."""
+    return difference(found.rstrip(), expected.rstrip(), work) is None
 
 
 class Shell:
@@ -77,7 +60,7 @@ class Shell:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
         ).stdout
 
     def console(self, block: Block) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gradcli.cli.main import run
+from tests.machine import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 
@@ -56,5 +57,5 @@ def start(*words: str, **options: Any) -> subprocess.Popen[bytes]:
 def process(*words: str, stdin: bytes = b"", **options: Any) -> Shown:
     """A process of `gradcli` run to its end."""
     with start(*words, **options) as running:
-        out, err = running.communicate(stdin, timeout=60)
+        out, err = running.communicate(stdin, timeout=PATIENCE)
     return Shown(running.returncode, out.decode(), err.decode())

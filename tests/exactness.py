@@ -208,10 +208,10 @@ class _Measure(Recorder):
         self.eps = 0.0
         self.largest = 0.0
 
-    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         """Count what a call rounds."""
-        super().operation(op, given, out)
-        self._count(op, list(_numbers(list(given.values()))), list(_numbers(out)))
+        super().operation(op, operands, output)
+        self._count(op, list(_numbers(list(operands.values()))), list(_numbers(output)))
 
     def step(self, node: Any, grads: Any, gradients: Any, fitted: Any) -> None:
         """Count what a node's rules round, and the sums that fit gradients to their inputs."""

@@ -30,9 +30,9 @@ ROOMS = (
     "trace | kernels | files",
     "arrays",
     "state",
-    "limits",
+    "limits | packages",
     "errors",
-    "codes",
+    "codes | record",
 )
 """The rooms from the top down: one may import itself and what stands below it. Rooms of one line
 do not see each other.
@@ -226,7 +226,6 @@ def long_functions() -> Iterator[str]:
 
 WITH_CODE = {
     "gradcli": "the version, which the build reads",
-    "gradcli.language.tree": "the classes of nodes under one name: `tree.If`",
 }
 """The folders whose `__init__` holds more than a sentence, and what."""
 

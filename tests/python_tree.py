@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from gradcli.language import tree as syntax
+from gradcli.language.tree import syntax
 
 OPERATORS: dict[str, Any] = {
     "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "//": ast.FloorDiv(),
@@ -47,6 +47,10 @@ class _Unannotated(ast.NodeTransformer):
         return ast.arg(node.arg)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         node.returns = None
         return self.generic_visit(node)
 
@@ -142,9 +146,11 @@ def _Parameters(t: syntax.Parameters) -> ast.AST:
         found = [ast.arg(parameter.name) for parameter in named(kind) if parameter.name]
         return found[0] if found else None
 
+    marks = [number for number, each in enumerate(t.parameters) if each.kind == "/"]
+    by_position = [ast.arg(p.name) for p in t.parameters[: marks[0] if marks else 0]]
     return ast.arguments(
-        [],
-        [ast.arg(parameter.name) for parameter in named("")],
+        by_position,
+        [ast.arg(parameter.name) for parameter in named("")][len(by_position) :],
         one("*"),
         [ast.arg(parameter.name) for parameter in named("keyword")],
         [convert(parameter.default) for parameter in named("keyword")],
@@ -242,6 +248,18 @@ def _Continue(t: syntax.Continue) -> ast.AST:
     return ast.Continue()
 
 
+def _Declare(t: syntax.Declare) -> ast.AST:
+    return ast.Pass()
+
+
+def _Yield(t: syntax.Yield) -> ast.AST:
+    return ast.Yield(convert(t.value))
+
+
+def _YieldFrom(t: syntax.YieldFrom) -> ast.AST:
+    return ast.YieldFrom(convert(t.value))
+
+
 def _Pass(t: syntax.Pass) -> ast.AST:
     return ast.Pass()
 
@@ -252,7 +270,60 @@ def _Def(t: syntax.Def) -> ast.AST:
 
 
 def _Class(t: syntax.Class) -> ast.AST:
-    return ast.ClassDef(t.name, convert(t.bases), [], convert(t.body), convert(t.decorators))
+    bases = [
+        *convert(t.bases),
+        *[ast.Starred(convert(each.value)) for each in t.keywords if each.kind == "*"],
+    ]
+    keywords = [ast.keyword(a.name, convert(a.value)) for a in t.keywords if a.kind != "*"]
+    return ast.ClassDef(t.name, bases, keywords, convert(t.body), convert(t.decorators))
+
+
+def _Async(t: syntax.Async) -> ast.AST:
+    body = convert(t.body)
+    kind: Any = getattr(ast, f"Async{type(body).__name__}")
+    return kind(**dict(ast.iter_fields(body)))
+
+
+def _Await(t: syntax.Await) -> ast.AST:
+    return ast.Await(convert(t.value))
+
+
+def _Match(t: syntax.Match) -> ast.AST:
+    cases = []
+    for case in t.cases:
+        found = _pattern(case.pattern)
+        if case.name:
+            found = ast.MatchAs(found, case.name)
+        cases.append(ast.match_case(found, convert(case.guard), convert(case.body)))
+    return ast.Match(convert(t.subject), cases)
+
+
+def _pattern(t: syntax.Expression) -> Any:
+    if isinstance(t, syntax.Name):
+        return ast.MatchAs(None, None if t.name == "_" else t.name)
+    if isinstance(t, syntax.Constant) and isinstance(t.value, (bool, type(None))):
+        return ast.MatchSingleton(t.value)
+    if isinstance(t, syntax.Binary) and t.rest[0][0] == "|":
+        return ast.MatchOr([_pattern(each) for each in (t.first, *[r for _, r in t.rest])])
+    if isinstance(t, (syntax.Tuple, syntax.List)):
+        return ast.MatchSequence([_pattern(each) for each in t.elements])
+    if isinstance(t, syntax.Starred):
+        assert isinstance(t.value, syntax.Name)
+        return ast.MatchStar(None if t.value.name == "_" else t.value.name)
+    if isinstance(t, syntax.Dict):
+        pairs = [(key, value) for key, value in t.items if key is not None]
+        rest = [value.span.text for key, value in t.items if key is None]
+        keys = [convert(key) for key, _ in pairs]
+        return ast.MatchMapping(keys, [_pattern(v) for _, v in pairs], *rest)
+    if isinstance(t, syntax.Call):
+        named = [(a.name, _pattern(a.value)) for a in t.arguments if a.name is not None]
+        return ast.MatchClass(
+            convert(t.function),
+            [_pattern(a.value) for a in t.arguments if a.name is None],
+            [name for name, _ in named],
+            [pattern for _, pattern in named],
+        )
+    return ast.MatchValue(convert(t))
 
 
 def _Return(t: syntax.Return) -> ast.AST:
@@ -289,7 +360,9 @@ def _Import(t: syntax.Import) -> ast.AST:
 
 
 def _FromImport(t: syntax.FromImport) -> ast.AST:
-    return ast.ImportFrom(t.module, [ast.alias(name, alias) for name, alias in t.names], 0)
+    module = t.module.lstrip(".")
+    names = [ast.alias(name, alias) for name, alias in t.names]
+    return ast.ImportFrom(module or None, names, len(t.module) - len(module))
 
 
 def _Global(t: syntax.Global) -> ast.AST:

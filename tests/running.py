@@ -19,6 +19,7 @@ from gradcli.language.interpreter import Interpreter
 from gradcli.language.parser.parser import parse_program
 from gradcli.session import Session
 from gradcli.state import active
+from tests.machine import PATIENCE, slowness
 
 ADDRESS = re.compile(r"0x[0-9a-f]*")
 
@@ -77,18 +78,23 @@ class OutOfTime(BaseException):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise OutOfTime in the main thread when the block takes longer."""
+    """Raise OutOfTime in the main thread when the block takes more of the processor's time, or does
+    not end for another reason.
+    """
 
     def stop(signum: int, frame: FrameType | None) -> None:
         raise OutOfTime(f"still running after {seconds} seconds")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    timers = {signal.ITIMER_PROF: signal.SIGPROF, signal.ITIMER_REAL: signal.SIGALRM}
+    before = [signal.signal(number, stop) for number in timers.values()]
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    signal.setitimer(signal.ITIMER_PROF, seconds * slowness())
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for timer, number, handler in zip(timers, timers.values(), before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
 
 
 class Finished:

@@ -19,6 +19,7 @@ from gradcli.render.result_table import table
 from gradcli.render.style import Style
 from gradcli.session import Session
 from tests.command_line import CommandLine, process, start
+from tests.machine import PATIENCE
 
 
 @pytest.fixture
@@ -519,7 +520,7 @@ def test_standard_input_runs_as_it_arrives() -> None:
         running.stdin.flush()
         assert running.stdout.readline() == b"first 1\n"
         running.stdin.write(b"'second')\nx = (\n")
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=PATIENCE)
     assert out == b"second\n"
     assert b"stdin:4:5" in err
     assert running.returncode == 3
@@ -532,14 +533,14 @@ def test_a_closed_pipe_ends_quietly(here: Path) -> None:
         assert running.stderr
         assert running.stdout.readline() == b"0\n"
         running.stdout.close()
-        assert running.wait(30) == 141
+        assert running.wait(PATIENCE) == 141
         assert running.stderr.read() == b""
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 def test_a_full_disk() -> None:
     with open("/dev/full", "wb") as full, start(*TOY_WORDS, stdout=full) as running:
-        _, err = running.communicate(timeout=30)
+        _, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 5
     assert b"E603" in err
 

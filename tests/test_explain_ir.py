@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.autograd.recording.instructions import ALIAS
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.session import Session
-from gradcli.trace.ir import Effect
+from gradcli.trace.ir import ALIAS, Effect
 from gradcli.trace.printer import lines_of
 from tests.command_line import CommandLine
 

@@ -12,9 +12,9 @@ from tests.fuzz.inputs import KINDS, Input, input_of
 
 
 def test_a_short_run() -> None:
-    outcome = running.fuzz(seed=1, first=0, count=1500, seconds=12)
+    outcome = running.fuzz(seed=1, first=0, count=300, seconds=None)
     assert [str(failure) for failure in outcome.failures] == []
-    assert sum(outcome.counts.values()) > 100
+    assert sum(outcome.counts.values()) == 300
 
 
 def test_inputs_follow_from_seed_and_number() -> None:

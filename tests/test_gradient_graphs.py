@@ -15,7 +15,7 @@ MISFITS = read_misfits()
 @pytest.mark.parametrize("row", PROGRAMS)
 def test_graph(row: str) -> None:
     if row not in RECORDED:
-        pytest.skip("a new row: run python -m tests.gradient_graphs --oracle PYTHON --record")
+        pytest.fail("a new row: run `python -m tests.gradient_graphs --oracle PYTHON --record`")
     here, there = outcome_here(PROGRAMS[row]), RECORDED[row]
     if row not in MISFITS:
         assert here.text() == there.text(), PROGRAMS[row]

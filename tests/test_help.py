@@ -22,6 +22,7 @@ from gradcli.render.help.pages import page, topics
 from gradcli.render.style import Style
 from gradcli.session import Session
 from tests.command_line import CommandLine
+from tests.machine import PATIENCE
 
 # Base classes, which programs extend and do not call.
 _WITHOUT_EXAMPLE = {"torch.optim.Optimizer", "torch.optim.lr_scheduler.LRScheduler"}
@@ -262,7 +263,7 @@ def test_bash_completes(run: CommandLine) -> None:
         capture_output=True,
         text=True,
         env=os.environ.copy(),
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
     )
     assert finished.stdout.split() == ["help"]

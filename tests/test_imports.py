@@ -119,7 +119,7 @@ def test_the_index_tells_what_families_add(tmp_path: Path) -> None:
 NEWCOMER = """
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.definition.op import pointwise
-newcomer = pointwise("newcomer", "", lambda self: self + 1)
+newcomer = pointwise("newcomer", lambda self: self + 1)
 expose(newcomer, inplace=True)
 """
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from gradcli.errors import GradcliError, Source
-from gradcli.language import tree
 from gradcli.language.compiler.base import HANDLERS
 from gradcli.language.events import Traced
+from gradcli.language.tree import syntax as tree
 from gradcli.session import Session
 from tests.running import run
 
@@ -52,8 +52,8 @@ ERRORS = [
     ("def f():\n    return q\n\nf()", "E101", "NameError", 2, "q"),
     ("def f():\n    print(v)\n    v = 1\nf()", "E101", "UnboundLocalError", 2, "v"),
     ("x = 'a'\n(1 + 2\n + x)", "E202", "TypeError", 2, "1 + 2\n + x"),
-    ("import os", "E103", "ModuleNotFoundError", 1, "import os"),
-    ("from torch import nothing", "E103", "ImportError", 1, "from torch import nothing"),
+    ("import socket\nsocket.x", "E103", "ModuleNotFoundError", 2, "socket.x"),
+    ("from torch import nothing\nnothing()", "E103", "ImportError", 2, "nothing()"),
     ("x = [1]\nprint(x[0],\n      x[3])", "E302", "IndexError", 3, "x[3]"),
     ("d = {}\nd['k'] += 1", "E207", "KeyError", 2, "d['k']"),
     ("a = 1\na.b.c", "E102", "AttributeError", 2, "a.b"),
@@ -104,13 +104,13 @@ HELPS = [
     ("tensor(1., requires_gard=True)", "did you mean `requires_grad`?"),
     ("ones(2).sum(axes=0)", "did you mean `dim`?"),
     ("def f(width): pass\nf(witdh=1)", "did you mean `width`?"),
-    ("open('x')", "files come in as `NAME=@FILE`"),
+    ("open('x')", "files come in as `NAME=@FILE`, and `load('x.npy')` reads one"),
     ("'a' + 1", "turn the number into text first: `str(x)`, or use an f-string"),
     ("2.5 ^ 2", "a power is written `**`"),
     ("sum(ones(2, 2), dim=0)", "this is Python's sum(); the op on tensors is torch.sum()"),
     ("max(ones(2, 2))", "this is Python's max(); the op on tensors is torch.max()"),
     ("np.matmul(1, 2)", "did you mean `torch.matmul`?"),
-    ("from math import squrt", "did you mean `sqrt`?"),
+    ("from math import squrt\nsqurt(1)", "did you mean `sqrt`?"),
 ]
 
 
@@ -208,6 +208,7 @@ def test_a_keyboard_interrupt_is_no_exception() -> None:
 
 IN_THE_HANDLER_OF_ITS_PARENT = {
     tree.Argument,
+    tree.Case,
     tree.Command,  # which the session hands on: no part of a program
     tree.ComprehensionFor,
     tree.Handler,

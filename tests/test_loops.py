@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.language.loops import hot_loop
 from tests.command_line import CommandLine
 from tests.loops.kinds import KINDS
 from tests.loops.measure import outcome_of
@@ -85,9 +84,6 @@ def test_explain_loops(
 ) -> None:
     (tmp_path / "train.py").write_text(PROGRAM)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        hot_loop, "HOT_SECONDS", float("inf")
-    )  # the counts are those of any machine
     shown = CommandLine(capsys)("run", "--explain-loops", "train.py")
     assert shown.out == "150\n"
     assert shown.err == EXPLAINED

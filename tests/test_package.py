@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import gradcli
+from tests.machine import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 
@@ -23,7 +24,7 @@ def _run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         text=True,
         cwd=ROOT,
         env={**os.environ, "NO_COLOR": "1"},
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 
@@ -35,6 +36,18 @@ def test_every_room_is_packed() -> None:
         if "__pycache__" not in file.parts
     }
     assert set(PROJECT["tool"]["setuptools"]["packages"]) == rooms | {"gradcli.grammar"}
+
+
+def test_what_a_marker_leaves_out_is_run_by_the_checks() -> None:
+    options = PROJECT["tool"]["pytest"]["ini_options"]
+    marked = " or ".join(line.split(":")[0] for line in options["markers"])
+    assert f"not ({marked})" in options["addopts"]
+    assert f'marked="{marked}"' in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_licence_is_named() -> None:
+    (name,) = PROJECT["project"]["license-files"]
+    assert (ROOT / name).read_text(encoding="utf-8").startswith("MIT License\n")
 
 
 def test_top_level_holds_what_it_should() -> None:
@@ -77,7 +90,7 @@ def test_stream_prints_as_it_reads() -> None:
         process.stdin.write("print(x)\n")
         process.stdin.close()
         assert process.stdout.read() == f"{1 + 2000 * 1999 // 2}\n"
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PATIENCE) == 0
 
 
 def test_closed_pipe_ends_quietly() -> None:
@@ -87,6 +100,6 @@ def test_closed_pipe_ends_quietly() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert (finished.stdout, finished.stderr) == ("0\n", "")

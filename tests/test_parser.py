@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from gradcli.errors import Source
-from gradcli.language import tree as syntax
 from gradcli.language.parser.parser import (
     is_incomplete,
     parse_expression,
     parse_program,
     statements_of,
 )
+from gradcli.language.tree import syntax
 from tests.python_tree import convert, described, our_module, python_module
 
 HERE = Path(__file__).parent
@@ -86,7 +86,7 @@ def nodes(tree: Any) -> Iterator[syntax.Syntax]:
             yield from nodes(part)
     elif isinstance(tree, syntax.Syntax):
         yield tree
-        for name in type(tree).__slots__:
+        for name in tree.fields:
             if name != "format":
                 yield from nodes(getattr(tree, name))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import stat
-import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from gradcli.cli.repl.highlighting import pieces
 from gradcli.cli.repl.history import EntryHistory, history_path
 from gradcli.cli.repl.plain import plain_reader
 from gradcli.cli.repl.repl import repl, run_entry
+from tests.machine import takes_at_most
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def completed(completer: EntryCompleter, typed: str) -> dict[str, str]:
         ("torch.nn.functional.softs", "softsign", "(input)"),
         ("xenon.requires_grad", "requires_grad_", "(requires_grad=True)"),
         ("xenon.grad", "grad_fn", ""),
-        ("xenon.exp().", "sum", "(dim=None, keepdim=False, *, dtype=None, out=None)"),
+        ("xenon.exp().", "sum", "(dim=None, keepdim=False, *, dtype=None)"),
         ("text.up", "upper", ""),
         ("'abc'.up", "upper", ""),
         ("scale(", "factor=", "=…"),
@@ -258,16 +258,11 @@ def test_files_are_completed(
 def test_completion_has_no_effect_and_is_fast(run: Run, completer: EntryCompleter) -> None:
     numbers = run.session.state.sequence_nr, run.session.state.object_ids
     for typed in ("xenon.T.", "xenon.sum().", "text.", "torch.", "x"):
-        start = time.perf_counter()
-        assert completed(completer, typed)
-        assert time.perf_counter() - start < 1
+        with takes_at_most(1):
+            assert completed(completer, typed)
     assert (run.session.state.sequence_nr, run.session.state.object_ids) == numbers
-    times = []
-    for _ in range(3):  # another process may have the core for a while
-        start = time.perf_counter()
+    with takes_at_most(0.1):
         list(completer.get_completions(Document("torch."), CompleteEvent()))
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.1
 
 
 # --- colours ------------------------------------------------------------------------------------

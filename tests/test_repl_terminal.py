@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import ROOT
+from tests.machine import PATIENCE
 
 UP = "\x1b[A"
 CTRL_C = "\x03"
@@ -22,9 +23,6 @@ CTRL_D = "\x04"
 CTRL_R = "\x12"
 TAB = "\t"
 ENTER = "\r"
-
-PATIENCE = 30
-"""Seconds that a slow machine may take for anything."""
 
 
 class Screen:

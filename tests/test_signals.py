@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.command_line import start
+from tests.machine import PATIENCE
 
 
 def _wait_until_ready(running: subprocess.Popen[bytes]) -> None:
@@ -56,7 +57,7 @@ def test_signals_at_any_moment(words: list[str], number: signal.Signals, tmp_pat
             _wait_until_ready(running)
             time.sleep(random.uniform(earliest, latest))
             running.send_signal(number)
-            assert running.wait(20) == 128 + number
+            assert running.wait(PATIENCE) == 128 + number
             assert running.stderr is not None
             assert running.stderr.read() == b""
     for path in tmp_path.iterdir():
@@ -78,7 +79,7 @@ def test_what_was_printed_is_kept_when_interrupted(tmp_path: Path) -> None:
     with start(*words, cwd=tmp_path, preexec_fn=_attended) as running:
         _wait_until_begun(running, tmp_path)
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=20)
+        out, err = running.communicate(timeout=PATIENCE)
     assert (running.returncode, out, err) == (130, b"on\n", b"")
 
 
@@ -90,13 +91,17 @@ def test_a_long_call_is_interrupted(tmp_path: Path) -> None:
     with start(*BEGUN, *LONG_CALL, cwd=tmp_path, preexec_fn=_attended) as running:
         _wait_until_begun(running, tmp_path)
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=20)
+        _, err = running.communicate(timeout=PATIENCE)
     assert (running.returncode, err) == (130, b"")
 
 
-def test_a_long_call_runs_out_of_time() -> None:
-    with start(*LONG_CALL, "--timeout=0.5") as running:
-        _, err = running.communicate(timeout=10)
+def test_a_long_call_runs_out_of_time(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with start(*BEGUN, cwd=tmp_path) as running:
+        assert running.wait(PATIENCE) == 0
+    started = time.monotonic() - began  # so long it takes to get to a call, on this machine now
+    with start(*LONG_CALL, f"--timeout={2 * started + 0.5}") as running:
+        _, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 5
     assert b"error[E607]" in err
     assert b"program:1:5" in err
@@ -111,7 +116,7 @@ def test_kill_loses_no_statement_that_was_done(tmp_path: Path) -> None:
         running.stdin.flush()
         assert [running.stdout.readline(), running.stdout.readline()] == [b"1\n", b"2\n"]
         running.kill()
-        assert running.wait(20) == -signal.SIGKILL
+        assert running.wait(PATIENCE) == -signal.SIGKILL
     assert np.load(tmp_path / "x.npy").tolist() == [1, 1]
 
 
@@ -142,7 +147,7 @@ def test_streams(shell: str, code: int, out: str) -> None:
         ["bash", "-c", command],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         cwd=Path(__file__).parents[1],
     )
@@ -158,7 +163,7 @@ def test_streams(shell: str, code: int, out: str) -> None:
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["info"], ["help", "language"]])
 def test_help_on_a_full_disk(words: list[str]) -> None:
     with open("/dev/full", "wb") as full, start(*words, stdout=full) as running:
-        _, err = running.communicate(timeout=60)
+        _, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 5
     assert b"E603" in err
 
@@ -193,7 +198,7 @@ def test_colour_on_a_terminal(
     ours, theirs = pty.openpty()
     env = {"TERM": "xterm", **environment}
     with start("e = a * 2", "a=2", *options, stdout=theirs, stdin=theirs, env=env) as running:
-        assert running.wait(60) == 0
+        assert running.wait(PATIENCE) == 0
     os.close(theirs)
     shown = os.read(ours, 1 << 16).decode()
     os.close(ours)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import marshal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,14 @@ from gradcli.language.parser import tables
 from gradcli.language.parser.lexer import Lexer
 from gradcli.language.parser.parser import Parser, parse_program
 from gradcli.language.parser.tokens import BAD_KINDS, KEYWORDS
+from tests.machine import takes_at_most
 from tests.test_parser import EXPRESSIONS, STATEMENTS
 
 GRAMMAR = Path(tables.grammar_path()).read_text(encoding="utf-8")
 
 # Words of Python that have no rule here.
-UNUSED = {"async", "await", "yield"}
+SOFT = {"case", "match"}
+"""The words that are keywords where their statement stands, and names elsewhere."""
 
 READ = (
     "from gradcli.errors import Source; from gradcli.language.parser.parser import parse_program; "
@@ -63,8 +64,8 @@ def test_the_lexer_knows_every_token_of_the_grammar() -> None:
             met.update(lexer.kinds)
     assert kinds <= met
     assert not kinds & BAD_KINDS
-    assert {kind for kind in kinds if kind.isidentifier() and kind.islower()} <= KEYWORDS
-    assert KEYWORDS - kinds == UNUSED
+    assert {kind for kind in kinds if kind.isidentifier() and kind.islower()} <= KEYWORDS | SOFT
+    assert kinds >= KEYWORDS
 
 
 def test_the_grammar_has_no_conflicts(caplog: pytest.LogCaptureFixture) -> None:
@@ -95,6 +96,7 @@ def test_every_builder_is_named_by_the_grammar() -> None:
 
     named = {name for _, _, _, name, _ in tables.load().rules if name}
     others = {"checked_parameters", "unescape"}
+    assert expressions.NODES.keys() | statements.NODES.keys() <= named
     for room in (expressions, literals, statements):
         own = {
             name
@@ -120,7 +122,7 @@ def test_loaded_tables_are_the_built_ones(cache: Path, built: tables.Tables) -> 
     tables.load()
     loaded = tables.load()
     assert loaded is not built
-    for name in tables.Tables.__slots__:
+    for name in tables.Tables.fields:
         assert getattr(loaded, name) == getattr(built, name)
 
 
@@ -177,12 +179,8 @@ def test_a_relative_cache_folder_is_not_used(monkeypatch: pytest.MonkeyPatch) ->
 def test_reading_is_fast_enough() -> None:
     """A guard against an accident, no benchmark: a token takes about two microseconds."""
     text = "loss = ((model(x) - y) ** 2).mean() + weight * penalty[0, 1:]\n" * 1_000
-    best = 10.0
-    for _ in range(3):
-        start = time.perf_counter()
+    with takes_at_most(1_000 * 31 * 20e-6):
         parse_program(Source("test", text))
-        best = min(best, time.perf_counter() - start)
-    assert best / (1_000 * 31) < 20e-6
 
 
 def test_a_damaged_file_is_made_again(cache: Path, built: tables.Tables) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.errors import GradcliError
+from gradcli.packages import imported
 from gradcli.state import active
 
 _RANKS = {"bool": 0, "int": 1, "float": 2, "complex": 3}
@@ -49,9 +50,7 @@ class DType:
         # Reached only where a slot is empty, so bfloat16 costs the other dtypes nothing.
         if name != "numpy_dtype":
             raise AttributeError(name)
-        import ml_dtypes
-
-        self.numpy_dtype = np.dtype(ml_dtypes.bfloat16)
+        self.numpy_dtype = np.dtype(imported("ml_dtypes").bfloat16)
         _BY_NUMPY[self.numpy_dtype] = self
         return self.numpy_dtype
 

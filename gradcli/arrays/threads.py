@@ -50,7 +50,7 @@ def in_threads(work: Callable[[], None], tiles: int) -> None:
     if helpers < 1:
         work()
         return
-    tasks = _tasks_of(helpers)
+    tasks, helpers = _tasks_of(helpers)
     ended = type(tasks)()
     for _ in range(helpers):
         tasks.put((work, ended))
@@ -69,21 +69,26 @@ _queues: list[Any] = []
 _helping: list[Any] = []
 
 
-def _tasks_of(helpers: int) -> Any:
-    """The queue of tasks, served by that many threads. A queue costs half of what an executor and
-    its futures do, which matters for a pass over a few megabytes.
+def _tasks_of(helpers: int) -> tuple[Any, int]:
+    """The queue of tasks, and how many threads serve it: as many as asked for, fewer where the
+    host has no more. A queue costs half of what an executor and its futures do, which matters for
+    a pass over a few megabytes.
     """
     from queue import SimpleQueue
     from threading import Thread
 
     if not _queues:
         _queues.append(SimpleQueue())
-        os.register_at_fork(after_in_child=_forget)  # threads do not survive a fork
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_forget)  # threads do not survive a fork
     while len(_helping) < helpers:
         thread = Thread(target=_help, args=(_queues[0],), name="gradcli", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads, or none at all
+            break
         _helping.append(thread)
-        thread.start()
-    return _queues[0]
+    return _queues[0], min(helpers, len(_helping))
 
 
 def _forget() -> None:

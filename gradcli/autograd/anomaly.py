@@ -17,11 +17,7 @@ from gradcli.state import active
 
 
 class AnomalyListener(Listener):
-    """Checks the gradients that each node returns.
-
-    Attributes:
-        check_nan: whether a NaN is an error; if not, nothing is checked.
-    """
+    """Checks the gradients that each node returns."""
 
     __slots__ = ("check_nan",)
 

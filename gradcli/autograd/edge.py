@@ -12,9 +12,7 @@ from gradcli.errors import GradcliError
 
 
 class GradientEdge(tuple[Any, ...]):
-    """`torch.autograd.graph.GradientEdge(node, output_nr)`: stands for a tensor in
-    `torch.autograd.grad`.
-    """
+    """`torch.autograd.graph.GradientEdge(node, output_nr)`: an edge in place of a tensor."""
 
     __slots__ = ()
 

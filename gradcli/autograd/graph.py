@@ -8,27 +8,23 @@ from typing import TYPE_CHECKING, Any
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor, gradient_edge
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.arrays.dtypes import DType
     from gradcli.errors import Span
 
 
-class Edge:
+class Edge(Record):
     """Where the gradient of one input of an operation flows.
 
     Attributes:
-        node: the node that made the input, None where no gradient is wanted.
-        output_nr: which output of that node it was.
         constant: the operand where there is no node, if a recorder kept it; None otherwise.
     """
 
-    __slots__ = ("constant", "node", "output_nr")
-
-    def __init__(self, node: GraphNode | None, output_nr: int, constant: Any = None) -> None:
-        self.node = node
-        self.output_nr = output_nr
-        self.constant = constant
+    node: GraphNode | None
+    output_nr: int
+    constant: Any = None
 
 
 class GraphNode:
@@ -36,8 +32,6 @@ class GraphNode:
 
     Attributes:
         id: its number in the graph, from 1, in depth-first order along the edges.
-        node: the node itself.
-        edges: for each input, where its gradient flows.
     """
 
     __slots__ = ("edges", "id", "node")
@@ -77,9 +71,6 @@ class Graph:
     """The graph of a tensor: the nodes that it was computed by.
 
     Attributes:
-        tensor: the tensor.
-        root: the node that made it, None for a tensor without history.
-        output_nr: which output of that node it is.
         nodes: all nodes, by their numbers.
     """
 

@@ -66,9 +66,7 @@ def call_tensor_hooks(hooks: Hooks, gradient: Any) -> Any:
 
 
 def call_prehooks(hooks: Hooks, grads: Any, numbers: tuple[int, ...] | None) -> Any:
-    """The gradients of a node's outputs after its prehooks: one, or a list of several; the hooks
-    receive those whose numbers are listed.
-    """
+    """The gradients of a node's outputs after its prehooks, which get those listed."""
     current = _seen(grads, numbers)
     for hook in list(hooks.values()):
         current = _replaced_all(current, hook, lambda given: (given,))

@@ -204,9 +204,7 @@ class Node:
         raise NotImplementedError
 
     def pass_over(self, grads: list[None], recorded: bool, keep: bool) -> tuple[Any, ...]:
-        """The gradients of the inputs, all None, where no gradient arrived for any output. Saved
-        values are freed unless `keep`; raises E403 where they already were.
-        """
+        """Gradients of None where none arrived; frees unless `keep`, raises E403 as `run` does."""
         if self.refuses:
             return self.run(grads, keep)
         for slot in type(self).__slots__:
@@ -218,9 +216,7 @@ class Node:
         return (None,) * len(self.next_nodes)
 
     def save_result_storage(self, output_nr: int, storage: Any, array: Any) -> None:
-        """Note the storage and the memory that an output has got after the node was made: the
-        version of a saved result is checked there.
-        """
+        """Note an output's later storage and memory: the version of a result is checked there."""
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -228,9 +224,7 @@ class Node:
         return tuple(zip(self.next_nodes, self.input_nrs, strict=True))
 
     def name(self) -> str:
-        """The node's name, as `grad_fn.name()` gives it: with PyTorch's namespace for the nodes
-        that are written by hand in PyTorch; their names have no overload number.
-        """
+        """As `grad_fn.name()` gives it: names without overload number have PyTorch's namespace."""
         if any(map(str.isdecimal, self.node_name)):
             return self.node_name
         return f"torch::autograd::{self.node_name}"
@@ -247,9 +241,7 @@ class Node:
         return f"<{self.node_name} object at {hex(printed_number(self))}>"
 
     def language_getattr(self, name: str) -> Any:
-        """`metadata`, the program's own dict, and attributes computed from what the operation
-        saved; raises AttributeError where there is none.
-        """
+        """`metadata`, and attributes computed from what was saved; raises AttributeError."""
         if name == "metadata":
             return extra_of(self).remarks
         raise AttributeError(name)
@@ -320,9 +312,7 @@ def _labels(*places: tuple[Span | None, str]) -> tuple[Label, ...]:
 def modified(
     node: Node, name: str, found: int, expected: int, place: Span | None = None
 ) -> GradcliError:
-    """The error of a saved value that was written to between forward and backward, last at
-    `place`.
-    """
+    """The error of a saved value that was written to, last at `place`, before backward."""
     return GradcliError(
         "E404",
         f"`{name}`, which {node.node_name} needs for its gradient, was modified by an in-place"

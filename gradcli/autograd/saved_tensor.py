@@ -9,21 +9,17 @@ from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.node import FREED, Node
 from gradcli.autograd.tensor import Tensor, alias, in_place_of
 from gradcli.errors import GradcliError
+from gradcli.record import Record
 
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]
 
 
-class Packed:
-    """A saved tensor in a node after a pack hook: the packed value, and the function that unpacks
-    it.
-    """
+class Packed(Record):
+    """A saved tensor after a pack hook: the packed value, and the function that unpacks it."""
 
-    __slots__ = ("unpack", "value")
-
-    def __init__(self, value: Any, unpack: Unpack) -> None:
-        self.value = value
-        self.unpack = unpack
+    value: Any
+    unpack: Unpack
 
     def tensor(self, node: Node | None, output_nr: int) -> Tensor:
         """The unpacked tensor with its history; raises E202 for what is no tensor."""
@@ -35,30 +31,20 @@ class Packed:
         return in_place_of(found.array, node, output_nr)
 
 
-class SavedTensor:
+class SavedTensor(Record):
     """One tensor that a node saved.
 
     Attributes:
         kept: returns the tensor; None where the node saved none, `FREED` where a pass freed it.
-        has_hooks: whether it was packed.
-        pack: packs it.
     """
 
-    __slots__ = ("has_hooks", "kept", "pack")
+    kept: Callable[[], Any]
+    has_hooks: Callable[[Any], bool]
+    pack: Callable[[Pack, Unpack], None]
 
     language_name: ClassVar[str] = "torch._C._autograd.SavedTensor"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"register_hooks"})
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
-
-    def __init__(
-        self,
-        kept: Callable[[], Any],
-        has_hooks: Callable[[Any], bool],
-        pack: Callable[[Pack, Unpack], None],
-    ) -> None:
-        self.kept = kept
-        self.has_hooks = has_hooks
-        self.pack = pack
 
     def register_hooks(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
         """Keep what `pack_hook(tensor)` returns; `unpack_hook` turns it back when it is needed.

@@ -23,6 +23,7 @@ from gradcli.errors import GradcliError
 from gradcli.state import active, look
 
 if TYPE_CHECKING:
+    from gradcli.autograd.inplace.views import ViewReplay
     from gradcli.autograd.node import Hooks, Node
 
 
@@ -43,7 +44,6 @@ class TensorMeta:
     view of.
 
     Attributes:
-        grad: the gradient accumulated in a leaf, or retained.
         name: the variable that a tensor without grad_fn was assigned to first.
         accumulator: the leaf's AccumulateGrad, held weakly: graphs own it.
         base: the tensor that this one is a view of.
@@ -53,11 +53,9 @@ class TensorMeta:
         loose: whether a view without grad_fn requires grad only because its base does: operations
             on it are recorded, and no gradient flows to it.
         retains_grad: whether the gradient of a non-leaf is kept.
-        is_parameter: whether it is an `nn.Parameter`.
+        replay: how a view is made again, where that is not as its layout says; see `keep_replay`.
         persistent: for an `nn.Buffer`, whether a module's state_dict has it; None for other
             tensors.
-        hooks: functions called with a leaf's gradient when it arrives.
-        accumulated_hooks: functions called with the leaf after its gradient was accumulated.
     """
 
     __slots__ = (
@@ -72,6 +70,7 @@ class TensorMeta:
         "loose",
         "name",
         "persistent",
+        "replay",
         "retains_grad",
     )
 
@@ -84,6 +83,7 @@ class TensorMeta:
         self.attr_version = 0
         self.loose = False
         self.retains_grad = False
+        self.replay: ViewReplay | None = None
         self.is_parameter = False
         self.persistent: bool | None = None
         self.hooks: Hooks = {}
@@ -97,7 +97,6 @@ class Tensor:
         array: an ndarray, or a NumPy scalar for a 0-dim tensor without aliases.
         requires_grad: whether gradients are wanted: a leaf's flag, True for all that has a grad_fn.
         grad_fn: the node that made it, None for a leaf.
-        output_nr: which output of that node it is.
         storage: shared by all aliases, None while there are none.
         meta: further attributes, None while it has none of them.
 
@@ -321,9 +320,7 @@ class Tensor:
 
 
 def refuse_batched(what: str, *tensors: Any) -> None:
-    """Raise E204 where a function needs the values of one example inside `vmap`, which computes all
-    examples at once.
-    """
+    """Raise E204 where a function needs one example's values inside `vmap`."""
     batch = active.state.batch
     if batch is not None:
         batch.refuse(what, tensors)
@@ -368,9 +365,7 @@ def refresh(tensor: Tensor) -> None:
 
 
 def accumulator(tensor: Tensor) -> AccumulateGrad | None:
-    """The leaf's AccumulateGrad: always the same one while a graph holds it. None for a loose view,
-    which has none.
-    """
+    """The leaf's AccumulateGrad, the same while a graph holds it; None for a loose view."""
     meta = tensor.meta
     if meta is None:
         meta = tensor.meta = TensorMeta()
@@ -386,9 +381,7 @@ def accumulator(tensor: Tensor) -> AccumulateGrad | None:
 
 
 def gradient_edge(tensor: Tensor) -> tuple[Node | None, int]:
-    """The node and output number that a gradient of the tensor flows to; (None, 0) if none is
-    wanted, or the tensor is a loose view.
-    """
+    """The node and output number that a gradient flows to; (None, 0) for none."""
     if tensor.storage is not None:
         refresh(tensor)
     if tensor.grad_fn is not None:
@@ -397,9 +390,7 @@ def gradient_edge(tensor: Tensor) -> tuple[Node | None, int]:
 
 
 def join_graph(node: Node, inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> None:
-    """Fill in a node that does not belong to an op: its edges, to the nodes that the inputs'
-    gradients flow to, and the other attributes of every node.
-    """
+    """Fill in the edges, to the inputs' nodes, and other attributes of a node that no op made."""
     state = active.state
     edges = [gradient_edge(tensor) for tensor in inputs]
     state.sequence_nr += 1
@@ -424,9 +415,7 @@ def with_history(array: Any, node: Node | None, output_nr: int = 0) -> Tensor:
 
 
 def in_place_of(array: Any, node: Node | None, output_nr: int) -> Tensor:
-    """A tensor with its own value and another tensor's position in the graph: its gradient arrives
-    at the node, also where that is a leaf's.
-    """
+    """A tensor with its own value and another's position in the graph, also a leaf's."""
     if not isinstance(node, AccumulateGrad):
         return with_history(array, node, output_nr)
     tensor = Tensor(array, True)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradcli.cli.program import source
 from gradcli.cli.program.run import HANDLERS as HANDLERS
-from gradcli.cli.program.source import Program
 from gradcli.errors import GradcliError
 from gradcli.language.events import Asked, Explained, Traced
-from gradcli.language.tree import Command
+from gradcli.language.tree.syntax import Command
 from gradcli.state import active
 
 if TYPE_CHECKING:
@@ -55,16 +55,16 @@ def _asked(run: Run, event: Asked) -> None:
     from gradcli.cli.commands.check import MOST, Check, check  # lazy: command: likewise
     from gradcli.cli.commands.why import read_question, why  # lazy: command: likewise
 
-    terminal, options, arguments = run.terminal, run.options, run.arguments()
-    program = Program(run.transcript.program(), "session")
+    program = source.Program(run.transcript.program(), "session")
+    asked = source.Asked(run.terminal, event.command, program, run.arguments(), run.options)
     before = active.state
     try:
         if event.command == "why":
-            why(terminal, read_question(event.question), program, arguments, options)
+            why(asked, read_question(event.question))
         elif event.command == "blame":
-            blame(terminal, program, arguments, options, all=False)
+            blame(asked, all=False)
         else:
-            check(terminal, program, arguments, options, Check(1, MOST, None, ()))
+            check(asked, Check(1, MOST, None, ()))
     except click.UsageError as error:
         raise GradcliError("E105", error.format_message()) from error
     finally:

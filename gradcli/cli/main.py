@@ -10,6 +10,7 @@ import errno
 import gc
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,11 +24,7 @@ _UNWRITABLE = frozenset({errno.EIO, errno.EFBIG, errno.ENOSPC, errno.EDQUOT})
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run a command line and leave with its exit code, which raises SystemExit or ends the process.
-
-    Args:
-        args: the words behind `gradcli`; those of this process when None.
-    """
+    """Run a command line, this process's by default, and leave with its exit code."""
     if args is not None:
         raise SystemExit(run(args))
     try:
@@ -36,6 +33,8 @@ def main(args: list[str] | None = None) -> None:
         leave_on_signals()
         # A tape is a great many live objects, which the collector would walk over and over.
         gc.set_threshold(100_000, 20, 100)
+        if not os.environ.get("GRADCLI_DEBUG"):
+            warnings.simplefilter("ignore")  # NumPy's speak of gradcli's lines, by their paths
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # before there was a handler
         code = INTERRUPTED
@@ -44,9 +43,7 @@ def main(args: list[str] | None = None) -> None:
 
 
 def run(args: list[str]) -> int:
-    """Run a command line and give its exit code; nothing is left unwritten, and no failure of ours
-    shows a traceback.
-    """
+    """Run a command line and give its exit code; no failure of ours shows a traceback."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
@@ -66,7 +63,9 @@ def _run(args: list[str]) -> int:
         output_lost,
     )
     from gradcli.errors import GradcliError, internal_error  # lazy: start-up: likewise
+    from gradcli.state import State, active  # lazy: start-up: likewise
 
+    before, active.state = active.state, State()
     try:
         code = _invoke(args)
         sys.stdout.flush()
@@ -80,6 +79,8 @@ def _run(args: list[str]) -> int:
             failure = output_lost(error)
         else:
             failure = internal_error(error)
+    finally:
+        active.state = before
     Terminal(error_format=error_format_of(args)).error(failure)
     return failure.exit_code
 

@@ -22,6 +22,8 @@ def default_collate(batch: Any) -> Any:
 
     Raises E202 for items of other kinds, E204 for sequences of different lengths.
     """
+    if isinstance(batch, Tensor):
+        raise GradcliError("E202", "default_collate() takes a list of items, not a tensor")
     first = batch[0]
     if isinstance(first, Tensor):
         return stack_(list(batch))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.instructions import Call
@@ -32,34 +33,19 @@ _WITHOUT_VALUES_OF = ("id", "isinstance", "len", "print", "range", "type")
 """Functions that do the same."""
 
 
-class Flow:
+class Flow(Record):
     """A step of a value into another one.
 
     Attributes:
-        source, target: the keys of the values.
         carries: whether a gradient flows back along it.
-        call: the call that made the step, None for what the language does.
-        operand: the parameter of the call.
-        evaluation: what the language evaluated, None for an operation.
     """
 
-    __slots__ = ("call", "carries", "evaluation", "operand", "source", "target")
-
-    def __init__(
-        self,
-        source: int,
-        target: int,
-        carries: bool,
-        call: Call | None = None,
-        operand: str = "",
-        evaluation: Evaluation | None = None,
-    ) -> None:
-        self.source = source
-        self.target = target
-        self.carries = carries
-        self.call = call
-        self.operand = operand
-        self.evaluation = evaluation
+    source: int
+    target: int
+    carries: bool
+    call: Call | None = None
+    operand: str = ""
+    evaluation: Evaluation | None = None
 
     @property
     def place(self) -> Span | None:
@@ -73,12 +59,8 @@ class Dataflow:
     """All steps of a recorded run.
 
     Attributes:
-        onward: the steps out of each value.
-        back: the steps into each value.
         values: the values by their keys, which keeps them and so the keys apart.
     """
-
-    __slots__ = ("_produced", "back", "onward", "values")
 
     def __init__(self, recorder: TraceRecorder, provenance: Provenance) -> None:
         self.onward: dict[int, list[Flow]] = {}
@@ -89,6 +71,8 @@ class Dataflow:
             self._call(call)
         for write in recorder.writes:
             tensor, result = write.tensor, write.result
+            if result is None:
+                continue
             self._add(Flow(id(result), id(tensor), result.requires_grad))
             if tensor.base is not None:
                 self._add(Flow(id(tensor), id(tensor.base), result.requires_grad))
@@ -135,9 +119,7 @@ class Dataflow:
                 self._add(Flow(source, key, False, evaluation=evaluation))
 
     def _key(self, evaluation: Evaluation) -> int:
-        """What tells a value apart; small numbers and texts are shared by the host, so their
-        evaluation stands for them.
-        """
+        """What tells a value apart; shared small numbers and texts go by their evaluation."""
         value = evaluation.value
         held = evaluation if value is None or isinstance(value, (bool, int, str)) else value
         self.values[id(held)] = held
@@ -146,9 +128,7 @@ class Dataflow:
     # --- reading --------------------------------------------------------------------------------
 
     def computed_from(self, keys: Iterable[int], *, carrying: bool = False) -> set[int]:
-        """The values that some values went into, themselves too; with `carrying` only along steps
-        that carry gradients.
-        """
+        """What some values went into, with themselves; `carrying` along gradients only."""
         return _reached(keys, self.onward, carrying, lambda flow: flow.target)
 
     def ingredients(self, keys: Iterable[int]) -> set[int]:
@@ -156,9 +136,7 @@ class Dataflow:
         return _reached(keys, self.back, False, lambda flow: flow.source)
 
     def detachments(self, sources: Iterable[int], goals: Iterable[int]) -> list[Flow]:
-        """The steps at which each path from some values to others stops carrying a gradient; empty
-        where there is no path.
-        """
+        """Where each path from some values to others stops carrying a gradient."""
         carried = self.computed_from(sources, carrying=True)
         ahead = self.ingredients(goals)
         found = []

@@ -20,16 +20,12 @@ class Gradient:
     """What a backward pass left in an input's `.grad`.
 
     Attributes:
-        name: the input's variable, None for a leaf without a name.
-        tensor: the input.
         node: its number in the graph, None if it is not in it.
         kind: `none` where there is no gradient; `structural zero` where it is zero whatever the
             values are, since every path to the input crosses an op without slope (`floor`); `zero`
             where the values make it so; `value` otherwise.
         reason: why there is none, or why it is structurally zero; "" otherwise.
     """
-
-    __slots__ = ("kind", "name", "node", "reason", "tensor")
 
     def __init__(self, name: str | None, tensor: Tensor, graph: Graph, output: str) -> None:
         edge = gradient_edge(tensor)[0]

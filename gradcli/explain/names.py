@@ -17,20 +17,14 @@ _LONGEST = 32
 
 
 class Operands:
-    """The names of the values of one graph, no two of them alike.
-
-    Args:
-        graph: the graph.
-    """
+    """The names of the values of one graph, no two of them alike."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._shared = Counter(_called(node) for node in graph.nodes)
 
     def text(self, node: GraphNode, output_nr: int = 0) -> str:
-        """What an output of a node is called: `h`, `a + b`, `x.unbind()[1]`; with the node's number
-        where two nodes would be called the same.
-        """
+        """What a node's output is called: `h`, `a + b`, `x.unbind()[1]`; numbered if ambiguous."""
         text = _called(node)
         if not text:
             text = f"{node.name.rstrip('0123456789').removesuffix('Backward')}#{node.id}"
@@ -46,9 +40,7 @@ class Operands:
         return Name(text) if is_atom(text) else Fragment(text)
 
     def of_rules(self, node: GraphNode) -> dict[str, Symbol]:
-        """What the parameters of a node's rules are called: operands and results by their names,
-        numbers by their value.
-        """
+        """What the parameters of a node's rules are called, numbers by their value."""
         op: Op = node.node.op
         names: dict[str, Symbol] = {}
         for name in op.tensors:

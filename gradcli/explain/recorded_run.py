@@ -10,7 +10,7 @@ from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.dataflow import Dataflow
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
@@ -21,26 +21,11 @@ class Recorded:
     """A run that was recorded whole.
 
     Attributes:
-        program: its statements.
-        values: what its names hold at its end.
         recorder: the trace of its calls, writes and backward passes.
         provenance: what its expressions gave.
         output: the tensor whose gradient is meant, None where there is none.
-        output_name: its variable.
         inputs: the tensors that arguments were bound to, by name.
-        flow: which values were made from which.
     """
-
-    __slots__ = (
-        "flow",
-        "inputs",
-        "output",
-        "output_name",
-        "program",
-        "provenance",
-        "recorder",
-        "values",
-    )
 
     def __init__(
         self,

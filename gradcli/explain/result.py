@@ -8,34 +8,21 @@ from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording.recorder import Event
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.gradients import Gradient
+from gradcli.record import Record
 
 
-class Result:
+class Result(Record):
     """What a run came to.
 
     Attributes:
         name: the output's variable, None for the value of an expression.
-        output: the output.
         seed: the gradient that backward started from, None where it was not given.
-        gradients: the gradient of each input.
-        graph: what the output was computed from.
         events: the events of the backward pass in order; empty if they were not recorded.
     """
 
-    __slots__ = ("events", "gradients", "graph", "name", "output", "seed")
-
-    def __init__(
-        self,
-        name: str | None,
-        output: Tensor,
-        seed: Tensor | None,
-        gradients: Sequence[Gradient],
-        graph: Graph,
-        events: Sequence[Event] = (),
-    ) -> None:
-        self.name = name
-        self.output = output
-        self.seed = seed
-        self.gradients = gradients
-        self.graph = graph
-        self.events = events
+    name: str | None
+    output: Tensor
+    seed: Tensor | None
+    gradients: Sequence[Gradient]
+    graph: Graph
+    events: Sequence[Event] = ()

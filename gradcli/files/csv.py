@@ -186,11 +186,7 @@ def _is_number(cell: str) -> bool:
 
 
 def records(stream: Iterator[str], name: str) -> Iterator[tuple[int, dict[str, str] | str]]:
-    """The rows of a table with a header as they arrive: the line, and the cells by column, or what
-    is wrong with a row that does not fit the header.
-
-    Raises E504 for a text that is no table.
-    """
+    """The rows below a header as they arrive: line, and cells by column or what is wrong; E504."""
     file = DataFile(name, format="csv")
     rows = csv.reader(stream, strict=True)
     header: list[str] = []
@@ -210,9 +206,7 @@ def records(stream: Iterator[str], name: str) -> Iterator[tuple[int, dict[str, s
 
 
 def encode(stream: IO[bytes], arrays: Mapping[str, Any]) -> None:
-    """Write one matrix or vector without a header, or several vectors of one length as columns
-    under their names; raises E603 for anything else.
-    """
+    """Write one matrix or vector bare, or vectors of one length as named columns; raises E603."""
     hosts = {name: np.asarray(array) for name, array in arrays.items()}
     lengths = {host.shape for host in hosts.values()}
     if len(hosts) == 1:

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from typing import IO, Any
 
 from gradcli.errors import GradcliError
+from gradcli.files.gate import exists, opened
+from gradcli.record import Record
 from gradcli.state import active
 
 FORMATS = ("npy", "npz", "csv", "json", "safetensors")
@@ -28,35 +30,23 @@ _MOST_NAMES = 10
 _BLOCK = 1 << 20
 
 
-class DataFile:
-    """A file of data, or standard input.
+class DataFile(Record):
+    """A file of data, or standard input."""
 
-    Attributes:
-        path: the file's path, `-` for standard input.
-        key: the part of it that is meant, "" for all.
-        format: its format, "" where the content determines it.
-    """
-
-    __slots__ = ("format", "key", "path")
-
-    def __init__(self, path: str, key: str = "", format: str = "") -> None:
-        self.path = path
-        self.key = key
-        self.format = format
+    path: str
+    key: str = ""
+    format: str = ""
 
     @classmethod
     def named(cls, text: str) -> DataFile:
-        """The file that `[FORMAT:]FILE[:KEY]` names.
-
-        Raises E606 where files are out of bounds, E502 where no file is named.
-        """
+        """The file that `[FORMAT:]FILE[:KEY]` names; raises E606 out of bounds, E502 for none."""
         format = ""
         head, colon, rest = text.partition(":")
         prefixed = bool(colon) and head in FORMATS
         if (rest if prefixed else text).partition(":")[0] != STDIN:
             # Where files are out of bounds, even their existence is not revealed.
             active.state.limits.check_file(text)
-        if prefixed and not os.path.exists(text):
+        if prefixed and not exists(text):
             format, text = head, rest
         path, key = _split(text)
         if not path:
@@ -76,9 +66,8 @@ class DataFile:
         if self.path == STDIN:
             return self._arriving(sys.stdin.buffer)
         limits = active.state.limits
-        limits.check_file(self.path)
         try:
-            with open(self.path, "rb") as file:
+            with opened(self.path) as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
                     return self._arriving(file)
@@ -103,8 +92,6 @@ class DataFile:
 
         Args:
             place: the position, as `line 3` or `byte 10`; "" for the whole file.
-            message: what is wrong there.
-            help: the fix.
         """
         where = f"{self.name}: {place}: " if place else f"{self.name}: "
         return GradcliError("E504", where + message, help=help)
@@ -120,7 +107,6 @@ class DataFile:
         Args:
             what: what keys stand for in it: `array`, `column`.
             key: the key, "" where none was given and one is needed.
-            names: the keys that it has.
         """
         known = list(names)
         listed = _listed(known)
@@ -174,11 +160,11 @@ def _split(text: str) -> tuple[str, str]:
     """The path and the key in `FILE[:KEY]`, either of which may hold colons."""
     if text.partition(":")[0] == STDIN:
         return STDIN, text[2:]
-    if os.path.exists(text):
+    if exists(text):
         return text, ""
     at = text.find(":")
     while at >= 0:
-        if os.path.exists(text[:at]):
+        if exists(text[:at]):
             return text[:at], text[at + 1 :]
         at = text.find(":", at + 1)
     suffix = _SUFFIX.search(text)

@@ -102,9 +102,7 @@ def _check_depth(file: DataFile, text: str) -> None:
 
 
 def _slip(text: str) -> tuple[int, str, str | None]:
-    """The offset of the first name that appears twice in its object or word that is no JSON, what
-    is wrong with it, and the fix.
-    """
+    """Where a name stands twice or a word is no JSON, what is wrong, and the fix."""
     names: list[set[str]] = []
     before = ""
     for token in _TOKEN.finditer(text):
@@ -191,9 +189,7 @@ def _only_numbers(value: list[Any]) -> bool:
 
 
 def _ragged(text: str) -> tuple[int, str] | None:
-    """The offset of the first element whose shape differs from those before it in its list, and
-    what is wrong with it.
-    """
+    """The first element of another shape than those before it, and what is wrong."""
     # Each open list: where it began and the shape of its elements so far; None for an object.
     opened: list[tuple[int, list[tuple[int, ...]] | None]] = []
     for token in _TOKEN.finditer(text):

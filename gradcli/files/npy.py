@@ -29,8 +29,6 @@ def decode(file: DataFile, data: bytes, member: str = "") -> Any:
     """The array in the bytes of an npy file.
 
     Args:
-        file: where they come from.
-        data: the bytes.
         member: the name of the archive's member that they are, "" outside of one.
 
     Raises:
@@ -103,10 +101,7 @@ def _dtype(file: DataFile, dtype: Any, inside: str) -> Any:
 
 
 class Archive(Mapping[str, Any]):
-    """The arrays of an npz file by name, each read when it is asked for.
-
-    Raises E504 where the file is no archive or a member is damaged.
-    """
+    """The arrays of an npz file by name, read on demand; raises E504 for damage."""
 
     def __init__(self, file: DataFile) -> None:
         self._file = file

@@ -31,7 +31,7 @@ def read(file: DataFile) -> Any:
                 "the file is a pickle, which could run any code",
                 help="save it from Python as .npy, .npz or .safetensors",
             )
-        file = _Held(file, data)
+        file = _Held(file.path, file.key, file.format, data)
     if file.format == "npy":
         from gradcli.files.npy import decode  # lazy: start-up: one format
 
@@ -50,9 +50,7 @@ def read(file: DataFile) -> Any:
 
 
 def read_one(file: DataFile) -> Any:
-    """The one array or value of a file; raises E506 where it holds several and none is named,
-    besides what `read` does.
-    """
+    """The one array or value of a file; raises E506 where several are, and as `read` does."""
     found = read(file)
     if isinstance(found, Mapping) and file.format not in _TEXTS:
         if len(found) != 1:
@@ -69,11 +67,7 @@ def is_text(file: DataFile) -> bool:
 class _Held(DataFile):
     """A file whose content has been read."""
 
-    __slots__ = ("data",)
-
-    def __init__(self, file: DataFile, data: bytes) -> None:
-        super().__init__(file.path, file.key, file.format)
-        self.data = data
+    data: bytes = b""
 
     def content(self) -> bytes:
         return self.data

@@ -36,11 +36,7 @@ _METADATA = "__metadata__"
 
 
 class Archive(Mapping[str, Any]):
-    """The arrays of a safetensors file by name.
-
-    Raises E504 where the header is none or does not fit the file, E505 for a dtype that PyTorch has
-    not.
-    """
+    """The arrays of a file by name; raises E504 for a bad header, E505 for a foreign dtype."""
 
     def __init__(self, file: DataFile) -> None:
         self._file = file

@@ -186,105 +186,91 @@ def _zero_seeds(tensors: Sequence[Tensor]) -> list[Tensor]:
 # --- products with a vector ---------------------------------------------------------------------
 
 
-@function(module=_MODULE)
-def vjp(
-    func: Callable[..., Any],
-    inputs: Any,
-    v: Any = None,
-    create_graph: bool = False,
-    strict: bool = False,
-) -> tuple[Any, Any]:
+def _product(of_scalar: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a product with a vector reachable: a function that computes it, None where there is no
+    path, and says which tensors it is like and whether they came in a tuple.
+    """
+
+    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        def product(
+            func: Callable[..., Any],
+            inputs: Any,
+            v: Any = None,
+            create_graph: bool = False,
+            strict: bool = False,
+        ) -> tuple[Any, Any]:
+            call = _Call(body.__name__, func, inputs, create_graph, strict)
+            if of_scalar:
+                call.scalar()
+            found, like, several = body(call, v)
+            return (
+                call.result(call.outputs, call.several_outputs),
+                call.result(call.filled(found, like), several),
+            )
+
+        product.__doc__ = body.__doc__
+        return function(body.__name__, module=_MODULE)(product)
+
+    return decorate
+
+
+@_product(of_scalar=False)
+def vjp(call: _Call, v: Any) -> Any:
     """The function's outputs, and `v` times its Jacobian, in the shape of the inputs.
 
     Raises E406 where v does not fit the outputs, E407 if `strict` and something is independent.
     """
-    call = _Call("vjp", func, inputs, create_graph, strict)
     seeds = call.vector(v, call.outputs, call.several_outputs)
-    found = _gradients(call.outputs, call.inputs, seeds, create_graph)
-    product = call.filled(found, call.inputs)
-    return (
-        call.result(call.outputs, call.several_outputs),
-        call.result(product, call.several_inputs),
-    )
+    found = _gradients(call.outputs, call.inputs, seeds, call.create_graph)
+    return found, call.inputs, call.several_inputs
 
 
-@function(module=_MODULE)
-def jvp(
-    func: Callable[..., Any],
-    inputs: Any,
-    v: Any = None,
-    create_graph: bool = False,
-    strict: bool = False,
-) -> tuple[Any, Any]:
+@_product(of_scalar=False)
+def jvp(call: _Call, v: Any) -> Any:
     """The function's outputs, and its Jacobian times `v`, in the shape of the outputs.
 
     Raises E406 where v does not fit the inputs, E407 if `strict` and something is independent.
     """
-    call = _Call("jvp", func, inputs, create_graph, strict)
     tangents = call.vector(v, call.inputs, call.several_inputs)
     seeds = _zero_seeds(call.outputs)
     with EnableGrad():
         transposed = _gradients(call.outputs, call.inputs, seeds, True)
-        if strict:
+        if call.strict:
             call.filled(transposed, call.inputs)
-    found = _gradients(transposed, seeds, tangents, create_graph)
-    product = call.filled(found, call.outputs)
-    return (
-        call.result(call.outputs, call.several_outputs),
-        call.result(product, call.several_outputs),
-    )
+    found = _gradients(transposed, seeds, tangents, call.create_graph)
+    return found, call.outputs, call.several_outputs
 
 
-@function(module=_MODULE)
-def vhp(
-    func: Callable[..., Any],
-    inputs: Any,
-    v: Any = None,
-    create_graph: bool = False,
-    strict: bool = False,
-) -> tuple[Any, Any]:
+def _slopes(call: _Call) -> list[Tensor | None]:
+    """The gradient of a scalar function, recorded; raises E407 if `strict` and it is constant."""
+    first = _gradients(call.outputs, call.inputs, None, True)
+    if call.strict:
+        call.filled(first, call.inputs)
+    return first
+
+
+@_product(of_scalar=True)
+def vhp(call: _Call, v: Any) -> Any:
     """The scalar function's value, and `v` times its Hessian, in the shape of the inputs.
 
     Raises E204 where the function returns anything but one element, E406 and E407 as `vjp`.
     """
-    call = _Call("vhp", func, inputs, create_graph, strict)
-    call.scalar()
     seeds = call.vector(v, call.inputs, call.several_inputs)
-    first = _gradients(call.outputs, call.inputs, None, True)
-    if strict:
-        call.filled(first, call.inputs)
-    product = call.filled(_gradients(first, call.inputs, seeds, create_graph), call.inputs)
-    return (
-        call.result(call.outputs, call.several_outputs),
-        call.result(product, call.several_inputs),
-    )
+    found = _gradients(_slopes(call), call.inputs, seeds, call.create_graph)
+    return found, call.inputs, call.several_inputs
 
 
-@function(module=_MODULE)
-def hvp(
-    func: Callable[..., Any],
-    inputs: Any,
-    v: Any = None,
-    create_graph: bool = False,
-    strict: bool = False,
-) -> tuple[Any, Any]:
+@_product(of_scalar=True)
+def hvp(call: _Call, v: Any) -> Any:
     """The scalar function's value, and its Hessian times `v`, in the shape of the inputs.
 
     Raises E204 where the function returns anything but one element, E406 and E407 as `vjp`.
     """
-    call = _Call("hvp", func, inputs, create_graph, strict)
-    call.scalar()
     tangents = call.vector(v, call.inputs, call.several_inputs)
-    first = _gradients(call.outputs, call.inputs, None, True)
-    if strict:
-        call.filled(first, call.inputs)
     seeds = _zero_seeds(call.inputs)
-    transposed = _gradients(first, call.inputs, seeds, True)
-    product = call.filled(_gradients(transposed, seeds, tangents, create_graph), call.inputs)
-    return (
-        call.result(call.outputs, call.several_outputs),
-        call.result(product, call.several_inputs),
-    )
+    transposed = _gradients(_slopes(call), call.inputs, seeds, True)
+    found = _gradients(transposed, seeds, tangents, call.create_graph)
+    return found, call.inputs, call.several_inputs
 
 
 # --- matrices -----------------------------------------------------------------------------------

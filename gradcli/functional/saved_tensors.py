@@ -29,17 +29,17 @@ class PackingListener(Listener):
         self.pack = unrecorded(pack)
         self.unpack = unpack
 
-    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         if isinstance(op, FunctionCall):
             op.node.pack_saved(self.pack, self.unpack)
-            super().operation(op, given, out)
+            super().operation(op, operands, output)
             return
-        outputs = out if isinstance(out, tuple) else (out,)
+        outputs = output if isinstance(output, tuple) else (output,)
         node = next((each.grad_fn for each in outputs if each.grad_fn is not None), None)
         kind = getattr(op, "node_class", None)
         if node is not None and type(node) is kind:
             self._pack_node(node, op)
-        super().operation(op, given, out)
+        super().operation(op, operands, output)
 
     def _pack_node(self, node: Any, op: Any) -> None:
         for name in saved_names(op):

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.packages import imported
+
 MEAN, SUM = 1, 2
 
 GROUP = 32
@@ -252,11 +254,11 @@ def _addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any
 
 @_kernel("mvlgamma")
 def _mvlgamma(self: Any, p: int) -> Any:
-    from scipy.special import gammaln
-
     half = _Half(self)
     steps = np.arange(p, dtype=_single) * -0.5
-    terms = half.rounded(gammaln(half.rounded(self.astype(_single)[..., None] + steps)))
+    terms = half.rounded(
+        imported("scipy.special").gammaln(half.rounded(self.astype(_single)[..., None] + steps))
+    )
     total = half.rounded(np.add.reduce(terms, axis=-1))
     constant = p * (p - 1) / 4 * float(np.log(np.pi))
     return half.stored(total + half.rounded(constant))

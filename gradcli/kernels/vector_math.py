@@ -59,7 +59,7 @@ expm1 = rounded(np.expm1, math.expm1)
 log = rounded(np.log, math.log)
 log2 = rounded(np.log2, math.log2)
 log10 = rounded(np.log10, math.log10)
-log1p = rounded(np.log1p, math.log1p)
+_log1p_of_real = rounded(np.log1p, math.log1p)
 sin = rounded(np.sin, math.sin)
 cos = rounded(np.cos, math.cos)
 tan = rounded(np.tan, math.tan)
@@ -70,6 +70,20 @@ sinh = rounded(np.sinh, math.sinh)
 cosh = rounded(np.cosh, math.cosh)
 tanh = rounded(np.tanh, math.tanh)
 arctanh = rounded(np.arctanh, math.atanh)
+
+
+def log1p(self: Any) -> Any:
+    """`log(1 + self)`, exact near 0 for complex numbers too, whose absolute value NumPy rounds."""
+    if getattr(getattr(self, "dtype", None), "kind", "") != "c":
+        return _log1p_of_real(self)
+    wide = np.asarray(self, np.complex128)
+    x, y = wide.real, wide.imag
+    small = np.hypot(x, y) < 0.5
+    squared = np.where(small, x * (2 + x) + y * y, 0)  # |1 + self| ** 2 - 1
+    near = np.where(squared == 0, x, 0.5 * np.log1p(squared))
+    found = np.where(small, near, np.log(np.hypot(x + 1, y))) + 0j
+    found.imag = np.arctan2(y, x + 1)
+    return found.astype(self.dtype)[()]
 
 
 def one_less_square(self: Any) -> Any:

@@ -5,55 +5,48 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcli.errors import Warned as Warned
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
 
 
-class Printed:
+class Printed(Record):
     """Text that `print` wrote, with its line end."""
 
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
+    text: str
 
 
-class Traced:
+class Reported(Record):
+    """Text that a program put on standard error."""
+
+    text: str
+
+
+class Traced(Record):
     """A tensor whose graph `trace` asked to show, in the style `tree`, `next` or `steps`."""
 
-    __slots__ = ("style", "tensor")
-
-    def __init__(self, tensor: Tensor, style: str) -> None:
-        self.tensor = tensor
-        self.style = style
+    tensor: Tensor
+    style: str
 
 
-class Explained:
+class Explained(Record):
     """A tensor whose gradients `explain` or `derive` asked to show.
 
     Attributes:
-        tensor: the tensor.
         derived: whether their formulas are wanted, not the ledger of the backward pass.
     """
 
-    __slots__ = ("derived", "tensor")
-
-    def __init__(self, tensor: Tensor, derived: bool) -> None:
-        self.tensor = tensor
-        self.derived = derived
+    tensor: Tensor
+    derived: bool
 
 
-class Asked:
+class Asked(Record):
     """A question about the run so far: `why`, `blame` or `check`.
 
     Attributes:
-        command: the command that answers it.
         question: what `why` is asked, "" for the others.
     """
 
-    __slots__ = ("command", "question")
-
-    def __init__(self, command: str, question: str = "") -> None:
-        self.command = command
-        self.question = question
+    command: str
+    question: str = ""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.allocator import keep_freed_memory
 from gradcli.errors import GradcliError, Source
-from gradcli.language import tree
 from gradcli.language.compiler import (  # noqa: F401  each handler registers itself
     access,
     assignment,
@@ -18,16 +17,20 @@ from gradcli.language.compiler import (  # noqa: F401  each handler registers it
     comprehensions,
     displays,
     functions,
+    generators,
     handling,
     loops,
+    matching,
     names,
     operations,
     updates,
 )
 from gradcli.language.compiler.base import Compiler, MakeHotLoop
 from gradcli.language.functions.calls import locate
+from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.exceptions import caught
-from gradcli.language.parser.parser import parse_expression
+from gradcli.language.parser.parser import parse_expression, parse_program
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope
 from gradcli.state import State
 
@@ -46,32 +49,14 @@ class Interpreter:
     """Runs a session's statements, while the session's state is the active one.
 
     Attributes:
-        compiler: makes the closures of the statements.
         make_hot_loop: makes what compiles a loop's iterations; while it is None, as until the
             session sets it, all loops are interpreted.
-        state: the session's state.
-        values: the program's names.
         overrides: what the next top-level assignment to a name stores, as a function of the value
             assigned.
         last_assigned: the name of the tensor that was assigned last at top level.
         handled: the errors whose `except` is running, innermost last.
-        steps: the iterations of loops and the calls that are left.
-        hot_loops: the loops that ran often.
         provenance: the value of every expression, None unless `record_provenance` was called.
     """
-
-    __slots__ = (
-        "compiler",
-        "handled",
-        "hot_loops",
-        "last_assigned",
-        "make_hot_loop",
-        "overrides",
-        "provenance",
-        "state",
-        "steps",
-        "values",
-    )
 
     def __init__(self, state: State, emit: Callable[[Any], None]) -> None:
         self.state = state
@@ -84,14 +69,12 @@ class Interpreter:
         self.steps = state.steps
         self.provenance: Provenance | None = None
         self.make_hot_loop: MakeHotLoop | None = None
+        self.modules: dict[str, Module] = {}
         self.compiler = Compiler(self)
         keep_freed_memory()
 
     def execute(self, statement: tree.Statement) -> Any:
-        """Run one top-level statement; returns the value of an expression statement, else None.
-
-        Raises a GradcliError with its span and the calls that were open.
-        """
+        """Run one top-level statement; returns the value of an expression, else None."""
         if isinstance(statement, tree.ExpressionStatement):
             return self._run(statement.value)
         self._run(statement)
@@ -100,6 +83,54 @@ class Interpreter:
     def evaluate(self, source: Source) -> Any:
         """The value of a text that is one expression, such as that of `NAME=VALUE`."""
         return self._run(parse_expression(source))
+
+    def module_beside(self, name: str) -> Module | None:
+        """The module of a file beside the script, which runs when it is first imported; None
+        where there is none.
+
+        Raises what `program_beside` raises, `SyntaxErrors`, and whatever ends its run.
+        """
+        found = self.modules.get(name)
+        folder = self.state.library.get("folder")
+        if found is not None or folder is None:
+            return found
+        from gradcli.files.programs import program_beside  # lazy: start-up: one file is the rule
+
+        parent, _, own = name.rpartition(".")
+        outer = self.module_beside(parent) if parent else None
+        program = program_beside(folder, name)
+        if program is None:
+            return None
+        path, text = program
+        made = self.modules[name] = Module(name, {"__name__": name}, is_file=True)
+        try:
+            self._run_file(made, Source(path, text), path.endswith("__init__.py"))
+        except BaseException:
+            del self.modules[name]
+            raise
+        if outer is not None:
+            outer.modules[own] = made
+        return made
+
+    def _run_file(self, module: Module, source: Source, is_package: bool) -> None:
+        compiler = type(self.compiler)(self)
+        compiler.values = module.names
+        compiler.package = module.name if is_package else module.name.rpartition(".")[0]
+        stack = self.state.stack
+        stack.append((f"<module {module.name}>", self.state.place))
+        try:
+            for statement in parse_program(source):
+                if isinstance(statement, tree.Command):
+                    raise GradcliError(
+                        "E104",
+                        f"`{statement.span.text}` is a line for the command line's sessions",
+                        span=statement.span,
+                    )
+                compiler.statement(statement, Scope())(module.names)
+        except GradcliError as error:
+            raise locate(error, self.state) from error.__cause__
+        finally:
+            stack.pop()
 
     def _run(self, node: tree.Expression | tree.Statement) -> Any:
         state = self.state

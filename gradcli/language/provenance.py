@@ -8,45 +8,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate
 from gradcli.language.functions.control_flow import Run
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.language.interpreter import Interpreter
 
 
-class Evaluation:
+class Evaluation(Record):
     """One evaluation of an expression.
 
     Attributes:
-        node: the expression.
-        value: its value.
         parts: the evaluations inside it, those of a called function's body too.
         grad_enabled: whether gradients were on.
     """
 
-    __slots__ = ("grad_enabled", "node", "parts", "value")
-
-    def __init__(
-        self, node: tree.Expression, value: Any, parts: list[Evaluation], grad_enabled: bool
-    ) -> None:
-        self.node = node
-        self.value = value
-        self.parts = parts
-        self.grad_enabled = grad_enabled
+    node: tree.Expression
+    value: Any
+    parts: list[Evaluation]
+    grad_enabled: bool
 
 
 class Provenance:
-    """What a run evaluated and assigned.
-
-    Attributes:
-        evaluations: every evaluation, in the order in which they ended.
-        assignments: every assignment, in order, with the evaluation of its value.
-    """
-
-    __slots__ = ("assignments", "evaluations", "latest", "open")
+    """What a run evaluated, in the order in which it ended, and assigned."""
 
     def __init__(self) -> None:
         self.evaluations: list[Evaluation] = []
@@ -65,7 +52,7 @@ class Provenance:
 def record_provenance(interpreter: Interpreter) -> None:
     """Record the provenance of everything that the interpreter runs from now on."""
     interpreter.provenance = Provenance()
-    interpreter.compiler = ProvenanceCompiler(interpreter, interpreter.provenance)
+    interpreter.compiler = ProvenanceCompiler(interpreter)
 
 
 class ProvenanceCompiler(Compiler):
@@ -73,9 +60,10 @@ class ProvenanceCompiler(Compiler):
 
     __slots__ = ("provenance",)
 
-    def __init__(self, interpreter: Interpreter, provenance: Provenance) -> None:
+    def __init__(self, interpreter: Interpreter) -> None:
         super().__init__(interpreter)
-        self.provenance = provenance
+        assert interpreter.provenance is not None
+        self.provenance: Provenance = interpreter.provenance
 
     def expression(self, node: tree.Expression, scope: Scope) -> Evaluate:
         evaluate = super().expression(node, scope)

@@ -26,6 +26,16 @@ def discard_value(self: Any, name: str) -> None:
     del self.values[name]
 
 
+class Slotted(type):
+    """The class of classes whose instances have no `__dict__`, in derived classes either: what a
+    program sets goes through the class.
+    """
+
+    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Slotted:
+        body.setdefault("__slots__", ())
+        return super().__new__(cls, name, bases, body)
+
+
 class Extensible:
     """The base of optimisers, schedules and data sets.
 

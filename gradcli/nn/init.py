@@ -6,6 +6,7 @@ Seeded alike, they are the numbers that PyTorch draws.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.creation.random import generator_of, normal_array, uniform_array
-from gradcli.ops.definition.doc import RANDOM, WRITES, effects
+from gradcli.ops.definition.doc import RANDOM, WRITES, describe, effects
 
 _LINEAR = frozenset(
     {
@@ -131,44 +132,41 @@ def _kaiming_deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-@function("kaiming_uniform_", module="torch.nn.init")
-@effects(RANDOM, WRITES)
-def kaiming_uniform_(
-    tensor: Tensor,
-    a: float = 0,
-    mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    generator: Any = None,
-) -> Tensor:
-    """Uniform, so scaled that values keep their variance through a rectifier of slope a.
+def _kaiming(name: str, words: str, draw: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A filling by `draw(tensor, deviation, generator)`."""
 
-    Example: nn.init.kaiming_uniform_(tensor([[2., 1.], [1., 3.]]))
-    """
-    check_tensors("kaiming_uniform_", tensor=tensor)
-    if tensor.array.size == 0:
-        return tensor
-    bound = math.sqrt(3.0) * _kaiming_deviation(tensor, a, mode, nonlinearity)
-    return uniform_(tensor, -bound, bound, generator)
+    def fill(
+        tensor: Tensor,
+        a: float = 0,
+        mode: str = "fan_in",
+        nonlinearity: str = "leaky_relu",
+        generator: Any = None,
+    ) -> Tensor:
+        check_tensors(name, tensor=tensor)
+        if tensor.array.size == 0:
+            return tensor
+        return draw(tensor, _kaiming_deviation(tensor, a, mode, nonlinearity), generator)
+
+    describe(
+        fill,
+        f"{words}, so scaled that values keep their variance through a rectifier of slope a.",
+        f"nn.init.{name}(tensor([[2., 1.], [1., 3.]]))",
+    )
+    return function(name, module="torch.nn.init")(effects(RANDOM, WRITES)(fill))
 
 
-@function("kaiming_normal_", module="torch.nn.init")
-@effects(RANDOM, WRITES)
-def kaiming_normal_(
-    tensor: Tensor,
-    a: float = 0,
-    mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    generator: Any = None,
-) -> Tensor:
-    """Normal, so scaled that values keep their variance through a rectifier of slope a.
-
-    Example: nn.init.kaiming_normal_(tensor([[2., 1.], [1., 3.]]))
-    """
-    check_tensors("kaiming_normal_", tensor=tensor)
-    if tensor.array.size == 0:
-        return tensor
-    deviation = _kaiming_deviation(tensor, a, mode, nonlinearity)
-    return normal_(tensor, 0.0, deviation, generator)
+kaiming_uniform_ = _kaiming(
+    "kaiming_uniform_",
+    "Uniform",
+    lambda tensor, deviation, generator: uniform_(
+        tensor, -math.sqrt(3.0) * deviation, math.sqrt(3.0) * deviation, generator
+    ),
+)
+kaiming_normal_ = _kaiming(
+    "kaiming_normal_",
+    "Normal",
+    lambda tensor, deviation, generator: normal_(tensor, 0.0, deviation, generator),
+)
 
 
 @function("trunc_normal_", module="torch.nn.init")

@@ -73,8 +73,6 @@ class Layer(Module):
         template: what is printed, with settings in braces.
     """
 
-    __slots__ = ()
-
     function: ClassVar[str]
     settings: ClassVar[Settings]
     template: ClassVar[str]
@@ -114,7 +112,6 @@ def layer(
     if function not in FUNCTIONS:
         raise KeyError(f"{name}: there is no function {function}")
     body = {
-        "__slots__": (),
         "__doc__": f"`torch.nn.{name}`: `{function}` as a layer."
         + (f"\n\nExample: {example}" if example else ""),
         "function": function,

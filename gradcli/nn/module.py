@@ -11,15 +11,17 @@ from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.call import Calling
-from gradcli.nn.state_dict import load, state_of
+from gradcli.nn.extensible import Slotted
+from gradcli.nn.state_dict import get_extra_state, load, set_extra_state, state_of
 from gradcli.ops.binding.catalogue import setters
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import cast_to, detach, detach_in_place, to_device, wanted, zero_
+from gradcli.state import charge_tensors
 
 Self = TypeVar("Self", bound="Module")
 
 
-class Module(Calling):
+class Module(Calling, metaclass=Slotted):
     """The base of every layer and of a program's own networks.
 
     A layer overrides `forward` and, for printing, `extra_repr`. A program's class does the same in
@@ -27,8 +29,6 @@ class Module(Calling):
 
     Example: nn.Module()
     """
-
-    __slots__ = ()
 
     language_name: ClassVar[str] = "torch.nn.modules.module.Module"
     language_base: ClassVar[bool] = True
@@ -51,6 +51,7 @@ class Module(Calling):
             "float",
             "forward",
             "get_buffer",
+            "get_extra_state",
             "get_parameter",
             "get_submodule",
             "half",
@@ -70,6 +71,7 @@ class Module(Calling):
             "register_module",
             "register_parameter",
             "requires_grad_",
+            "set_extra_state",
             "reset_parameters",
             "reset_running_stats",
             "state_dict",
@@ -108,6 +110,9 @@ class Module(Calling):
         unexpected.
         """
         return load(self, state_dict, strict, assign)
+
+    get_extra_state = get_extra_state
+    set_extra_state = set_extra_state
 
     def train(self: Self, mode: bool = True) -> Self:
         """Switch the module and all below it to training, or to evaluation with `mode` False."""
@@ -209,6 +214,7 @@ class Module(Calling):
         return ""
 
     def __repr__(self) -> str:
+        charge_tensors(4)  # one module may stand in many places
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
         inner = [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]

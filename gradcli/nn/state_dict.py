@@ -78,23 +78,44 @@ class IncompatibleKeys(tuple[list[str], list[str]]):
         return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
 
 
-def _members(module: Members, prefix: str) -> dict[str, Tensor]:
-    """Parameters and persistent buffers by dotted name: a module's own before its submodules'."""
-    found: dict[str, Tensor] = {}
+_EXTRA = "_extra_state"
+
+
+def get_extra_state(self: Any) -> Any:
+    """What `state_dict` keeps besides tensors; a class that has such state overrides this."""
+    raise GradcliError("E204", "the module has no extra state", raises="RuntimeError")
+
+
+def set_extra_state(self: Any, state: Any) -> None:
+    """Take back what `get_extra_state` returned; to be overridden with it."""
+    raise GradcliError("E204", "the module has no extra state", raises="RuntimeError")
+
+
+def _members(module: Members, prefix: str) -> dict[str, Any]:
+    """Parameters and persistent buffers by dotted name: a module's own before its submodules'.
+    Between them stands a module whose class has extra state.
+    """
+    found: dict[str, Any] = {}
     for path, inner in module.each_module(remove_duplicate=False):
         start = f"{prefix}{path}." if path else prefix
         for name, tensor in (*inner._parameters.items(), *inner._buffers.items()):
             if tensor is not None and name not in inner._transient:
                 found[start + name] = tensor
+        kind: Any = type(inner)
+        if (kind.get_extra_state, kind.set_extra_state) != (get_extra_state, set_extra_state):
+            found[start + _EXTRA] = inner
     return found
 
 
 def state_of(module: Members, prefix: str, keep_vars: bool) -> OrderedDict:
     """The state of a module; outside the graph unless `keep_vars`."""
     members = _members(module, prefix)
-    state = OrderedDict(
-        {name: tensor if keep_vars else detach(tensor) for name, tensor in members.items()}
-    )
+    state = OrderedDict()
+    for name, value in members.items():
+        if isinstance(value, Tensor):
+            state[name] = value if keep_vars else detach(value)
+        elif type(value).get_extra_state is not get_extra_state:
+            state[name] = value.get_extra_state()
     state.complete = True
     return state
 
@@ -104,6 +125,9 @@ def load(module: Members, state: Any, strict: bool, assign: bool) -> Incompatibl
     if not isinstance(state, dict):
         raise GradcliError("E202", f"load_state_dict() takes a dict, not {type(state).__name__}")
     members = _members(module, "")
+    for name, value in list(members.items()):
+        if not isinstance(value, Tensor) and type(value).set_extra_state is set_extra_state:
+            del members[name]
     complete = getattr(state, "complete", False)
     missing = [
         name
@@ -119,7 +143,11 @@ def load(module: Members, state: Any, strict: bool, assign: bool) -> Incompatibl
     take = _assigned if assign else _copied
     with NoGrad():
         for name in members:
-            if name in state:
+            if name not in state:
+                continue
+            if not isinstance(members[name], Tensor):
+                members[name].set_extra_state(state[name])
+            else:
                 problem = take(module, name, members[name], state[name])
                 if problem:
                     problems.append(f"{name}: {problem}")

@@ -195,15 +195,48 @@ def doc_of(found: Found) -> OpDoc:
     """The documentation of a function or class: from its docstring, from the entry that it records,
     or from the function whose result it writes.
     """
-    doc = documented(found.function)
+    doc, body = documented(found.function), found.function
     if not doc.summary:
-        doc = next((op.doc for op in found.entries[:1] if op.doc.summary), NO_DOC)
+        described = next((op for op in found.entries[:1] if op.doc.summary), None)
+        if described is not None:
+            doc, body = described.doc, described.forward
+    if doc.summary and not doc.example:
+        doc = OpDoc(doc.summary, _usual_example(found.name, body), doc.conventions)
     if found.name.endswith("_") and not (doc.summary and doc.example):
         value = table_of(found.namespace, _loaded).get(found.name.removesuffix("_"))
         if value is not None:
             plain = doc_of(Found(found.namespace, found.name.removesuffix("_"), value))
             return OpDoc(doc.summary or plain.summary, plain.example, plain.conventions)
     return doc
+
+
+def _usual_example(name: str, body: Any) -> str:
+    """The example of a function of one or two tensors, or of a list, that has none of its own: a
+    call on the operands that are usual in its family. "" for any other function.
+    """
+    body = unwrap(body)
+    home = str(getattr(body, "__module__", "")).split(".")
+    code = getattr(body, "__code__", None)
+    if home[:2] != ["gradcli", "ops"] or code is None:
+        return ""
+    needed = code.co_varnames[: code.co_argcount - len(body.__defaults__ or ())]
+    first, second = _USUAL.get(home[2], _VECTORS)
+    if needed in (("input",), ("self",), ("A",)):
+        return f"torch.{name}({first})"
+    if needed in (("input", "other"), ("self", "other"), ("A", "B"), ("input", "target")):
+        return f"torch.{name}({first}, {second})"
+    return f"torch.{name}([{', '.join(_VECTORS)}])" if needed == ("tensors",) else ""
+
+
+_VECTORS = ("tensor([0.5, 1., 2.])", "tensor([2., 1., 3.])")
+_MATRICES = ("tensor([[2., 1.], [1., 3.]])", "tensor([[1., 0.], [2., 1.]])")
+_USUAL = {
+    "linalg": _MATRICES,
+    "nn": ("tensor([-1.5, 0., 2.5])", _VECTORS[1]),
+    "shape": _MATRICES,
+    "signal": ("tensor([0.5, 1., 2.5])", _VECTORS[1]),
+}
+"""The operands in the examples of a room's functions, where they are not `_VECTORS`."""
 
 
 def own_entries(found: Found) -> list[Op]:

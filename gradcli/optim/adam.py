@@ -18,22 +18,22 @@ from gradcli.optim.optimizer import (
     Group,
     Optimizer,
     State,
+    check_not_negative,
     check_range,
     decayed,
     number,
     register,
     scalar,
+    settings_of,
     stepped,
     zeros_like,
 )
 
 
 def _check(lr: Any, betas: tuple[float, float], eps: float, weight_decay: float) -> None:
-    check_range("lr", number(lr))
-    check_range("eps", eps)
+    check_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
     check_range("betas[0]", number(betas[0]), 0.0, 1.0)
     check_range("betas[1]", number(betas[1]), 0.0, 1.0)
-    check_range("weight_decay", weight_decay)
 
 
 def _averages(state: State, array: Any, *more: str) -> None:
@@ -62,8 +62,6 @@ class Adam(Optimizer):
     Example: torch.optim.Adam([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -81,22 +79,7 @@ class Adam(Optimizer):
         decoupled_weight_decay: bool = False,
     ) -> None:
         _check(lr, betas, eps, weight_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "amsgrad": amsgrad,
-                "maximize": maximize,
-                "foreach": foreach,
-                "capturable": capturable,
-                "differentiable": differentiable,
-                "fused": fused,
-                "decoupled_weight_decay": decoupled_weight_decay,
-            },
-        )
+        super().__init__(params, settings_of(locals(), maximize="foreach"))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:
@@ -127,8 +110,6 @@ class AdamW(Adam):
 
     Example: torch.optim.AdamW([tensor(1., requires_grad=True)], lr=0.1)
     """
-
-    __slots__ = ()
 
     def __init__(
         self,
@@ -168,8 +149,6 @@ class Adamax(Optimizer):
     Example: torch.optim.Adamax([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -184,19 +163,7 @@ class Adamax(Optimizer):
         capturable: bool = False,
     ) -> None:
         _check(lr, betas, eps, weight_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "capturable": capturable,
-            },
-        )
+        super().__init__(params, settings_of(locals()))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:
@@ -219,8 +186,6 @@ class NAdam(Optimizer):
     Example: torch.optim.NAdam([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -237,29 +202,13 @@ class NAdam(Optimizer):
         differentiable: bool = False,
     ) -> None:
         _check(lr, betas, eps, weight_decay)
-        check_range("momentum_decay", momentum_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "momentum_decay": momentum_decay,
-                "decoupled_weight_decay": decoupled_weight_decay,
-                "maximize": maximize,
-                "foreach": foreach,
-                "capturable": capturable,
-                "differentiable": differentiable,
-            },
-        )
+        check_not_negative(momentum_decay=momentum_decay)
+        super().__init__(params, settings_of(locals(), maximize="foreach"))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:
-            state["step"] = scalar(0.0)
-            state["mu_product"] = scalar(1.0)
-            state["exp_avg"] = zeros_like(array)
-            state["exp_avg_sq"] = zeros_like(array)
+            state["step"], state["mu_product"] = scalar(0.0), scalar(1.0)
+            state["exp_avg"], state["exp_avg_sq"] = zeros_like(array), zeros_like(array)
         step = stepped(state)
         lr, weight_decay = number(group["lr"]), group["weight_decay"]
         beta1, beta2 = group["betas"]
@@ -289,8 +238,6 @@ class RAdam(Optimizer):
     Example: torch.optim.RAdam([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -308,17 +255,7 @@ class RAdam(Optimizer):
         _check(lr, betas, eps, weight_decay)
         super().__init__(
             params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "maximize": maximize,
-                "foreach": foreach,
-                "capturable": capturable,
-                "decoupled_weight_decay": decoupled_weight_decay,
-                "differentiable": differentiable,
-            },
+            settings_of(locals(), decoupled_weight_decay="differentiable", maximize="foreach"),
         )
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:

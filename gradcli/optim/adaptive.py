@@ -20,11 +20,13 @@ from gradcli.optim.optimizer import (
     Group,
     Optimizer,
     State,
+    check_not_negative,
     check_range,
     decayed,
     number,
     register,
     scalar,
+    settings_of,
     stepped,
     zeros_like,
 )
@@ -38,8 +40,6 @@ class RMSprop(Optimizer):
 
     Example: torch.optim.RMSprop([tensor(1., requires_grad=True)], lr=0.1)
     """
-
-    __slots__ = ()
 
     def __init__(
         self,
@@ -55,26 +55,10 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_range("lr", number(lr))
-        check_range("eps", eps)
-        check_range("momentum", momentum)
-        check_range("weight_decay", weight_decay)
-        check_range("alpha", alpha)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "alpha": alpha,
-                "eps": eps,
-                "centered": centered,
-                "weight_decay": weight_decay,
-                "capturable": capturable,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-            },
+        check_not_negative(
+            lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha
         )
+        super().__init__(params, settings_of(locals(), momentum="alpha", centered="weight_decay"))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:
@@ -116,8 +100,6 @@ class Adagrad(Optimizer):
     Example: torch.optim.Adagrad([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -132,25 +114,14 @@ class Adagrad(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_range("lr", number(lr))
-        check_range("lr_decay", lr_decay)
-        check_range("weight_decay", weight_decay)
-        check_range("initial_accumulator_value", initial_accumulator_value)
-        check_range("eps", eps)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "lr_decay": lr_decay,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "initial_accumulator_value": initial_accumulator_value,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "fused": fused,
-            },
+        check_not_negative(
+            lr=lr,
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            eps=eps,
         )
+        super().__init__(params, settings_of(locals(), eps="weight_decay"))
         for group in self.param_groups:
             for parameter in group["params"]:
                 first = np.full_like(parameter.array, group["initial_accumulator_value"])
@@ -178,8 +149,6 @@ class Adadelta(Optimizer):
     Example: torch.optim.Adadelta([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -193,23 +162,11 @@ class Adadelta(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_range("lr", number(lr))
+        check_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
         if not 0.0 <= rho <= 1.0:
             raise GradcliError("E204", f"rho has to be from 0 to 1, and is {rho}")
-        check_range("eps", eps)
-        check_range("weight_decay", weight_decay)
         super().__init__(
-            params,
-            {
-                "lr": lr,
-                "rho": rho,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "maximize": maximize,
-                "capturable": capturable,
-                "foreach": foreach,
-                "differentiable": differentiable,
-            },
+            params, settings_of(locals(), foreach="differentiable", maximize="capturable")
         )
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
@@ -237,8 +194,6 @@ class Rprop(Optimizer):
     Example: torch.optim.Rprop([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -254,18 +209,7 @@ class Rprop(Optimizer):
         check_range("lr", number(lr))
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise GradcliError("E204", f"etas are factors below and above 1, not {etas}")
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "etas": etas,
-                "step_sizes": step_sizes,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "capturable": capturable,
-            },
-        )
+        super().__init__(params, settings_of(locals(), capturable=""))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:

@@ -10,7 +10,7 @@ from gradcli.nn.attributes import kind_of
 from gradcli.ops.binding.catalogue import modules
 from gradcli.optim.optimizer import Optimizer
 from gradcli.optim.plateau import ReduceLROnPlateau
-from gradcli.optim.schedules import LRScheduler
+from gradcli.optim.schedules import LRScheduler, rates_of, set_rate
 
 
 class Combined(LRScheduler):
@@ -82,7 +82,7 @@ class SequentialLR(Combined):
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
         for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
+            set_rate(group, group["initial_lr"])
         _undo(self)
         first = schedulers[bisect_right(milestones, 0)]
         first.begin()
@@ -122,7 +122,7 @@ class ChainedScheduler(Combined):
     def __init__(self, schedulers: Any, optimizer: Optimizer | None = None) -> None:
         self.optimizer = _check_parts(schedulers, optimizer)
         self.parts = list(schedulers)
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = rates_of(self.optimizer)
 
     def step(self, epoch: int | None = None) -> None:
         """Let every schedule take a step."""
@@ -130,7 +130,7 @@ class ChainedScheduler(Combined):
             raise GradcliError("E201", "ChainedScheduler.step() takes no epoch")
         for part in self.parts:
             part.step()
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = rates_of(self.optimizer)
 
 
 for _kind in (SequentialLR, ChainedScheduler):

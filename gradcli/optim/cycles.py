@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import modules
 from gradcli.optim.optimizer import Group, Optimizer
-from gradcli.optim.schedules import LRScheduler, check_optimizer
+from gradcli.optim.schedules import LRScheduler, check_optimizer, set_rate
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
@@ -234,7 +234,7 @@ class CyclicLR(LRScheduler):
         base_lrs = _for_each("base_lr", base_lr, groups)
         if last_epoch == -1:
             for group, rate in zip(groups, base_lrs, strict=True):
-                group["lr"] = rate
+                set_rate(group, rate)
         self.max_lrs = _for_each("max_lr", max_lr, groups)
         down = float(step_size_up if step_size_down is None else step_size_down)
         self.total_size = float(step_size_up) + down

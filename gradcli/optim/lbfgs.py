@@ -36,8 +36,6 @@ class LBFGS(Optimizer):
     Example: torch.optim.LBFGS([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,

@@ -15,7 +15,7 @@ from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
-from gradcli.nn.extensible import Extensible
+from gradcli.nn.extensible import Extensible, Slotted
 from gradcli.nn.module import clear_grad
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.creation.copies import to
@@ -57,7 +57,25 @@ def number(value: Any) -> float:
     return value.item() if isinstance(value, Tensor) else value
 
 
-class Optimizer(Extensible):
+def check_not_negative(**settings: Any) -> None:
+    """Raise E204 for the first setting below 0."""
+    for name, value in settings.items():
+        check_range(name, number(value))
+
+
+def settings_of(arguments: Group, **before: str) -> Group:
+    """The settings among the arguments of an optimiser's `__init__`, its `locals()`. In
+    `param_groups` PyTorch has some before others that are arguments before them: `eps="rho"`; at
+    the end where the other is "".
+    """
+    names = [name for name in arguments if name not in ("self", "params", "__class__")]
+    for name, other in before.items():
+        names.remove(name)
+        names.insert(names.index(other) if other else len(names), name)
+    return {name: arguments[name] for name in names}
+
+
+class Optimizer(Extensible, metaclass=Slotted):
     """The base of all optimisers; a subclass defines how a parameter is updated by its gradient.
 
     Attributes:
@@ -83,7 +101,7 @@ class Optimizer(Extensible):
             "zero_grad",
         }
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+    settable_attributes: ClassVar[frozenset[str]] = frozenset({"defaults", "param_groups", "state"})
 
     def __init__(self, params: Any, defaults: Group) -> None:
         if isinstance(params, Tensor):
@@ -140,11 +158,25 @@ class Optimizer(Extensible):
             raise GradcliError("E204", "a parameter is in two groups")
         self.param_groups.append(group)
 
+    def _groups(self) -> list[Group]:
+        """The groups, which a program may change; raises E202 for one that is none."""
+        for group in self.param_groups:
+            if not isinstance(group, dict):
+                raise GradcliError("E202", f"a group is a dict, not {kind_of(group)}")
+            for parameter in group["params"]:
+                if not isinstance(parameter, Tensor):
+                    raise GradcliError(
+                        "E202",
+                        f"an optimizer changes tensors, not {kind_of(parameter)}",
+                        raises="AttributeError",
+                    )
+        return self.param_groups
+
     # --- stepping -----------------------------------------------------------------------------
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of the parameters, or set them to zero."""
-        for group in self.param_groups:
+        for group in self._groups():
             for parameter in group["params"]:
                 clear_grad(parameter, set_to_none)
 
@@ -179,7 +211,7 @@ class Optimizer(Extensible):
         if closure is not None:
             with EnableGrad():
                 loss = closure()
-        for group in self.param_groups:
+        for group in self._groups():
             negated = group.get("maximize", False)
             for parameter in group["params"]:
                 meta = parameter.meta

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import modules
 from gradcli.optim.optimizer import Optimizer
-from gradcli.optim.schedules import LRScheduler, check_optimizer
+from gradcli.optim.schedules import LRScheduler, check_optimizer, rates_of, set_rate
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -66,7 +66,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown = cooldown
         self.eps = eps
         self.last_epoch = 0
-        self._last_lr = [group["lr"] for group in optimizer.param_groups]
+        self._last_lr = rates_of(optimizer)
         self.mode_worse = float("inf") if mode == "min" else float("-inf")
         self.mode = mode
         self.threshold = threshold
@@ -99,14 +99,23 @@ class ReduceLROnPlateau(LRScheduler):
             self._lower()
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = rates_of(self.optimizer)
 
     def _lower(self) -> None:
+        groups = self.optimizer.param_groups
+        if len(groups) != len(self.min_lrs):
+            if self.default_min_lr is None:
+                raise GradcliError(
+                    "E204",
+                    f"there are {len(groups)} groups by now, and {len(self.min_lrs)} least rates",
+                    raises="RuntimeError",
+                )
+            self.min_lrs = [self.default_min_lr] * len(groups)
         for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
             old = float(group["lr"])
             new = max(old * self.factor, least)
             if old - new > self.eps:
-                group["lr"] = new
+                set_rate(group, new)
 
 
 modules["torch.optim.lr_scheduler"]["ReduceLROnPlateau"] = ReduceLROnPlateau

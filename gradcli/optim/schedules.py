@@ -12,10 +12,12 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
-from gradcli.nn.extensible import Extensible
-from gradcli.ops.binding.catalogue import modules
+from gradcli.nn.extensible import Extensible, store_value, stored_value
+from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.ops.creation.copies import clone
 from gradcli.optim.optimizer import Group, Optimizer
 
 
@@ -25,6 +27,24 @@ def check_optimizer(optimizer: Any, raises: str | None = None) -> None:
         raise GradcliError(
             "E202", f"a schedule is for an optimizer, not {kind_of(optimizer)}", raises=raises
         )
+
+
+def apart(rate: Any) -> Any:
+    """A rate that later writes to a tensor rate leave as it is."""
+    return clone(rate) if isinstance(rate, Tensor) else rate
+
+
+def set_rate(group: Group, rate: Any) -> None:
+    """Give a group its rate: a rate that is a tensor stays that tensor, and is written to."""
+    if isinstance(group["lr"], Tensor):
+        methods["fill_"](group["lr"], rate.item() if isinstance(rate, Tensor) else rate)
+    else:
+        group["lr"] = rate
+
+
+def rates_of(optimizer: Optimizer) -> list[Any]:
+    """The rates of an optimizer's groups now."""
+    return [apart(group["lr"]) for group in optimizer.param_groups]
 
 
 class LRScheduler(Extensible):
@@ -61,10 +81,12 @@ class LRScheduler(Extensible):
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", apart(group["lr"]))
             elif "initial_lr" not in group:
                 raise GradcliError("E207", "a group has no 'initial_lr' to go on from")
-        self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
+        self.base_lrs: list[float] = [
+            apart(group["initial_lr"]) for group in optimizer.param_groups
+        ]
         self.last_epoch = last_epoch
         self.begin()
 
@@ -88,7 +110,8 @@ class LRScheduler(Extensible):
     def get_lr(self) -> list[float]:
         """The rates of the epoch `last_epoch`, one for each group."""
         groups = self.optimizer.param_groups
-        return [self.rate(group, base) for group, base in zip(groups, self.base_lrs, strict=False)]
+        bases = [*self.base_lrs, *(group["lr"] for group in groups[len(self.base_lrs) :])]
+        return [self.rate(group, base) for group, base in zip(groups, bases, strict=False)]
 
     def step(self, epoch: int | None = None) -> None:
         """Set the rates of the next epoch, or of the one given."""
@@ -109,8 +132,8 @@ class LRScheduler(Extensible):
     def set_rates(self, rates: list[float]) -> None:
         """Give each group its rate."""
         for group, rate in zip(self.optimizer.param_groups, rates, strict=False):
-            group["lr"] = rate
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+            set_rate(group, rate)
+        self._last_lr = rates_of(self.optimizer)
 
     def get_last_lr(self) -> list[float]:
         """The rates that were set last, one for each group."""
@@ -124,8 +147,21 @@ class LRScheduler(Extensible):
         """The state that a later run needs to continue."""
         return self._saved()
 
+    def language_getattr(self, name: str) -> Any:
+        """A setting, under the name that it has in PyTorch, or what the program stored."""
+        return vars(self)[name] if name in vars(self) else stored_value(self, name)
+
+    def language_setattr(self, name: str, value: Any) -> None:
+        """Change a setting, or store a value."""
+        if name in vars(self):
+            setattr(self, name, value)
+        else:
+            store_value(self, name, value)
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load what `state_dict` returned; raises E207 for a key of another schedule."""
+        if not isinstance(state_dict, dict):
+            raise GradcliError("E202", f"load_state_dict() takes a dict, not {kind_of(state_dict)}")
         known = self._saved()
         for name, value in state_dict.items():
             if name not in known:

@@ -12,11 +12,12 @@ from gradcli.optim.optimizer import (
     Group,
     Optimizer,
     State,
-    check_range,
+    check_not_negative,
     decayed,
     number,
     register,
     scalar,
+    settings_of,
     stepped,
     zeros_like,
 )
@@ -30,8 +31,6 @@ class SGD(Optimizer):
 
     Example: torch.optim.SGD([tensor(1., requires_grad=True)], lr=0.1)
     """
-
-    __slots__ = ()
 
     def __init__(
         self,
@@ -47,25 +46,10 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_range("lr", number(lr))
-        check_range("momentum", momentum)
-        check_range("weight_decay", weight_decay)
+        check_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise GradcliError("E204", "nesterov=True needs momentum, and no dampening")
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "dampening": dampening,
-                "weight_decay": weight_decay,
-                "nesterov": nesterov,
-                "maximize": maximize,
-                "foreach": foreach,
-                "differentiable": differentiable,
-                "fused": fused,
-            },
-        )
+        super().__init__(params, settings_of(locals()))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         weight_decay, momentum = group["weight_decay"], group["momentum"]
@@ -95,8 +79,6 @@ class ASGD(Optimizer):
     Example: torch.optim.ASGD([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -110,22 +92,8 @@ class ASGD(Optimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_range("lr", number(lr))
-        check_range("weight_decay", weight_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "lambd": lambd,
-                "alpha": alpha,
-                "t0": t0,
-                "weight_decay": weight_decay,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "capturable": capturable,
-            },
-        )
+        check_not_negative(lr=lr, weight_decay=weight_decay)
+        super().__init__(params, settings_of(locals()))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         lr, lambd = number(group["lr"]), group["lambd"]

@@ -26,7 +26,6 @@ def document(result: Result | None, printed: str = "", *, steps: bool = False) -
     """A run as a JSON object.
 
     Args:
-        result: its result, None for a program without a tensor.
         printed: what the program printed.
         steps: whether the steps of the backward pass are listed.
     """

@@ -17,9 +17,7 @@ def table(result: Result, style: Style = PLAIN, *, full: bool = False) -> str:
     """The names, shapes, dtypes, values and gradients of a result in columns.
 
     Args:
-        result: the result.
         style: where the table goes; a terminal's width shortens long values with `…`.
-        full: whether values are never shortened.
     """
     rows = [_HEAD, _row(result.name or "output", result.output, None)]
     if result.seed is not None:

@@ -4,6 +4,8 @@ terminal raw.
 
 from __future__ import annotations
 
+from gradcli.record import Record
+
 _SGR = {
     "error": "1;31",
     "warning": "1;33",
@@ -23,19 +25,15 @@ thousand nodes whose texts grow by a term each.
 """
 
 
-class Style:
+class Style(Record):
     """Where a text goes.
 
     Attributes:
-        color: whether it may be coloured.
         width: the columns of the terminal, None where it is no terminal.
     """
 
-    __slots__ = ("color", "width")
-
-    def __init__(self, color: bool = False, width: int | None = None) -> None:
-        self.color = color
-        self.width = width
+    color: bool = False
+    width: int | None = None
 
     def paint(self, text: str, role: str) -> str:
         """The text in the colour of its role."""
@@ -62,9 +60,7 @@ _ESCAPES_BUT_LINES = {code: text for code, text in _ESCAPES.items() if code not 
 
 
 def escaped(text: str) -> str:
-    """A text from a program or a file with its control characters spelled out; lines and tabs
-    stay.
-    """
+    """A foreign text with its control characters spelled out, but for lines and tabs."""
     if text.isascii() and text.isprintable():
         return text
     text = text.translate(_ESCAPES_BUT_LINES)

@@ -17,9 +17,7 @@ def shown(value: Any, mode: str, style: Style = PLAIN, *, full: bool = False) ->
     """A value as text with its line end.
 
     Args:
-        value: any value of a program.
         mode: `text` as Python shows it, `json`, `jsonl` on one line, `table` for tensors.
-        style: where the text goes.
         full: whether a table shortens nothing.
     """
     if mode in ("json", "jsonl"):
@@ -30,9 +28,7 @@ def shown(value: Any, mode: str, style: Style = PLAIN, *, full: bool = False) ->
 
 
 def _document(value: Any) -> dict[str, Any]:
-    """A value as a JSON object: its elements if it is a tensor, its text otherwise if JSON has
-    nothing like it.
-    """
+    """A value as JSON: a tensor's elements, the text of what JSON has nothing like."""
     if type(value) is Tensor:
         return {
             "value": number(value.array),

@@ -34,10 +34,7 @@ class TraceBuilder:
     """Records instructions on arrays.
 
     Attributes:
-        trace: what is recorded so far.
         least_lazy: elements from which on arrays are lazy, which compiled code does not handle.
-        span: the source text of what is recorded next, None where there is none.
-        stack: the functions that are running there.
     """
 
     def __init__(self, least_lazy: int) -> None:
@@ -63,9 +60,7 @@ class TraceBuilder:
         return found
 
     def zeros_like(self, value: Value) -> Value:
-        """A constant of zeros of the same shape and dtype, for calls that read only shape and
-        dtype.
-        """
+        """A constant of zeros, for calls that read only shape and dtype."""
         array = value.array
         return self.constant(np.broadcast_to(array.dtype.type(0), array.shape))
 
@@ -115,13 +110,8 @@ class TraceBuilder:
         """Record a call, and make it unless its result is passed.
 
         Args:
-            function: what is called.
-            operands: its arguments: values, lists of values, and settings as they are.
             reads_lazy: whether it accepts lazy arrays, so that it can be decomposed into ufuncs.
             result: its result, if the call was made already.
-
-        Returns:
-            The value of the result; a tuple of values for a tuple, None for None.
         """
         if len(self.trace.instructions) > _LONGEST:
             raise GraphBreak("B03", f"more than {_LONGEST:,} instructions")
@@ -196,9 +186,7 @@ class TraceBuilder:
         self.trace.add(self._instruction(op, operands, *rest, **settings))
 
     def _put_ahead(self, instructions: list[Instruction]) -> bool:
-        """Move instructions ahead of all effects; False where they would read other values
-        there.
-        """
+        """Move instructions ahead of all effects; False where they would read other values."""
         existing = self.trace.instructions
         place = len(existing) if self._first_effect is None else self._first_effect
         if place < len(existing):
@@ -219,9 +207,7 @@ class TraceBuilder:
         return self.stand_for(array, self.trace.value_of(array))
 
     def _ufuncs(self, function: Any, operands: Sequence[Operand], wanted: Any) -> Value | None:
-        """Record the ufuncs that a function consists of; None, with nothing recorded, where their
-        result differs from its own.
-        """
+        """Record the ufuncs of a function; None, and no record, where results differ."""
         count = self.trace.count
         steps = ufuncs_of(function, operands, self.trace)
         if not steps or not same(steps[-1].made[0].array, wanted):

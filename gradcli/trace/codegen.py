@@ -14,7 +14,6 @@ class Code:
     """Python code that is being generated.
 
     Attributes:
-        trace: the trace that it is generated from.
         namespace: the objects that it refers to by name: functions, settings, constants.
     """
 
@@ -44,7 +43,6 @@ class Code:
         it reads are known.
 
         Args:
-            known: the values that are known from the beginning.
             on_failure: the statement that leaves the function where a guard does not hold.
         """
         there = {*known, *self._constants}
@@ -136,9 +134,8 @@ Runs = tuple[Callable[[], Any], Callable[[], Any], Callable[[Any], Any]]
 
 
 def functions_of(trace: Trace) -> Runs:
-    """An array-level trace as three functions: the first computes the prologue; the second is one
-    run, with all effects; the third computes the outputs from what the second returns, when they
-    are read.
+    """An array-level trace as three functions: the prologue, one run with its effects, and the
+    outputs from what the run returned.
     """
     code, kept, where = Code(trace), kept_values(trace), "compiled loop"
     once = [code.name(value) for each in trace.prologue for value in each.made]

@@ -28,9 +28,7 @@ class GraphBreak(Exception):
     """What runs cannot be expressed in a trace.
 
     Attributes:
-        code: its kind, one of `TITLES`.
         reason: what could not be recorded, for a person.
-        hint: what to write instead, None where there is nothing.
         span: where it happened; None until a caller, which knows it, sets it.
     """
 

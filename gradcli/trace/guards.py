@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.errors import GradcliError
+from gradcli.record import Record
 from gradcli.trace.ir import Inline, Operand, Value, values_in
 
 if TYPE_CHECKING:
@@ -29,33 +30,19 @@ class Kind(Enum):
     """A value: a number, the length of a list, a check of elements that passed."""
 
 
-class Guard:
+class Guard(Record):
     """A condition that must hold as it did when the trace was recorded.
 
     Attributes:
-        kind: its kind; objects are compared by identity, all else by equality.
         read: what reads it: a function, or a piece of Python for generated code.
         inputs: the arguments of the function, or the operands of the piece.
-        expected: what was read when the trace was recorded.
-        span: the source text that relies on it, None where there is none.
     """
 
-    __slots__ = ("expected", "inputs", "kind", "read", "span")
-
-    def __init__(
-        self,
-        kind: Kind,
-        read: Callable[..., Any] | Inline,
-        expected: Operand,
-        *,
-        inputs: Sequence[Operand] = (),
-        span: Span | None = None,
-    ) -> None:
-        self.kind = kind
-        self.read = read
-        self.expected = expected
-        self.inputs = inputs
-        self.span = span
+    kind: Kind
+    read: Callable[..., Any] | Inline
+    expected: Operand
+    inputs: Sequence[Operand] = ()
+    span: Span | None = None
 
     @property
     def values(self) -> Iterator[Value]:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from gradcli.record import Record
+
 if TYPE_CHECKING:
     from gradcli.errors import Span
     from gradcli.trace.graph_break import GraphBreak
@@ -22,9 +24,7 @@ Stack = tuple[tuple[str, "Span | None"], ...]
 
 
 class Effect(Enum):
-    """What an instruction does besides making its outputs. An instruction without effects is
-    pure.
-    """
+    """What an instruction does besides making its outputs; a pure one has no effects."""
 
     READS = "reads"
     """A number leaves a tensor: `item`, an `if` on it."""
@@ -42,38 +42,23 @@ class Effect(Enum):
     """There is output."""
 
 
-class Value:
+class Value(Record):
     """A value of a trace: made once and never changed.
 
     Attributes:
-        number: its number in the trace.
         shape: its shape; None for what is no array, such as a number or a node of a graph.
         dtype: its dtype, NumPy's or the language's; the name of its kind for what is no array.
         device: the device of its memory.
-        name: the program's name for it, None where it has none.
         array: its array in the recorded run, None where that is not kept.
-        maker: the instruction that made it, None for an input or a constant.
     """
 
-    __slots__ = ("array", "device", "dtype", "maker", "name", "number", "shape")
-
-    def __init__(
-        self,
-        number: int,
-        shape: tuple[int, ...] | None,
-        dtype: Any,
-        *,
-        device: str = "cpu",
-        name: str | None = None,
-        array: Any = None,
-    ) -> None:
-        self.number = number
-        self.shape = shape
-        self.dtype = dtype
-        self.device = device
-        self.name = name
-        self.array = array
-        self.maker: Instruction | None = None
+    number: int
+    shape: tuple[int, ...] | None
+    dtype: Any
+    device: str = "cpu"
+    name: str | None = None
+    array: Any = None
+    maker: Instruction | None = None
 
     def __repr__(self) -> str:
         return f"%{self.number}"
@@ -86,24 +71,19 @@ Effects = Mapping[Effect, Sequence[Value]]
 """The effects of an instruction, each with the values that it concerns."""
 
 
-class Kernel:
+class Kernel(Record):
     """A function of arrays under the name of the op that it belongs to.
 
     Attributes:
-        name: its name in print.
-        function: the function.
         several: whether it returns a tuple or list, one part for each output.
     """
 
-    __slots__ = ("function", "name", "several")
-
-    def __init__(self, name: str, function: Callable[..., Any], several: bool = False) -> None:
-        self.name = name
-        self.function = function
-        self.several = several
+    name: str
+    function: Callable[..., Any]
+    several: bool = False
 
 
-class Inline:
+class Inline(Record):
     """A piece of Python that generated code contains instead of a call.
 
     Attributes:
@@ -112,16 +92,19 @@ class Inline:
         name: its name in print; None to print the text.
     """
 
-    __slots__ = ("name", "text")
-
-    def __init__(self, text: str, name: str | None = None) -> None:
-        self.text = text
-        self.name = name
+    text: str
+    name: str | None = None
 
     @property
     def binds(self) -> bool:
         """Whether the text binds the outputs itself."""
         return "{out0}" in self.text
+
+
+ALIAS = Inline("{0}", "alias")
+"""A tensor that shows another one's memory and was not made by an op: `.data`, an unpacked saved
+tensor.
+"""
 
 
 class Instruction:
@@ -130,12 +113,9 @@ class Instruction:
     Attributes:
         op: an op of the registry (tensor level), a function of arrays, a `Kernel` or an `Inline`.
         inputs: values and literals, in the order in which `op` takes them.
-        params: settings by name.
         outputs: the values that it makes, None for an absent output; empty where it has only
             effects.
         span: the source text of the operation, None outside a program.
-        stack: the functions that were running.
-        effects: what it does besides making its outputs.
     """
 
     __slots__ = ("effects", "inputs", "op", "outputs", "params", "span", "stack")
@@ -194,10 +174,6 @@ class Trace:
         prologue: the loop-invariant instructions, computed once before all runs.
         instructions: what each run does, in order.
         epilogue: instructions that only the outputs need, computed when they are read.
-        outputs: the values that the trace returns.
-        guards: the conditions under which a run is the recorded one.
-        breaks: why recording ended, empty where everything was recorded.
-        count: the number of values.
     """
 
     __slots__ = (
@@ -239,9 +215,7 @@ class Trace:
         return instruction
 
     def copy(self, **changed: Any) -> Trace:
-        """A trace that shares values and instructions with this one, except the attributes that are
-        passed.
-        """
+        """A trace that shares all with this one but the attributes that are passed."""
         made = Trace()
         for slot in Trace.__slots__:
             own = getattr(self, slot)

@@ -81,9 +81,7 @@ def without_copies(trace: Trace) -> Trace:
 
 
 def _copied(instruction: Instruction, moving: Sequence[Any]) -> Value | None:
-    """The value that an instruction copies, if the copy has the same layout and neither is written
-    to.
-    """
+    """The value that an instruction copies, if layouts agree and neither is written to."""
     if not is_copy(instruction.op) or instruction.effects or len(instruction.inputs) != 1:
         return None
     (source,), (made,) = instruction.inputs, instruction.made
@@ -126,9 +124,7 @@ def invariants_out(trace: Trace) -> Trace:
 
 
 def outputs_late(trace: Trace) -> Trace:
-    """Move to the epilogue what only the outputs need, where its operands do not change until then
-    and no call can raise.
-    """
+    """Move to the epilogue what only the outputs need, if nothing changes it or can raise."""
     changed = written(trace)
     dtypes = {array.dtype for array in changed}
     # An input may lie in memory that the trace writes to.
@@ -159,9 +155,7 @@ def outputs_late(trace: Trace) -> Trace:
 
 
 def memory_reused(trace: Trace) -> Trace:
-    """Let a ufunc's result reuse the memory of an operand whose last use it is, and free large
-    arrays after their last use.
-    """
+    """Reuse the memory of operands at their last use for ufuncs, and free large arrays then."""
     lasting = trace.lasting
     last: dict[Value, int] = {}
     for number, instruction in enumerate(trace.instructions):
@@ -199,9 +193,7 @@ def _takes_memory(instruction: Instruction) -> bool:
 
 
 def _may_take_over(old: Any, new: Any, alive: Iterable[Any]) -> bool:
-    """Whether a result may reuse an operand's memory: it has the same layout, and no value that is
-    read later lies there.
-    """
+    """Whether a result may reuse an operand's memory: same layout, and none read later there."""
     return (
         old.shape == new.shape
         and old.strides == new.strides

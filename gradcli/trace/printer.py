@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.arrays.dtypes import DType
 from gradcli.trace.guards import Guard
-from gradcli.trace.ir import Effect, Effects, Inline, Instruction, Operand, Trace, Value
+from gradcli.trace.ir import ALIAS, Effect, Effects, Inline, Instruction, Operand, Trace, Value
 
 _SHORT = {
     "bfloat16": "bf16",
@@ -133,7 +133,9 @@ def comment(instruction: Instruction) -> str:
         text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
         name = made[0].name if len(made) == 1 else None
         is_whole = text == name or text.startswith((f"{name} ", f"{name}="))
-        assigned = name and not is_whole and Effect.WRITES not in instruction.effects
+        # An alias has its span from what reads it, which does not bind the name.
+        binds = instruction.op is not ALIAS and Effect.WRITES not in instruction.effects
+        assigned = name and not is_whole and binds
         within = "".join([f"  in {called}" for called, _ in instruction.stack[-1:]])
         parts.append(f"{f'{name} = ' if assigned else ''}{text}  {_place(span)}{within}")
     parts += effect_texts(instruction.effects)

@@ -33,9 +33,7 @@ class _Step(NamedTuple):
 
 
 def is_ufunc(op: Any) -> bool:
-    """Whether an op takes `out`, the memory of its result, as last argument; it may be that of an
-    operand of the same layout.
-    """
+    """Whether an op takes `out`, which may be an operand of the same layout, as last argument."""
     return isinstance(op, np.ufunc) or op is zeroed or op is positive_part
 
 
@@ -48,9 +46,7 @@ def is_copy(op: Any) -> bool:
 def ufuncs_of(
     function: Callable[..., Any], operands: Sequence[Operand], trace: Trace
 ) -> list[Instruction]:
-    """A function of arrays as ufunc instructions, which are not added to the trace; empty where it
-    cannot be decomposed.
-    """
+    """A function of arrays as ufunc instructions that are not yet added; empty where it is more."""
     values: dict[int, Any] = {}
     arguments = []
     for operand in operands:
@@ -83,9 +79,7 @@ def ufuncs_of(
 def _collect(
     array: Any, values: dict[int, Any], steps: list[_Step], known: dict[int, _Earlier]
 ) -> Any:
-    """Add the steps that compute a lazy array; returns the operand that refers to its result, None
-    where a step is no ufunc.
-    """
+    """Add the steps of a lazy array; returns the operand of its result, None for no ufunc."""
     if id(array) in values:
         return values[id(array)]
     if id(array) in known:

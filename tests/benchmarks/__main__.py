@@ -1,10 +1,10 @@
 """`python -m tests.benchmarks [NAME…]`: the table of gradcli against torch; `--profile` and
 `--scaling` print tables of what an op, a node and a line cost.
 
-Each program runs as a whole process under `gradcli run FILE` and under `python FILE` with torch, in
-turn. Net figures have each side's own cold start taken off, which runs in the same turns: a second
-of torch's importing, taken off two, must not come from other minutes. Without torch only gradcli's
-figures are shown.
+Each program runs under `gradcli run FILE` and under `python FILE` with torch, in turn, and says by
+its own clock how long its loop took; the table has medians. It runs N and 3 N rounds: a figure that
+does not grow with the rounds is refused, and the exit code is 1. Memory is the peak above that of a
+side's own cold start. Without torch only gradcli's figures are shown.
 """
 
 from __future__ import annotations
@@ -15,16 +15,25 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from statistics import geometric_mean
 
 from tests.benchmarks.measure import Series, alternate
 from tests.benchmarks.per_op import profile
 from tests.benchmarks.scaling import scaling
-from tests.benchmarks.work import COLD_START, NUMPY_COLD_START, ONE_SHOT, WORKS, Work
+from tests.benchmarks.work import COLD_START, NUMPY_COLD_START, ONE_SHOT, PROGRAMS, WORKS, Work
 
 HEADINGS = (
-    f"{'work':<24}{'gradcli':>9}{'min–max':>13}{'torch':>9}{'min–max':>13}"
-    f"{'ratio':>8}{'must':>7}{'aim':>6}"
+    f"{'ms a round':<20}{'gradcli':>11}{'grown':>6}{'MB':>8}{'torch':>11}{'grown':>6}{'MB':>8}"
+    f"{'ratio':>8}{'must':>7}{'aim':>6}{'':>8}{'memory':>9}"
 )
+
+LEAST_GROWTH, MOST_GROWTH = 2.0, 4.5
+"""What 3 times the rounds take at least and at most, in times of what one takes. Below that, a loop
+does not depend on its own results and was computed once; above, a round costs more and more.
+"""
+
+MEAN = (0.8, 0.6)
+"""What the geometric mean of the real programs' ratios must be and aims at."""
 
 
 def main() -> int:
@@ -38,7 +47,7 @@ def main() -> int:
     parser.add_argument("--torch", metavar="PYTHON", default=sys.executable, help="with torch")
     parser.add_argument("--gradcli", metavar="COMMAND", help="the gradcli to measure")
     arguments = parser.parse_args()
-    unknown = set(arguments.names) - {work.name for work in WORKS} - {COLD_START.name}
+    unknown = set(arguments.names) - {work.name for work in WORKS}
     if unknown:
         parser.error(f"no program {', '.join(sorted(unknown))}")
     torch = arguments.torch if has_torch(arguments.torch) else None
@@ -57,7 +66,7 @@ def main() -> int:
         for work in WORKS:
             if not arguments.names or work.name in arguments.names:
                 bench.run(work)
-    return 0
+        return bench.close()
 
 
 def has_torch(python: str) -> bool:
@@ -72,84 +81,104 @@ def gradcli(command: str | None) -> list[str]:
 
 
 class Bench:
-    """One table: what was asked for."""
+    """One table: what was asked for.
+
+    Attributes:
+        idle: what each side takes for next to no work.
+        ratios: those of the real programs, as far as they were measured.
+        refused: the programs whose figures say nothing.
+    """
 
     def __init__(
         self, folder: Path, gradcli: list[str], torch: str | None, quick: bool, times: int
     ) -> None:
         self.folder = folder
-        self.gradcli = gradcli
-        self.torch = torch
+        self.sides = {"gradcli": [*gradcli, "run"]} | ({"torch": [torch]} if torch else {})
+        self.one_shot = [*gradcli, *ONE_SHOT]
         self.quick = quick
         self.times = times
+        self.idle: dict[str, Series] = {}
+        self.ratios: list[float] = []
+        self.refused: list[str] = []
 
-    def commands(self, work: Work) -> dict[str, list[str]]:
+    def commands(self, name: str, text: str) -> dict[str, list[str]]:
         """The same program under both."""
-        path = self.folder / f"{work.name}.grad"
-        path.write_text(work.text(self.quick), encoding="utf-8")
-        commands = {"gradcli": [*self.gradcli, "run", str(path)]}
-        if self.torch is not None:
-            commands["torch"] = [self.torch, str(path)]
-        return commands
+        path = self.folder / f"{name}.grad"
+        path.write_text(text, encoding="utf-8")
+        return {side: [*command, str(path)] for side, command in self.sides.items()}
 
     def cold_start(self) -> None:
         """Measure what each side takes for next to no work, and show it."""
-        commands = self.commands(COLD_START)
-        commands["one-shot"] = [*self.gradcli, *ONE_SHOT]
+        text = (PROGRAMS / "cold_start.grad").read_text(encoding="utf-8")
+        commands = self.commands("cold_start", text)
+        commands["one-shot"] = self.one_shot
         commands["numpy"] = [sys.executable, "-c", "import numpy"]
         # The first run of all fills caches that every later one finds.
         alternate(commands, 1)
-        series = alternate(commands, self.times)
-        print(HEADINGS)
-        for name, side in (("cold start", "gradcli"), ("one-shot", "one-shot")):
-            timed = {"gradcli": series[side]}
-            numpy = timed | {"torch": series["numpy"]}
-            if self.torch is not None:
-                timed["torch"] = series["torch"]
-            self.row(name, timed, COLD_START.time, "wall")
-            self.row(f"{name}, import numpy", numpy, NUMPY_COLD_START, "wall")
+        self.idle = alternate(commands, self.times)
+        print(f"{'start-up':<28}{'seconds':>9}{'ratio':>8}{'must':>7}{'aim':>6}")
+        for side in ("gradcli", "one-shot", "torch", "numpy"):
+            if side in self.idle:
+                print(f"{side:<28}{self.idle[side].wall():>9.3f}", end="")
+                own = side in ("gradcli", "one-shot")
+                self._verdict(self.idle[side].wall() / self.idle["numpy"].wall(), own)
+        if "torch" in self.idle and not self.quick:
+            ratio = self.idle["gradcli"].wall() / self.idle["torch"].wall()
+            print(f"{'gradcli beside torch':<37}{against(ratio, COLD_START)}")
+        print(f"\n{HEADINGS}")
+
+    def _verdict(self, ratio: float, own: bool) -> None:
+        print(against(ratio, NUMPY_COLD_START) if own and not self.quick else "", flush=True)
 
     def run(self, work: Work) -> None:
-        """Measure one program and show its lines."""
-        commands = self.commands(work)
-        sides = list(commands)
-        if not work.whole:
-            commands |= {f"{side}, idle": c for side, c in self.commands(COLD_START).items()}
+        """Measure one program at N and 3 N rounds and show its line."""
+        rounds = work.rounds(self.quick)
+        commands: dict[tuple[str, int], list[str]] = {}
+        for factor in (1, 3):
+            written = self.commands(f"{work.name}_{factor}", work.text(factor * rounds))
+            commands |= {(side, factor): command for side, command in written.items()}
         series = alternate(commands, self.times)
-        idle = {} if work.whole else {side: series[f"{side}, idle"] for side in sides}
-        self.row(work.name, series, work.time, "wall", idle)
-        if work.memory is not None:
-            self.row(f"{work.name}, memory", series, work.memory, "peak", idle)
-        outputs = {side: series[side].runs[0].output for side in sides}
-        if len(set(outputs.values())) > 1:
-            print(f"  they print different things: {outputs}")
+        line = f"{work.name:<20}"
+        per_round, growth, peaks = {}, {}, {}
+        for side in self.sides:
+            once, thrice = (self._seconds(work, side, series[side, factor]) for factor in (1, 3))
+            per_round[side], growth[side] = thrice / (3 * rounds), thrice / once
+            peaks[side] = max(1.0, series[side, 3].peak() - self.idle[side].peak())
+            line += f"{per_round[side] * 1e3:>11.3f}{growth[side]:>6.1f}{peaks[side] / 1e6:>8.0f}"
+        grown = all(LEAST_GROWTH <= each <= MOST_GROWTH for each in growth.values())
+        if self.quick:
+            print(line, flush=True)
+        elif not grown:
+            self.refused.append(work.name)
+            print(f"{line}  refused: the time does not grow with the rounds", flush=True)
+        elif "torch" in self.sides:
+            ratio = per_round["gradcli"] / per_round["torch"]
+            self.ratios += [ratio] if work.real else []
+            memory = peaks["gradcli"] / peaks["torch"]
+            print(f"{line}{against(ratio, work.time)}{memory:>9.2f}", flush=True)
+        else:
+            print(line, flush=True)
+        printed = {series[side, 1].runs[0].output.split("loop ")[0] for side in self.sides}
+        if len(printed) > 1:
+            print(f"  they print different things: {printed}")
 
-    def row(
-        self,
-        name: str,
-        series: dict[str, Series],
-        bars: tuple[float, float],
-        what: str,
-        idle: dict[str, Series] | None = None,
-    ) -> None:
-        """Print a line of the table: medians, spreads, the ratio and its bars; net of `idle`."""
-        figures = {}
-        line = f"{name:<24}"
-        for side in ("gradcli", "torch"):
-            if side not in series:
-                line += f"{'–':>9}{'':>13}"
-                continue
-            figure = series[side].wall() if what == "wall" else series[side].peak()
-            if idle:
-                figure -= idle[side].wall() if what == "wall" else idle[side].peak()
-            figures[side] = figure
-            shown = f"{figure:.3f}" if what == "wall" else f"{figure / 1e6:.0f} MB"
-            line += f"{shown:>9}{series[side].spread() if what == 'wall' else '':>13}"
-        if "torch" in figures and not self.quick:
-            ratio = figures["gradcli"] / figures["torch"]
-            verdict = "" if ratio <= bars[0] else "  missed"
-            line += f"{ratio:>8.2f}{bars[0]:>7}{bars[1]:>6}{verdict}"
-        print(line, flush=True)
+    def _seconds(self, work: Work, side: str, series: Series) -> float:
+        return series.wall() - self.idle[side].wall() if work.whole else series.loop()
+
+    def close(self) -> int:
+        """Show the mean; gives the exit code."""
+        if self.ratios:
+            mean = geometric_mean(self.ratios)
+            print(f"{'geometric mean of the real programs':<70}{against(mean, MEAN)}")
+        if self.refused:
+            print(f"refused: {', '.join(self.refused)}")
+        return 1 if self.refused else 0
+
+
+def against(ratio: float, bars: tuple[float, float]) -> str:
+    """A ratio beside what it must and should be."""
+    missed = "missed" if ratio > bars[0] else ""
+    return f"{ratio:>8.2f}{bars[0]:>7}{bars[1]:>6}{missed:>8}"
 
 
 if __name__ == "__main__":

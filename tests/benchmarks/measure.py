@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from statistics import median
+from typing import TypeVar
 
 # `ru_maxrss` counts kilobytes on Linux and bytes on macOS.
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
@@ -21,6 +22,11 @@ class Run:
         self.wall = wall
         self.peak = peak
         self.output = output
+
+    @property
+    def loop(self) -> float:
+        """The seconds that the program itself says its loop took."""
+        return float(self.output.rpartition("loop ")[2])
 
 
 def measure(command: list[str]) -> Run:
@@ -49,6 +55,9 @@ def measure(command: list[str]) -> Run:
     return Run(wall, usage.ru_maxrss * _RSS_UNIT, text)
 
 
+Key = TypeVar("Key")
+
+
 class Series:
     """Several runs of one command."""
 
@@ -58,6 +67,10 @@ class Series:
     def wall(self) -> float:
         """The median of the wall times."""
         return median(run.wall for run in self.runs)
+
+    def loop(self) -> float:
+        """The median of what the programs say that their loops took."""
+        return median(run.loop for run in self.runs)
 
     def peak(self) -> float:
         """The median of the peaks."""
@@ -69,7 +82,7 @@ class Series:
         return f"{min(walls):.2f}–{max(walls):.2f}"
 
 
-def alternate(commands: dict[str, list[str]], times: int) -> dict[str, Series]:
+def alternate(commands: dict[Key, list[str]], times: int) -> dict[Key, Series]:
     """Run commands in turn, so that a change in the machine's pace meets all of them alike."""
     series = {name: Series() for name in commands}
     for _ in range(times):

@@ -1,4 +1,5 @@
-"""Runs programs under PyTorch: a script for a Python that has torch and need not have gradcli.
+"""Runs programs under PyTorch: a script for a Python that has torch and need not have gradcli. With
+the word `plain` torch's functions are there under their plain names, as in gradcli.
 
 Reads programs from standard input, one JSON string per line, and writes for each a JSON object with
 what it printed (addresses masked) and the class and line of the exception that ended it, or null.
@@ -6,7 +7,9 @@ what it printed (addresses masked) and the class and line of the exception that 
 
 from __future__ import annotations
 
+import builtins
 import json
+import math
 import re
 import sys
 import warnings
@@ -15,6 +18,17 @@ from io import StringIO
 from typing import Any
 
 import torch
+
+
+def plain_names() -> dict[str, Any]:
+    """Torch's names without `torch.`; Python's own come first."""
+    named = {name: value for name, value in vars(torch).items() if not name.startswith("_")}
+    own = {name: value for name, value in vars(builtins).items() if name in named}
+    short = {"nn": torch.nn, "F": torch.nn.functional, "math": math}
+    return {"__name__": "__main__", **short, **named, **own}
+
+
+NAMES = {"torch": torch} | (plain_names() if "plain" in sys.argv else {})
 
 
 def outcome(program: str) -> dict[str, Any]:
@@ -26,7 +40,7 @@ def outcome(program: str) -> dict[str, Any]:
     printed, error = StringIO(), None
     try:
         with redirect_stdout(printed), redirect_stderr(StringIO()):
-            exec(compile(program, "program", "exec"), {"torch": torch})
+            exec(compile(program, "program", "exec"), dict(NAMES))
     except Exception as failure:
         error = {"type": type(failure).__name__, "line": _line(failure)}
     return {"stdout": re.sub(r"0x[0-9a-f]+", "0x", printed.getvalue()), "error": error}

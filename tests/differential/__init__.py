@@ -3,12 +3,13 @@
     python -m tests.differential --oracle PYTHON --seed 7 --count 2000    the programs of a seed
     python -m tests.differential --oracle PYTHON --show 7:41              one of them, both outcomes
     python -m tests.differential --oracle PYTHON --record                 write recorded.jsonl anew
+    python -m tests.differential --oracle PYTHON --add                    record what is new by hand
 
 PYTHON is an interpreter that has torch. What counts is what a program prints, node names included,
 and the class and line of its error. Each program follows from its seed and number alone; the rows
 that it is made of stand in tables: `expressions.py`, `statements.py`, `scenes.py`. A new row needs
-no other change but a new recording. `by_hand.txt` holds programs that somebody thought of, parted
-by lines `# ---`.
+no other change but a new recording. `by_hand.txt` holds programs that somebody thought of, and
+`edges.txt` those in which gradcli was once silently wrong, parted by lines `# ---`.
 
 `recorded.jsonl` holds programs with PyTorch's outcomes, so that the test suite needs no torch: a
 short one around every row, long ones, and those by hand. `known_misfits.txt` names those that
@@ -24,7 +25,7 @@ from pathlib import Path
 from tests.differential.comparing import Outcome
 
 FOLDER = Path(__file__).parent
-BY_HAND = FOLDER / "by_hand.txt"
+BY_HAND = (FOLDER / "by_hand.txt", FOLDER / "edges.txt")
 RECORDED = FOLDER / "recorded.jsonl"
 KNOWN_MISFITS = FOLDER / "known_misfits.txt"
 
@@ -37,7 +38,7 @@ LONG_PROGRAMS = 250
 
 def recorded_programs() -> Iterator[str]:
     """The programs to record: one around each row, longer ones, and those by hand."""
-    from tests.differential.generator import FAMILIES, IMPORTS, one_of, program
+    from tests.differential.generator import FAMILIES, one_of, program
 
     for table in FAMILIES.values():
         for row in dict.fromkeys(table):
@@ -45,8 +46,16 @@ def recorded_programs() -> Iterator[str]:
                 yield one_of(row, seed, 0)
     for number in range(LONG_PROGRAMS):
         yield program(0, number)
-    for text in BY_HAND.read_text(encoding="utf-8").split("# ---\n"):
-        yield "\n".join([*IMPORTS, text])
+    yield from programs_by_hand()
+
+
+def programs_by_hand() -> Iterator[str]:
+    """The programs that somebody thought of."""
+    from tests.differential.generator import IMPORTS
+
+    for path in BY_HAND:
+        for text in path.read_text(encoding="utf-8").split("# ---\n"):
+            yield "\n".join([*IMPORTS, text])
 
 
 def write_recorded(programs: list[tuple[str, Outcome]]) -> None:

@@ -5,8 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Iterable
 
-from tests.differential import RECORDED, recorded_programs, write_recorded
+from tests.differential import (
+    RECORDED,
+    programs_by_hand,
+    read_recorded,
+    recorded_programs,
+    write_recorded,
+)
 from tests.differential.comparing import Outcome, Torch, category, outcome_here
 from tests.differential.generator import program
 from tests.differential.shrinking import shrunk
@@ -23,6 +30,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200, help="how many programs of the seed")
     parser.add_argument("--show", metavar="SEED:NUMBER", help="one program and both outcomes")
     parser.add_argument("--record", action="store_true", help=f"write {RECORDED.name} anew")
+    parser.add_argument("--add", action="store_true", help="record the new programs by hand")
     parser.add_argument("--whole", action="store_true", help="list differing programs unshrunk")
     arguments = parser.parse_args()
     if arguments.show and not arguments.oracle:
@@ -35,7 +43,11 @@ def main() -> int:
     torch = Torch(arguments.oracle)
     try:
         if arguments.record:
-            return record(torch)
+            return record(torch, recorded_programs(), [])
+        if arguments.add:
+            kept = read_recorded()
+            known = {text for text, _ in kept}
+            return record(torch, (text for text in programs_by_hand() if text not in known), kept)
         if arguments.show:
             return show(torch, *map(int, arguments.show.split(":")))
         return compare(torch, arguments.seed, arguments.count, arguments.whole)
@@ -68,10 +80,11 @@ def show(torch: Torch, seed: int, number: int) -> int:
     return 0
 
 
-def record(torch: Torch) -> int:
-    """Write the recorded programs with PyTorch's outcomes; leave out those inexact by rounding."""
-    kept = []
-    for text in recorded_programs():
+def record(torch: Torch, programs: Iterable[str], kept: list[tuple[str, Outcome]]) -> int:
+    """Write programs with PyTorch's outcomes behind those kept; leave out those inexact by
+    rounding.
+    """
+    for text in programs:
         there = torch.outcome(text)
         if category(text, outcome_here(text), there) != "rounding":
             kept.append((text, there))

@@ -33,13 +33,13 @@ class Outcome(NamedTuple):
 class Torch:
     """PyTorch in a process of its own, asked one program after the other."""
 
-    def __init__(self, python: str) -> None:
-        self.python = python
+    def __init__(self, python: str, *words: str) -> None:
+        self.command = [python, str(ORACLE), *words]
         self.process = self._started()
 
     def _started(self) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [self.python, str(ORACLE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def outcome(self, program: str) -> Outcome:

@@ -11,7 +11,15 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace.writes import check_inplace, rebase
 from gradcli.autograd.node import FREED, Node, freed, modified, printed_number
 from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
-from gradcli.autograd.tensor import Tensor, alias, gradient_edge, meta_of, storage_of, with_history
+from gradcli.autograd.tensor import (
+    Tensor,
+    alias,
+    gradient_edge,
+    meta_of,
+    refresh,
+    storage_of,
+    with_history,
+)
 from gradcli.errors import GradcliError, Label, Span
 from gradcli.state import active
 
@@ -22,8 +30,6 @@ class Saved:
     Attributes:
         value: the tensor; for an output of the node, its array, so that the node does not hold
             itself alive.
-        storage: the storage that counts the versions, None while nothing shares the memory.
-        version: the version that was saved.
         output_nr: which output of the node it is, -1 for none.
     """
 
@@ -52,27 +58,18 @@ class Saved:
 class PackedSaved(Packed):
     """A tensor that a context saved and a hook packed; `edge` is where its gradient flows to."""
 
-    __slots__ = ("edge",)
-
-    def __init__(self, tensor: Tensor, pack: Pack, unpack: Unpack) -> None:
-        super().__init__(pack(tensor), unpack)
-        self.edge = gradient_edge(tensor)
+    edge: tuple[Node | None, int]
 
 
 class FunctionNode(Node):
     """The node of a custom function and the `ctx` of its methods.
 
     Attributes:
-        function: the class whose methods are run.
-        needs_input_grad: for each argument, whether it is a tensor that requires grad.
-        is_tensor: for each argument, whether it is a tensor.
         input_metadata: shape and NumPy dtype of each tensor among the arguments.
         output_nrs: for each result of forward, which output it is, -1 for what is no tensor.
-        to_save, dirty, non_differentiable: the tensors that forward named.
         saved: what `saved_tensors` returns, `FREED` after it was freed.
         saved_forward: what it returns in `jvp`, None for the same.
         materialize: whether backward gets zeros for a gradient that is undefined.
-        attributes: what the program's methods set on `ctx`.
     """
 
     __slots__ = (
@@ -165,17 +162,14 @@ class FunctionNode(Node):
         return tuple([self._unpacked(number, kept) for number, kept in enumerate(self.saved)])
 
     def pack_saved(self, pack: Pack, unpack: Unpack, only: Any = None) -> None:
-        """Keep what `pack` makes of each saved tensor, or of the one of a number; `unpack` turns it
-        back when it is needed.
-        """
-        self.saved = tuple(
-            [
-                PackedSaved(self._tensor(kept), pack, unpack)
-                if isinstance(kept, Saved) and only in (None, number)
-                else kept
-                for number, kept in enumerate(self.saved)
-            ]
-        )
+        """Keep what `pack` makes of each saved tensor, or of a number's; `unpack` turns it back."""
+        found: list[Any] = []
+        for number, kept in enumerate(self.saved):
+            if isinstance(kept, Saved) and only in (None, number):
+                tensor = self._tensor(kept)
+                kept = PackedSaved(pack(tensor), unpack, gradient_edge(tensor))
+            found.append(kept)
+        self.saved = tuple(found)
 
     def _tensor(self, kept: Saved) -> Tensor:
         """A saved tensor with its history."""
@@ -196,9 +190,7 @@ class FunctionNode(Node):
         return self._tensor(kept)
 
     def language_getattr(self, name: str) -> Any:
-        """An attribute that the program's methods stored on `ctx`, or a raw saved tensor; raises
-        AttributeError where there is none.
-        """
+        """An attribute stored on `ctx`, or a raw saved tensor; raises AttributeError."""
         if name == "_raw_saved_tensors":
             if self.saved is FREED:
                 raise freed(self)
@@ -220,6 +212,12 @@ class FunctionNode(Node):
         if name in _READ_ONLY:
             raise GradcliError("E102", f"the attribute '{name}' of ctx cannot be set")
         self.attributes[name] = value
+
+    def language_delattr(self, name: str) -> None:
+        """Forget a value stored on `ctx`; raises AttributeError."""
+        if name not in self.attributes:
+            raise AttributeError(name)
+        del self.attributes[name]
 
     def name(self) -> str:
         return self.node_name
@@ -281,11 +279,20 @@ class FunctionNode(Node):
             and not any(value is given for given in self.non_differentiable)
         )
         if not differentiable:
-            if value.requires_grad:  # an input, or made under `enable_grad`
-                return alias(value)
-            return _shown(value) if is_input and not is_dirty else value
+            if value.storage is not None:
+                refresh(value)
+            if not value.requires_grad:
+                return _shown(value) if is_input and not is_dirty else value
+            # A view of an input stays one, as one that is made under no_grad.
+            return alias(value) if is_input or value.base is None else value
         if is_dirty:
             check_inplace(value)
+            if value.base is not None and self.multiple:
+                raise GradcliError(
+                    "E405",
+                    f"{self.function.__name__} changed a view in place, and returned more than it",
+                    help="return the view alone, or clone() it in forward",
+                )
             rebase(value, self, number)
         else:
             if is_input:
@@ -298,9 +305,7 @@ class FunctionNode(Node):
         return value
 
     def _mark_views(self, outputs: list[Any]) -> None:
-        """Mark outputs that show the memory of another tensor: they cannot be changed in place, as
-        the write would bypass this function's backward.
-        """
+        """Forbid writes to outputs that are views: they would bypass this function's backward."""
         for value in outputs:
             if isinstance(value, Tensor) and value.grad_fn is self and value.base is not None:
                 meta = meta_of(value)
@@ -387,9 +392,7 @@ class FunctionNode(Node):
         return Tensor(module_of(beside).zeros(shape, dtype)[()])
 
     def _checked(self, returned: tuple[Any, ...]) -> list[Tensor | None]:
-        """The gradients of the tensors; raises E410 for too few or too many, for what is no tensor,
-        and for a gradient of what is none.
-        """
+        """The gradients of the tensors; raises E410 for a wrong number or kind."""
         count = len(self.is_tensor)
         if len(returned) < count or any(extra is not None for extra in returned[count:]):
             wanted = "1 gradient" if count == 1 else f"{count} gradients"

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
+
 from gradcli.autograd.custom.context import FunctionNode
 from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import Tensor, alias, gradient_edge, refresh
+from gradcli.autograd.tensor import Tensor, alias, join_graph, refresh, with_history
 from gradcli.errors import GradcliError
 from gradcli.state import active
 
@@ -20,8 +22,6 @@ class FunctionCall:
     """A call of a custom function, reported to recorders in place of an op.
 
     Attributes:
-        name: the function's name.
-        node_name: its node's.
         inputs: the parameters that are tensors; parameters are named by their numbers.
         node: the node of the call, which is in no graph where grad mode was off.
     """
@@ -78,9 +78,7 @@ class Function:
 
     @staticmethod
     def jvp(*tangents: Any) -> Any:
-        """The tangents of the results; where it is not overridden, forward mode goes by
-        `backward`.
-        """
+        """The tangents of the results; by default forward mode goes by `backward`."""
         raise GradcliError("E205", "a custom function has to define jvp() for forward mode")
 
     @classmethod
@@ -190,23 +188,12 @@ def node_class_of(function: type[Function]) -> type[FunctionNode]:
 
 
 class Error(Node):
-    """The node of a gradient that cannot be differentiated, because of `once_differentiable`."""
+    """The node of gradients that cannot be differentiated, because of `once_differentiable`."""
 
     __slots__ = ()
 
     node_name = "Error"
-
-    def __init__(self, gradient: Tensor, leaf: Tensor) -> None:
-        state = active.state
-        state.sequence_nr += 1
-        node, output_nr = gradient_edge(leaf)
-        self.next_nodes = (node,)
-        self.input_nrs = (output_nr,)
-        self.metadata = ((gradient.array.shape, gradient.array.dtype),)
-        self.sequence_nr = state.sequence_nr
-        self.place = state.place
-        self.assigned = None
-        self.extra = None
+    multiple = True
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         raise GradcliError(
@@ -230,21 +217,26 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
             state.grad_enabled = before
         if not before or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return returned
-        if isinstance(returned, tuple):
-            return tuple([refusing(value) for value in returned])
-        return refusing(returned)
+        several = returned if isinstance(returned, tuple) else (returned,)
+        shown = refused(several)
+        return shown if isinstance(returned, tuple) else shown[0]
 
     once.__name__ = getattr(function, "__name__", "backward")
     return once
 
 
-def refusing(gradient: Any) -> Any:
-    """A gradient whose own gradient is E409; what is no tensor stays as it is."""
-    if not isinstance(gradient, Tensor):
-        return gradient
-    refusing = alias(gradient)
-    leaf = alias(gradient)
-    leaf.requires_grad = True
-    refusing.grad_fn = Error(gradient, leaf)
-    refusing.requires_grad = True
-    return refusing
+def refused(gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Gradients whose own gradient is E409, outputs of one node; None stays None."""
+    leaves = [
+        alias(value) if isinstance(value, Tensor) else Tensor(np.float32()) for value in gradients
+    ]
+    for leaf, gradient in zip(leaves, gradients, strict=True):
+        leaf.requires_grad = gradient is not None
+    node = Error()
+    join_graph(node, leaves, leaves)
+    shown = []
+    for number, gradient in enumerate(gradients):
+        if isinstance(gradient, Tensor):
+            gradient = with_history(alias(gradient).array, node, number)
+        shown.append(gradient)
+    return tuple(shown)

@@ -112,9 +112,7 @@ def accumulate_array(
 
 
 def computed(left_lazy: list[Tensor], gradients: list[Any]) -> list[Any]:
-    """The gradients that a pass returns, computed. The lazy gradients of leaves are computed along
-    with them.
-    """
+    """The gradients that a pass returns, computed, and along with them the lazy ones of leaves."""
     lazy = [each for each in gradients if type(each) in LAZY]
     if not (left_lazy or lazy):
         return gradients

@@ -40,9 +40,7 @@ def _several(value: Any, what: str) -> list[Any]:
 
 
 def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: IdentityMap) -> Any:
-    """The gradient that an output's backward pass starts from, in the output's dtype; a tensor
-    under `create_graph`, else an array, whose tensor the identity map then knows.
-    """
+    """The gradient that a pass starts from, in the output's dtype; or a tensor."""
     array = output.array
     if gradient is None:
         if array.size != 1:
@@ -238,7 +236,7 @@ def grad(
     )
     return tuple(
         [
-            _without_path(number, tensor, allow_unused, materialize_grads)
+            _without_path(number, tensor, allow_unused, materialize_grads, create_graph)
             if gradient is None
             else gradient
             if as_tensors
@@ -255,13 +253,15 @@ def _taken(gradient: Any, identity_map: IdentityMap) -> Tensor:
 
 
 def _without_path(
-    number: int, tensor: Tensor, allow_unused: bool | None, materialize_grads: bool
+    number: int,
+    tensor: Tensor,
+    allow_unused: bool | None,
+    materialize_grads: bool,
+    create_graph: bool,
 ) -> Tensor | None:
-    """The gradient of an input that is not in the graph: None or zeros, as the arguments ask;
-    raises E407 where neither is allowed.
-    """
+    """None or zeros for an input that is not in the graph, as asked; else raises E407."""
     if materialize_grads:
-        return Tensor(np.zeros_like(tensor.array)[()])
+        return Tensor(np.zeros_like(tensor.array)[()], requires_grad=create_graph)
     if allow_unused:
         return None
     name = f" (`{tensor.name}`)" if tensor.name else ""

@@ -55,13 +55,7 @@ _sites: dict[int, _Site] = {}
 def run_compiled(
     root: Node, gradient: Any, keep: bool, recorded: bool, targets: Targets, state: State
 ) -> list[Any] | None:
-    """Run the compiled pass from one root: either one that accumulates into leaves and records
-    nothing, or one that collects the gradients of the targets.
-
-    Returns:
-        The gradients of the targets; None where no pass is compiled for this graph; nothing has
-        been changed then.
-    """
+    """Run the compiled pass from one root; None, with nothing changed, where there is none."""
     place = state.place
     site = _sites.get(id(place))
     if site is None:

@@ -110,17 +110,11 @@ class _Pass:
     """One run of the engine.
 
     Attributes:
-        waiting: for each node, how many edges have not delivered their gradient yet.
         plain: whether a leaf without hooks can take an arriving array as it is: nothing is
             recorded.
-        unseen: whether only rules have seen gradients so far: no hook, `retain_grad` or target.
-        wanted: the nodes of the targets.
         needed: with targets, the nodes that run: those that lead to a target, and the targets' own
             nodes where their gradients are accumulated.
         reached: with targets, the nodes that gradients flow to: those needed and those wanted.
-        buffers: the gradients at nodes that wait for more of them.
-        lazy: the gradients of leaves whose arrays are lazy.
-        identity_map: the tensors that stand for some of the arrays.
         ready: a heap of `(-sequence number, node, its gradient or gradients)`.
     """
 
@@ -336,9 +330,7 @@ class _Pass:
         return total
 
     def _fitted(self, node: Node, gradients: Sequence[Any]) -> list[Any]:
-        """A node's gradients, each summed to the size of its input and cast; those that are not
-        passed on are left unchanged.
-        """
+        """A node's gradients, summed to the sizes of its inputs and cast if passed on."""
         fitted, reached = [], self.reached
         for following, output_nr, gradient in zip(
             node.next_nodes, node.input_nrs, gradients, strict=True
@@ -361,9 +353,7 @@ class _Pass:
             heappush(self.ready, (-node.sequence_nr, node, gradient))
 
     def _arrive(self, leaf: AccumulateGrad, gradient: Any, fresh: bool = False) -> None:
-        """Accumulate a leaf's gradient, None where none arrived. `fresh` memory has no other owner
-        and is not copied.
-        """
+        """Accumulate a leaf's gradient, None for none; `fresh` memory is not copied."""
         variable = leaf.variable
         meta = variable.meta or meta_of(variable)
         if self.plain and leaf.extra is None and not meta.hooks and not meta.accumulated_hooks:

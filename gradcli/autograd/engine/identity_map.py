@@ -33,9 +33,7 @@ class IdentityMap:
             self._by_memory.setdefault(id(_memory(array)), tensor)
 
     def find(self, array: Any) -> Tensor | None:
-        """The tensor of an array, or a view of the tensor whose memory the array shows; None where
-        there is none.
-        """
+        """The tensor of an array, or a view of the tensor whose memory it shows; None for none."""
         if not self._by_array:
             return None
         found = self._by_array.get(id(array))

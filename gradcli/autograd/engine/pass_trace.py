@@ -41,7 +41,6 @@ class PassTrace:
         targets: the nodes whose gradients are returned, None where leaves accumulate them.
 
     Attributes:
-        trace: the trace.
         reached: the nodes that run, and the leaves whose gradients are wanted.
     """
 
@@ -147,9 +146,7 @@ class PassTrace:
         self._guard(Kind.VALUE, "{0}.hooks or {0}.accumulated_hooks", False, meta)
 
     def _guard_order(self) -> None:
-        """Guard that the nodes are distinct, that they run in this order, and that the targets are
-        the same.
-        """
+        """Guard that nodes are distinct and run in this order, with the same targets."""
         nodes = [self._values[node] for node in self.nodes]
         if len(nodes) > 1:
             order = " > ".join([f"{{{n}}}.sequence_nr" for n in range(len(nodes))])
@@ -188,9 +185,7 @@ class PassTrace:
         self._add(FREE, [grad])
 
     def _step(self, node: Node, count: int) -> Inline:
-        """The code that runs a node; its inputs are the node, its gradient and the span of the
-        pass.
-        """
+        """The code that runs a node, given the node, its gradient and the span of the pass."""
         run = "run_recorded" if self.recorded else "run"
         parts = "".join([f"{{out{number + 1}}}, " for number in range(count)])
         lines = [

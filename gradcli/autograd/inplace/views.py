@@ -11,7 +11,7 @@ from gradcli.arrays.backend import address_of, module_of
 from gradcli.arrays.lazy_conjugation import PLAIN, reflected
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import Tensor, not_installed
+from gradcli.autograd.tensor import Tensor, meta_of, not_installed
 
 # Installed by gradcli.ops.
 as_strided: Callable[[Tensor, tuple[int, ...], tuple[int, ...], int], Tensor] = not_installed
@@ -64,8 +64,6 @@ class ViewReplay:
     Attributes:
         dtype: the view's dtype: it may show complex numbers as pairs of real ones, or pairs as
             complex numbers.
-        geometry: its shape, strides and offset.
-        reflection: whether it shows the memory conjugated or negated.
     """
 
     __slots__ = (
@@ -111,9 +109,9 @@ class ViewReplay:
         return self._windowed(negated(pairs) if turned else pairs)
 
     def _windowed(self, whole: Tensor) -> Tensor:
-        """The view of a tensor that shows all of the base, with as many nodes as PyTorch keeps for
-        the views in between.
-        """
+        """The view that shows all of the base, with as many nodes as PyTorch keeps between."""
+        if not self._windows and geometry(whole.array, whole.array) == self.geometry:
+            return whole
         for _ in range(self._windows - 1):
             whole = as_strided(whole, *geometry(whole.array, whole.array))
         return as_strided(whole, *self.geometry)
@@ -134,24 +132,36 @@ class ViewReplay:
         return negated(tensor) if turned else tensor
 
     def reflect(self, memory: Any, dtype: Any) -> None:
-        """Conjugate or negate the bytes of a value of the base, of the given dtype, in place: the
-        view then shows its part of them as they are.
-        """
+        """Conjugate or negate in place the bytes of a value of the base, of the given dtype."""
         if self.reflection != PLAIN:
             dtype = self.dtype if self.dtype.kind == "c" else dtype
             values = memory[: memory.size - memory.size % dtype.itemsize].view(dtype)
             values[...] = reflected(values, self.reflection)
 
 
-def _windows_of(node: Node | None) -> int:
-    """How many views follow the last one that conjugates, negates or changes the dtype; 1 where
-    there is no such view.
+def replay_of(view: Tensor, base: Tensor) -> ViewReplay:
+    """How a view of the base is made again."""
+    kept = None if view.meta is None else view.meta.replay
+    return ViewReplay(base, view) if kept is None else kept
+
+
+def keep_replay(view: Tensor, base: Tensor) -> None:
+    """Fix how a view is made again before its layout changes in place: PyTorch makes one that
+    strides alone do not describe as it was made first.
     """
+    made = replay_of(view, base)
+    if made.reflection != PLAIN or made.dtype is not base.array.dtype:
+        meta_of(view).replay = made
+
+
+def _windows_of(node: Node | None) -> int:
+    """How many views follow the last one that conjugates, negates or casts; 1 for none."""
     count = 0
     while node is not None and node.next_nodes:
         if node.node_name in _SHOWING_OTHERWISE:
-            return max(count, 1)
-        count += 1
+            return count
+        op = getattr(node, "op", None)
+        count += op is None or not op.name.endswith("_")  # `t_` makes no new view
         node = node.next_nodes[0]
     return 1
 

@@ -21,9 +21,16 @@ from gradcli.arrays.views import row_strides
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.aliasing import check_apart, check_memory, check_places
-from gradcli.autograd.inplace.views import ViewReplay, extent, shown
+from gradcli.autograd.inplace.views import extent, keep_replay, replay_of, shown
 from gradcli.autograd.node import Node, extra_of, freed
-from gradcli.autograd.tensor import Tensor, gradient_edge, not_installed, refresh, storage_of
+from gradcli.autograd.tensor import (
+    Tensor,
+    gradient_edge,
+    meta_of,
+    not_installed,
+    refresh,
+    storage_of,
+)
 from gradcli.errors import GradcliError
 from gradcli.state import active
 
@@ -61,7 +68,7 @@ class CopySlices(Node):
         self.extra = None
         self.writer: Node | None = writer
         self.renewed = None
-        self.view_replay = ViewReplay(base, view)
+        self.view_replay = replay_of(view, base)
         self.base_strides = tuple(step // base.array.itemsize for step in base.array.strides)
 
     def _writer(self, keep: bool) -> Node:
@@ -139,9 +146,7 @@ def check_inplace(tensor: Tensor, *operands: Any) -> bool:
 
 
 def check_graph(tensor: Tensor, *operands: Any) -> None:
-    """Raise E405 where the tensor's history forbids a write, and for an inference tensor outside
-    inference mode. Shared memory is allowed, with the operands too.
-    """
+    """Raise E405 where the history forbids a write, or inference mode; memory may be shared."""
     if not active.state.grad_enabled:
         return
     if tensor.requires_grad:
@@ -157,9 +162,7 @@ def check_graph(tensor: Tensor, *operands: Any) -> None:
 
 
 def check_distinct(tensor: Tensor, *operands: Any) -> None:
-    """`check_inplace` for writes that read an operand after the first element is written: the
-    operand must not share any memory with the tensor, not even all of it.
-    """
+    """`check_inplace` for writes that read an operand late: it may share no memory at all."""
     check_apart(tensor, *operands)
     check_inplace(tensor)
 
@@ -230,9 +233,7 @@ def is_recorded(*tensors: Tensor) -> bool:
 
 
 def overwrite(tensor: Tensor, array: Any) -> None:
-    """Write an array or number of the tensor's dtype where nothing is recorded: `write` without a
-    result tensor. Raises E301 where the shape does not fit.
-    """
+    """`write` of an array or number of the tensor's dtype, where nothing is recorded."""
     storage = storage_of(tensor)
     try:
         _assign(tensor, Tensor(array), array)
@@ -244,7 +245,7 @@ def overwrite(tensor: Tensor, array: Any) -> None:
         ) from None
     storage.count_write()
     if active.state.recorder is not None:
-        active.state.recorder.overwritten(tensor, array)
+        active.state.recorder.write(tensor, array)
 
 
 def write(tensor: Tensor, result: Tensor) -> None:
@@ -317,6 +318,8 @@ def replace_layout(tensor: Tensor, result: Tensor) -> Tensor:
     """
     check_graph(tensor)
     storage = storage_of(tensor)
+    if tensor.base is not None:
+        keep_replay(tensor, tensor.base)
     array = result.array
     tensor.array = np.asarray(array) if isinstance(array, np.generic) else array
     storage.count_write()
@@ -328,9 +331,7 @@ def replace_layout(tensor: Tensor, result: Tensor) -> Tensor:
 
 
 def _keep_old_value(node: Any, tensor: Tensor) -> None:
-    """Let a node that saved the value it is about to overwrite keep a copy, as PyTorch's in-place
-    ops do.
-    """
+    """Let a node that saved the value about to be overwritten keep a copy, as PyTorch does."""
     if getattr(node, "saved_self", None) is tensor:
         node.saved_self = _unseen(clone, tensor)
         node.version_self = 0
@@ -342,6 +343,7 @@ def rebase(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
     if base is not None:
         slices = CopySlices(base, tensor, node)
         _replace_history(base, slices)
+        meta_of(tensor).attr_version = -1  # a custom function's write was counted before this
         refresh(tensor)
         if tensor.grad_fn is not None:
             slices.renewed = weakref.ref(tensor.grad_fn)
@@ -351,14 +353,19 @@ def rebase(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
 
 def _replace_history(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
     old = tensor.grad_fn
-    if tensor.retains_grad and old is not None:
-        reference = extra_of(old).retained.pop(tensor.output_nr)
-        extra_of(node).retained[output_nr] = reference
+    _keep_retained(tensor, node, output_nr)
     if old is not None and node.assigned is None:
         node.assigned = old.assigned
     tensor.grad_fn = node
     tensor.output_nr = output_nr
     tensor.requires_grad = True
+
+
+def _keep_retained(tensor: Tensor, node: Node | None, output_nr: int = 0) -> None:
+    """Let a tensor that is to get another history retain its gradient there."""
+    if tensor.retains_grad and tensor.grad_fn is not None and node is not None:
+        reference = extra_of(tensor.grad_fn).retained.pop(tensor.output_nr)
+        extra_of(node).retained[output_nr] = reference
 
 
 def _regenerate(view: Tensor) -> None:
@@ -377,7 +384,8 @@ def _regenerate(view: Tensor) -> None:
     if meta.attr_version == storage.version:
         return
     _check_creation(view, "is used after a write to its memory")
-    renewed = _unseen(ViewReplay(base, view).replay, base)
+    renewed = _unseen(replay_of(view, base).replay, base)
+    _keep_retained(view, renewed.grad_fn)
     view.grad_fn = renewed.grad_fn
     view.output_nr = 0
     meta.attr_version = storage.version

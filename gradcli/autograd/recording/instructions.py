@@ -8,12 +8,7 @@ from typing import Any
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.state import active
-from gradcli.trace.ir import Effect, Effects, Inline, Instruction, Operand, Value
-
-ALIAS = Inline("{0}", "alias")
-"""A tensor that shows another one's memory and was not made by an op: `.data`, an unpacked saved
-tensor.
-"""
+from gradcli.trace.ir import ALIAS, Effect, Effects, Inline, Instruction, Operand, Value
 
 WRITE = Inline("{1}", "write")
 """A write of a result into a tensor, whose former value is the first input where it is known."""
@@ -25,10 +20,7 @@ class Call(Instruction):
     """An instruction that calls an op or a custom function.
 
     Attributes:
-        arguments: its operands and arguments by parameter, as the program gave them.
         output: the tensor that came out, or the tuple of them.
-        node: the node that it made, None if it was not recorded in the graph.
-        grad_enabled: whether gradients were on.
     """
 
     __slots__ = ("arguments", "grad_enabled", "node", "output")
@@ -69,21 +61,27 @@ class Call(Instruction):
 
 
 class Write(Instruction):
-    """An instruction that makes a result the new value of a tensor."""
+    """An instruction that makes a result the new value of a tensor.
+
+    Attributes:
+        result: the tensor that was written, None for an array or a number.
+    """
 
     __slots__ = ("result", "tensor")
 
     def __init__(
-        self, tensor: Tensor, result: Tensor, before: Value | None, value: Value, after: Value
+        self, tensor: Tensor, result: Tensor | None, inputs: Sequence[Operand], after: Value
     ) -> None:
         state = active.state
+        about = inputs[0] if len(inputs) > 1 else after
+        assert isinstance(about, Value)
         super().__init__(
             WRITE,
-            [value] if before is None else [before, value],
+            inputs,
             [after],
             span=state.place,
             stack=tuple(state.stack),
-            effects={Effect.WRITES: (after if before is None else before,)},
+            effects={Effect.WRITES: (about,)},
         )
         self.tensor = tensor
         self.result = result
@@ -93,7 +91,6 @@ class BackwardPass(Instruction):
     """The beginning of a backward pass; its outputs are the gradients that it begins with.
 
     Attributes:
-        roots: the nodes and output numbers that it starts from.
         accumulate: whether it writes to `.grad`, which `torch.autograd.grad` does not.
     """
 

@@ -12,6 +12,16 @@ from typing import Any
 from gradcli.state import active
 
 
+def _passed_on(event: str) -> Any:
+    """A method that hands an event to the listener or recorder behind, if there is one."""
+
+    def method(self: Listener, *details: Any) -> None:
+        if self.former is not None:
+            getattr(self.former, event)(*details)
+
+    return method
+
+
 class Listener:
     """Receives every op and every backward step while it is installed.
 
@@ -27,8 +37,7 @@ class Listener:
     @property
     def recorder(self) -> Any:
         """The recorder behind all listeners, None where there is none."""
-        former = self.former
-        return former.recorder if isinstance(former, Listener) else former
+        return None if self.former is None else self.former.recorder
 
     def install(self) -> None:
         """Put it in front of the recorder."""
@@ -36,9 +45,7 @@ class Listener:
         self.former, state.recorder = state.recorder, self
 
     def remove(self) -> None:
-        """Take it out of the chain of listeners, wherever it stands; nothing happens if it is not
-        there.
-        """
+        """Take it out of the chain of listeners, if it is there."""
         state = active.state
         if state.recorder is self:
             state.recorder = self.former
@@ -52,73 +59,44 @@ class Listener:
 
     # --- events, each passed on ---------------------------------------------------------------
 
-    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
-        """A call of an op."""
-        if self.former is not None:
-            self.former.operation(op, operands, output)
+    operation: Any = _passed_on("operation")
+    """A call of an op: the op, its operands by parameter, its output or the tuple of them."""
 
-    def step(self, node: Any, grads: Any, gradients: Any, fitted: Any) -> None:
-        """A node that ran."""
-        if self.former is not None:
-            self.former.step(node, grads, gradients, fitted)
+    write: Any = _passed_on("write")
+    """A tensor, and what was written over its value: the result of an op, an array or a number."""
 
-    def accumulation(self, node: Any, old: Any, incoming: Any, total: Any) -> None:
-        """A gradient that was added to another one waiting at its node."""
-        if self.former is not None:
-            self.former.accumulation(node, old, incoming, total)
+    computed: Any = _passed_on("computed")
+    """A function other than an op, its operands, and the array that it returned."""
 
-    def write(self, tensor: Any, result: Any) -> None:
-        """A result that was written over a tensor's value."""
-        if self.former is not None:
-            self.former.write(tensor, result)
+    read_value: Any = _passed_on("read_value")
+    """A read of values outside the ops: a check that passed, or None for a number that was taken
+    out of an array; and the operands.
+    """
 
-    def overwritten(self, tensor: Any, array: Any) -> None:
-        """An array, or a number, that was written over a tensor's value."""
-        if self.former is not None:
-            self.former.overwritten(tensor, array)
+    drawn: Any = _passed_on("drawn")
+    """The generator that random numbers are about to be drawn from."""
 
-    def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
-        """An array that a function other than an op returned."""
-        if self.former is not None:
-            self.former.computed(function, operands, result)
+    shown: Any = _passed_on("shown")
+    """The values that the program prints."""
 
-    def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
-        """A read of values outside the ops: a check that passed, or, where that is None, the number
-        that was taken out of an array.
-        """
-        if self.former is not None:
-            self.former.looked(check, operands)
+    backward: Any = _passed_on("backward")
+    """A backward pass begins: its roots (node, output number, gradient), whether it accumulates."""
 
-    def drawn(self, generator: Any) -> None:
-        """Random numbers are about to be drawn."""
-        if self.former is not None:
-            self.former.drawn(generator)
+    step: Any = _passed_on("step")
+    """A node that ran: its incoming gradient(s), its rules' results, the gradients passed on."""
 
-    def shown(self, values: tuple[Any, ...]) -> None:
-        """Values that the program prints."""
-        if self.former is not None:
-            self.former.shown(values)
+    accumulation: Any = _passed_on("accumulation")
+    """A node where gradients met: the one that waited, the incoming one, their sum."""
 
-    def returned(self, gradient: Any, tensor: Any) -> None:
-        """A gradient that a backward pass returns, an array, and the tensor that has a copy."""
-        if self.former is not None:
-            self.former.returned(gradient, tensor)
+    leaf: Any = _passed_on("leaf")
+    """The node of a leaf whose `.grad` was added to: the old gradient, the incoming, the new."""
 
-    def wrapped(self, tensor: Any) -> None:
-        """A number that a node saved, as the tensor that a recorded pass computes with."""
-        if self.former is not None:
-            self.former.wrapped(tensor)
+    returned: Any = _passed_on("returned")
+    """A gradient that a backward pass returns, an array, and the tensor that has a copy."""
+
+    wrapped: Any = _passed_on("wrapped")
+    """A number that a node saved, as the tensor that a recorded pass computes with."""
 
     def begin_backward(self, keep_graph: bool) -> bool:
         """A backward pass begins; returns whether it is to keep what the nodes saved."""
         return keep_graph if self.former is None else bool(self.former.begin_backward(keep_graph))
-
-    def backward(self, roots: Any, accumulate: bool) -> None:
-        """A backward pass begins."""
-        if self.former is not None:
-            self.former.backward(roots, accumulate)
-
-    def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
-        """A gradient that was added to a leaf's `.grad`."""
-        if self.former is not None:
-            self.former.leaf(node, old, incoming, new)

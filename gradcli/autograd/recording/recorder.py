@@ -8,70 +8,57 @@ calls too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from gradcli.arrays.storage import own
 from gradcli.autograd.node import freed
+from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.autograd.node import AccumulateGrad, Node
 
 
-class Step:
+class Step(Record):
     """One node that a backward pass ran.
 
     Attributes:
-        node: the node.
         grads: the gradient of each output, None where none arrived.
         gradients: the result of the rule of each input, None where no gradient is wanted or
             defined.
         fitted: the same after they were summed to the inputs' shapes and cast to their dtypes.
     """
 
-    __slots__ = ("fitted", "gradients", "grads", "node")
-
-    def __init__(
-        self, node: Node, grads: list[Any], gradients: list[Any], fitted: list[Any]
-    ) -> None:
-        self.node = node
-        self.grads = grads
-        self.gradients = gradients
-        self.fitted = fitted
+    node: Node
+    grads: list[Any]
+    gradients: list[Any]
+    fitted: list[Any]
 
 
-class Accumulation:
+class Accumulation(Record):
     """Two gradients that met at a node before it ran: `old + incoming = total`, as arrays."""
 
-    __slots__ = ("incoming", "node", "old", "total")
-
-    def __init__(self, node: Node, old: Any, incoming: Any, total: Any) -> None:
-        self.node = node
-        self.old = old
-        self.incoming = incoming
-        self.total = total
+    node: Node
+    old: Any
+    incoming: Any
+    total: Any
 
 
-class Arrival:
-    """A gradient that reached a leaf: `old + incoming = new`, as arrays; `old` is None for the
-    first.
-    """
+class Arrival(Record):
+    """A gradient that reached a leaf: `old + incoming = new`; `old` is None for the first."""
 
-    __slots__ = ("incoming", "new", "node", "old")
-
-    def __init__(self, node: AccumulateGrad, old: Any, incoming: Any, new: Any) -> None:
-        self.node = node
-        self.old = old
-        self.incoming = incoming
-        self.new = new
+    node: AccumulateGrad
+    old: Any
+    incoming: Any
+    new: Any
 
 
 Event = Step | Accumulation | Arrival
 
 
-class Recorder:
+class Recorder(Listener):
     """Receives what runs.
 
     It always keeps what the picture of a graph needs: the nodes that a backward pass ran, and the
@@ -86,22 +73,19 @@ class Recorder:
             explanation can read them. A second pass through such a node still raises E403.
     """
 
-    __slots__ = (
-        "_freeing",
-        "_would_be_freed",
-        "constants",
-        "events",
-        "keeps",
-        "ran",
-    )
-
     def __init__(self, *, events: bool = True, keeps: bool = False) -> None:
+        super().__init__()
         self.keeps = keeps
         self._freeing = False
         self._would_be_freed: WeakSet[Node] = WeakSet()
         self.events: list[Event] | None = [] if events else None
         self.ran: WeakSet[Node] = WeakSet()
         self.constants: WeakKeyDictionary[Node, dict[int, Any]] = WeakKeyDictionary()
+
+    @property
+    def recorder(self) -> Recorder:
+        """Itself: all listeners stand in front of it."""
+        return self
 
     def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         """A call of an op; `output` is the tuple of them where it has several."""
@@ -114,33 +98,6 @@ class Recorder:
                 for number, operand in enumerate(tensors)
                 if number < len(node.next_nodes) and node.next_nodes[number] is None
             }
-
-    def write(self, tensor: Tensor, result: Tensor) -> None:
-        """A result that was written over a tensor's value."""
-
-    def overwritten(self, tensor: Tensor, array: Any) -> None:
-        """An array, or a number, that was written over a tensor's value."""
-
-    def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
-        """An array that a function other than an op returned."""
-
-    def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
-        """A read of values outside the ops, which no explanation needs."""
-
-    def drawn(self, generator: Any) -> None:
-        """Random numbers are about to be drawn."""
-
-    def shown(self, values: tuple[Any, ...]) -> None:
-        """Values that the program prints."""
-
-    def returned(self, gradient: Any, tensor: Tensor) -> None:
-        """A gradient that a backward pass returns, an array, and the tensor that has a copy."""
-
-    def wrapped(self, tensor: Tensor) -> None:
-        """A number that a node saved, as a tensor."""
-
-    def backward(self, roots: Sequence[tuple[Node, int, Any]], accumulate: bool) -> None:
-        """A backward pass begins at the roots: node, output number and gradient of each."""
 
     def begin_backward(self, keep_graph: bool) -> bool:
         """A backward pass begins; returns whether it is to keep what the nodes saved."""

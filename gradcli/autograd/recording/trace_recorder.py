@@ -16,11 +16,12 @@ import numpy as np
 from gradcli.arrays.fusion.lazy import LAZY
 from gradcli.autograd.engine import accumulate as accumulation
 from gradcli.autograd.node import FREED, AccumulateGrad, Node
-from gradcli.autograd.recording.instructions import ALIAS, WRITE, BackwardPass, Call, Write
+from gradcli.autograd.recording.instructions import BackwardPass, Call, Write
 from gradcli.autograd.recording.recorder import Recorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.state import active
 from gradcli.trace.ir import (
+    ALIAS,
     Effect,
     Effects,
     Inline,
@@ -48,29 +49,10 @@ class TraceRecorder(Recorder):
     """Keeps a trace of a run.
 
     Attributes:
-        trace: what ran.
         tensors: for each value its tensor, None for a gradient that is an array.
         made: the call that made each node.
         arrays: whether each value keeps a copy of its elements, as they were when it was made.
     """
-
-    __slots__ = (
-        "_alive",
-        "_arriving",
-        "_by_array",
-        "_by_edge",
-        "_by_tensor",
-        "_is_nested",
-        "_is_recorded",
-        "_of_pass",
-        "_rewritten",
-        "_since_step",
-        "arrays",
-        "made",
-        "tensors",
-        "trace",
-        "values",
-    )
 
     def __init__(self, *, events: bool = True, keeps: bool = False, arrays: bool = False) -> None:
         super().__init__(events=events, keeps=keeps)
@@ -220,7 +202,7 @@ class TraceRecorder(Recorder):
     def named(self) -> Trace:
         """The trace, with the program's names for its values."""
         # A result has the name of the tensor that it was written to.
-        results = {each.inputs[-1] for each in self.writes}
+        results = {each.inputs[-1] for each in self.writes if each.result is not None}
         for value, tensor in zip(self.values, self.tensors, strict=True):
             if tensor is not None and value not in results:
                 node = tensor.grad_fn
@@ -246,22 +228,15 @@ class TraceRecorder(Recorder):
         if node is not None:
             self.made[node] = call
 
-    def write(self, tensor: Tensor, result: Tensor) -> None:
-        """A result was written over a tensor's value."""
-        before = self._by_tensor.get(id(tensor))
-        value = self.find(result)
+    def write(self, tensor: Tensor, new: Any) -> None:
+        """The result of an op, an array or a number was written over a tensor's value."""
+        found = self._by_tensor.get(id(tensor))
+        written = self.find(new) if type(new) is Tensor else self._known(new)
         after = self._rewritten[id(tensor.array)] = self._value(tensor)
-        known = None if before is None else before[0]
-        self.trace.add(Write(tensor, result, known, value, after))
-
-    def overwritten(self, tensor: Tensor, array: Any) -> None:
-        """An array, or a number, that was written over a tensor's value."""
-        found, written = self._by_tensor.get(id(tensor)), self._known(array)
-        after = self._rewritten[id(tensor.array)] = self._value(tensor)
-        inputs = [array if written is None else written]
-        about = after if found is None else found[0]
-        inputs = inputs if found is None else [about, *inputs]
-        self._add(WRITE, inputs, [after], {Effect.WRITES: (about,)})
+        before = after if found is None else found[0]
+        inputs = [new if written is None else written]
+        result = new if type(new) is Tensor else None
+        self.trace.add(Write(tensor, result, inputs if found is None else [before, *inputs], after))
 
     def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
         """An array that a function other than an op returned."""
@@ -271,7 +246,7 @@ class TraceRecorder(Recorder):
         effects = self.trace.instructions.pop().effects if drawn and drawn[0].op is _DRAW else {}
         self._add(function, read, [self._made(result)], effects)
 
-    def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
+    def read_value(self, check: Any, operands: tuple[Any, ...]) -> None:
         """A read of values outside the ops: a check that passed, or, where that is None, the number
         that was taken out of an array.
         """
@@ -327,9 +302,7 @@ class TraceRecorder(Recorder):
         return self._by_edge.get((node, output_nr))
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
-        """A node that ran: its incoming gradient(s), the results of its rules, and the gradients
-        passed on.
-        """
+        """A node that ran."""
         super().step(node, grads, gradients, fitted)
         arrived = grads if isinstance(grads, list) else [grads]
         if all(each is None for each in arrived):
@@ -348,9 +321,7 @@ class TraceRecorder(Recorder):
                 self._arriving.setdefault(edge, []).append((value, fitted[number]))
 
     def _mark_ops(self, node: Node) -> bool:
-        """Attribute the ops since the last step to this node, which ran on tensors; returns whether
-        there are any.
-        """
+        """Attribute the ops since the last step to this node; returns whether there are any."""
         inside = self.trace.instructions[self._since_step :]
         for instruction in inside:
             instruction.stack = (*instruction.stack, (node.node_name, node.place))
@@ -380,9 +351,7 @@ class TraceRecorder(Recorder):
     def _fit(
         self, values: Sequence[Value | None], gradients: Any, fitted: Any
     ) -> list[Value | None]:
-        """Add the instructions that sum gradients to the sizes of their inputs; returns the
-        gradients that are passed on.
-        """
+        """Add the sums of gradients to the sizes of their inputs; returns what is passed on."""
         passed = list(values)
         for number, (gradient, fit) in enumerate(zip(gradients, fitted, strict=True)):
             made = values[number]
@@ -458,9 +427,7 @@ class TraceRecorder(Recorder):
 
 
 def _edge_of(tensor: Tensor) -> Edge | None:
-    """The node and output number that a gradient of a tensor flows to, where that node exists:
-    recording must not make one.
-    """
+    """The node and output number that a tensor's gradient flows to; recording makes no node."""
     if tensor.grad_fn is not None:
         return tensor.grad_fn, tensor.output_nr
     meta = tensor.meta

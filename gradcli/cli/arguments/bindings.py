@@ -14,50 +14,39 @@ from gradcli.cli.arguments.values import Argument
 from gradcli.errors import Warned
 from gradcli.language.hints.spelling import closest
 from gradcli.language.library.namespace import table_of
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
     from gradcli.cli.process.terminal import Terminal
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
     from gradcli.session import Session
 
 _MOST_NAMES = 10
 
 
-class Binding:
+class Binding(Record):
     """An argument and its state in the run.
 
     Attributes:
-        argument: the argument.
-        value: what it stands for.
         bound: what its name was bound to, None while it is not.
         settled: whether the program has used its name where it runs.
         useless: whether the program gives the name a value that cannot be replaced.
     """
 
-    __slots__ = ("argument", "bound", "settled", "useless", "value")
-
-    def __init__(self, argument: Argument, value: Any) -> None:
-        self.argument = argument
-        self.value = value
-        self.bound: Any = None
-        self.settled = False
-        self.useless = False
+    argument: Argument
+    value: Any
+    bound: Any = None
+    settled: bool = False
+    useless: bool = False
 
 
 class Bindings:
     """The arguments of one run.
 
-    Args:
-        arguments: the arguments, of different names.
-        session: where the program runs.
-        options: what the command line asks for.
-
     Raises:
         GradcliError: E501, E502 from a value.
     """
-
-    __slots__ = ("bindings", "names", "session", "wrt")
 
     def __init__(self, arguments: Sequence[Argument], session: Session, options: Options) -> None:
         self.session = session
@@ -108,10 +97,7 @@ class Bindings:
         ]
 
     def warn_unused(self, terminal: Terminal, statements: Iterable[Statement] = ()) -> None:
-        """Warn of the arguments that the program never uses.
-
-        `statements` are those that did not run since an error came before them.
-        """
+        """Warn of arguments never used, in `statements` that did not run either."""
         for statement in statements if self.bindings else ():
             self.names.update(dict.fromkeys(name_uses(statement)))
         for name, binding in self.bindings.items():
@@ -123,13 +109,7 @@ class Bindings:
 
 
 def unused(argument: Argument, names: Iterable[str], given: Container[str]) -> Warned:
-    """The warning of an argument that a program does not use.
-
-    Args:
-        argument: the argument.
-        names: the names that the program uses.
-        given: the names of all arguments.
-    """
+    """The warning of an argument that a program, with these names, does not use."""
     own = [name for name in names if table_of(name) is None]
     near = closest(argument.name, [name for name in own if name not in given])
     help = f"did you mean `{near}`?" if near is not None else None

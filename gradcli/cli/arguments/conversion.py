@@ -30,8 +30,6 @@ def value_of(argument: Argument, session: Session, dtype: str | None) -> Any:
     """What an argument stands for: a Python value, a tensor, or the tensor in a file.
 
     Args:
-        argument: the argument.
-        session: where its text is evaluated.
         dtype: the dtype of floating arrays from files; None leaves it as it is.
 
     Raises:
@@ -68,9 +66,7 @@ def _lists(value: Any) -> Any:
 
 
 def as_input(argument: Argument, value: Any, differentiable: bool) -> Any:
-    """What a free name is bound to: numbers and lists of them become floating tensors, and floating
-    tensors become leaves that require grad, if `differentiable`.
-    """
+    """What a free name is bound to: floating tensors, leaves if `differentiable`."""
     if argument.constant:
         return value
     if type(value) in (int, float, complex) or _holds_numbers(value):
@@ -87,10 +83,7 @@ def leaf(tensor: Tensor, requires_grad: bool) -> Tensor:
 
 
 def taking_kind(argument: Argument, value: Any, old: Any, differentiable: bool) -> Any:
-    """What replaces a script's own value: it takes the kind of the value that stood there.
-
-    Raises E501 where it cannot.
-    """
+    """What replaces a script's own value, in its kind; raises E501 where it cannot."""
     if argument.constant:
         return value
     if type(old) is Tensor:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, Source, Span
+from gradcli.files.gate import opened
+from gradcli.files.programs import LARGEST_PROGRAM
 
 if TYPE_CHECKING:
     from gradcli.explain.result import Result
@@ -17,15 +20,12 @@ if TYPE_CHECKING:
 STDIN = "-"
 """The file that is standard input."""
 
-_LARGEST_PROGRAM = 4_000_000
-"""Bytes of a program file, and of one line of standard input: ten seconds of reading."""
-
 
 def read_program(path: str) -> str:
     """The text of a program file; raises E503, and E602 where it is too large."""
     try:
-        with open(path, "rb") as file:
-            return decoded(_checked(file.read(_LARGEST_PROGRAM + 1), path), path)
+        with opened(path, is_program=True) as file:
+            return decoded(_checked(file.read(LARGEST_PROGRAM + 1), path), path)
     except OSError as error:
         raise GradcliError("E503", f"{path}: {_reason(error)}") from error
     except ValueError as error:  # a zero byte, half of a surrogate pair
@@ -33,19 +33,22 @@ def read_program(path: str) -> str:
 
 
 def _checked(data: bytes, name: str) -> bytes:
-    if len(data) > _LARGEST_PROGRAM:
+    if len(data) > LARGEST_PROGRAM:
         raise GradcliError(
             "E602",
-            f"{name}: a program is too large beyond {_LARGEST_PROGRAM:,} bytes",
+            f"{name}: a program is too large beyond {LARGEST_PROGRAM:,} bytes",
             help="values belong into files: x=@x.npy",
         )
     return data
 
 
 def decoded(data: bytes, name: str, first_line: int = 1) -> str:
-    """UTF-8 text without its byte order mark; raises E503 with the line of what is none."""
+    """UTF-8 text without its byte order mark, each line end a `\\n`, as Python reads programs.
+
+    Raises E503 with the line of what is not UTF-8, E002 for a mark inside and for a zero byte.
+    """
     try:
-        return data.decode("utf-8-sig" if first_line == 1 else "utf-8")
+        text = data.decode("utf-8-sig" if first_line == 1 else "utf-8")
     except UnicodeDecodeError as error:
         line = first_line + data.count(b"\n", 0, error.start)
         raise GradcliError(
@@ -53,25 +56,29 @@ def decoded(data: bytes, name: str, first_line: int = 1) -> str:
             f"{name}: line {line} holds the byte 0x{data[error.start]:02x}, which is not UTF-8",
             help="programs are UTF-8 text",
         ) from error
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    at = 0 if text.startswith("\ufeff") else text.find("\0")
+    if at >= 0:
+        span = Span(Source(name, text, first_line), at, at + 1)
+        raise GradcliError("E002", f"unexpected character U+{ord(text[at]):04X}", span=span)
+    return text
 
 
 def decoded_lines(stream: IO[bytes], name: str) -> Iterator[str]:
-    """The lines of a stream, each as soon as it has arrived; raises E503, and E602 for a line that
-    does not end.
-    """
+    """The lines of a stream as they arrive; raises E503, and E602 for an endless one."""
     number = 1
-    while line := stream.readline(_LARGEST_PROGRAM + 1):
-        yield decoded(_checked(line, name), name, number)
-        number += 1
+    while line := stream.readline(LARGEST_PROGRAM + 1):
+        for text in StringIO(decoded(_checked(line, name), name, number)):
+            yield text
+            number += 1
 
 
 # --- results ------------------------------------------------------------------------------------
 
 
 def check_output(path: str) -> str | None:
-    """Why a result cannot be written to a path, as far as it shows before the run; None if it
-    seems possible.
-    """
+    """Why a result cannot be written to a path, known before the run; None if it can."""
     from gradcli.files.writing import SUFFIXES  # lazy: start-up: few results go to a file
 
     if not path.endswith(SUFFIXES):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gradcli.language import tree
-from gradcli.language.tree.scopes import target_names
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.scopes import captured_names, target_names
+from gradcli.record import Record
 
 READ = "read"
 """Read where the statement runs."""
@@ -21,20 +22,15 @@ BOUND = "bound"
 """Given a value by another statement: a loop, `def`, `with`, `import`."""
 
 
-class NameUse:
+class NameUse(Record):
     """One use of a name: the name, and how it is used."""
 
-    __slots__ = ("how", "name")
-
-    def __init__(self, how: str, name: str) -> None:
-        self.how = how
-        self.name = name
+    how: str
+    name: str
 
 
 def name_uses(statement: tree.Statement) -> dict[str, str]:
-    """How each name is used first, in the order of the run; a read in a function's body counts only
-    for a name that is used nowhere else.
-    """
+    """How each name is used first; reads in a function's body only where nothing else is."""
     found: dict[str, str] = {}
     for use in all_name_uses(statement):
         if found.get(use.name, INSIDE) == INSIDE:
@@ -43,9 +39,7 @@ def name_uses(statement: tree.Statement) -> dict[str, str]:
 
 
 def all_name_uses(part: Any) -> Iterator[NameUse]:
-    """Every use of a name in a part of the tree. It does not recurse: trees are deeper than the
-    stack of Python.
-    """
+    """Every use of a name in a part of the tree, without recursion."""
     waiting = [part]
     while waiting:
         each = waiting.pop()
@@ -86,11 +80,14 @@ def _parts(node: tree.Syntax) -> list[Any]:
     if isinstance(node, tree.Handler):
         named = [] if node.name is None else [NameUse(BOUND, node.name)]
         return [node.exception, *named, node.body]
+    if isinstance(node, tree.Case):
+        names = [*captured_names(node.pattern), *([node.name] if node.name else [])]
+        return [*(NameUse(BOUND, name) for name in names), node.guard, node.body]
     if isinstance(node, tree.Import):
         return [NameUse(BOUND, alias or module.partition(".")[0]) for module, alias in node.names]
     if isinstance(node, tree.FromImport):
         return [NameUse(BOUND, alias or name) for name, alias in node.names]
-    return [getattr(node, slot) for slot in type(node).__slots__]
+    return [getattr(node, name) for name in node.fields]
 
 
 def _named(line: str) -> list[NameUse]:

@@ -51,9 +51,7 @@ def read_size(text: str) -> int | None:
 
 
 def limits_of(given: dict[str, Any]) -> Limits:
-    """The limits that the options set, taken out of them; the defaults of the command line for the
-    others.
-    """
+    """The limits that the options set, taken out of them; defaults for the others."""
     memory = given.pop("max_memory", None)
     return Limits(
         elements=given.pop("max_elements", None) or ELEMENTS,
@@ -75,36 +73,13 @@ class Options:
         format: how the result is printed, one of `FORMATS` or `PICTURES`.
         precision: the digits behind the point of printed tensors, None for 4.
         full: whether large tensors are printed whole.
-        inputs: the file of records that the program runs for, or None.
-        jobs: how many processes work.
-        output: the file that the result is written to, or None.
+        retries: how often a record or file is tried again whose process ended.
         dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
             those as they are.
-        device: where inputs and new tensors are, None for the CPU.
         quiet: whether traces, warnings and notes are kept back.
-        keep_going: whether further files run after one failed.
+        script: the words behind `--`, which are the script's own.
         explain_loops: whether it is said what became of the loops that ran often.
-        limits: how much a run may use.
     """
-
-    __slots__ = (
-        "device",
-        "dtype",
-        "explain_loops",
-        "format",
-        "full",
-        "inputs",
-        "jobs",
-        "keep_going",
-        "limits",
-        "of",
-        "output",
-        "precision",
-        "quiet",
-        "seed",
-        "trace",
-        "wrt",
-    )
 
     def __init__(
         self,
@@ -120,6 +95,7 @@ class Options:
         full: bool = False,
         inputs: str | None = None,
         jobs: int = 1,
+        retries: int = 2,
         output: str | None = None,
         dtype: str | None = None,
         device: str | None = None,
@@ -139,6 +115,7 @@ class Options:
         self.full = full
         self.inputs = inputs
         self.jobs = jobs
+        self.retries = retries
         self.output = output
         self.dtype = None if dtype is None else DTYPES[dtype]
         self.device = None if device == "cpu" else device
@@ -146,6 +123,7 @@ class Options:
         self.keep_going = keep_going
         self.explain_loops = explain_loops
         self.limits = limits or Limits()
+        self.script: list[str] = []
 
     @property
     def json(self) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError, Label, Source, Span
-from gradcli.language import tree as syntax
 from gradcli.language.parser.parser import parse_expression
+from gradcli.language.tree import syntax
 from gradcli.session import Session
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ class Argument:
     """One word `NAME=VALUE` or `NAME:const=VALUE` of the command line.
 
     Attributes:
-        name: the name.
         constant: whether the value keeps Python's own type and takes no part in gradients.
         source: the whole word, which diagnostics point into.
         offset: where the value starts in it.
@@ -67,10 +66,7 @@ def read_argument(word: str) -> Argument | None:
 
 
 def hold_stdin(arguments: Iterable[Argument], limits: Limits) -> None:
-    """Read the argument that standard input holds, for runs that share it, also among processes.
-
-    Raises what `value_of` does for a file.
-    """
+    """Read the argument that standard input holds, for all runs; raises as `value_of`."""
     for argument in arguments:
         if argument.file and argument.held is None:
             from gradcli.files.reading import reads_stdin  # lazy: start-up: few values are in files
@@ -81,9 +77,7 @@ def hold_stdin(arguments: Iterable[Argument], limits: Limits) -> None:
 
 
 def in_file(text: str) -> tuple[Any, bool]:
-    """What `[FORMAT:]FILE[:KEY]` stands for, and whether its arrays are plain numbers, without a
-    dtype of their own: those of csv and JSON.
-    """
+    """What `[FORMAT:]FILE[:KEY]` stands for, and whether its arrays are plain numbers."""
     from gradcli.files.data_file import DataFile  # lazy: start-up: few values are in files
     from gradcli.files.reading import is_text, read_one  # lazy: start-up: likewise
 

@@ -10,10 +10,15 @@ import click
 from gradcli.cli.arguments.files import STDIN
 from gradcli.cli.arguments.options import TRACES
 from gradcli.cli.arguments.values import Argument, read_argument
+from gradcli.files.gate import is_file
 from gradcli.language.hints.spelling import closest
 
 PROGRAM = "program"
 """The hidden command that runs a program given in the words themselves."""
+
+
+SCRIPT = "--\0"
+"""What marks the words behind `--` of `gradcli run`; no shell can hand it over."""
 
 
 def joined(args: Sequence[str]) -> list[str]:
@@ -32,6 +37,8 @@ def joined(args: Sequence[str]) -> list[str]:
     words = iter(args)
     for word in words:
         if word == "--":
+            if found[:1] == ["run"]:  # what comes behind is the script's
+                return [*found, word, *[f"{SCRIPT}{each}" for each in words]]
             return [*found, word, *words]
         if found and found[-1] == "--trace":
             found[-1] = f"--trace={word if word in TRACES else 'tree'}"
@@ -68,7 +75,7 @@ def check_program(text: str) -> None:
         raise unknown("command", text, known, f"; as a program: -e {text}")
     if text == STDIN:
         raise click.UsageError("standard input is a file: use `gradcli run -`")
-    if "\n" not in text and os.path.isfile(text):
+    if "\n" not in text and is_file(text):
         raise click.UsageError(f"{text} is a file: use `gradcli run {text}`")
 
 

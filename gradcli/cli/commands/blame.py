@@ -7,25 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import (
-    options_of,
-    terminal_of,
-    with_json,
-    with_program,
-    with_program_words,
-)
+from gradcli.cli.arguments.click_options import with_json, with_program, with_program_words
 from gradcli.cli.program.answer import answer_from_run
-from gradcli.cli.program.source import program_and_arguments
+from gradcli.cli.program.source import Asked, asked_of
 from gradcli.errors import GradcliError
 
 if TYPE_CHECKING:
-    from gradcli.cli.arguments.options import Options
-    from gradcli.cli.arguments.values import Argument
-    from gradcli.cli.process.terminal import Terminal
     from gradcli.cli.program.run import Run
-    from gradcli.cli.program.source import Program
     from gradcli.explain.result import Result
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 
 @click.command("blame")
@@ -38,16 +28,12 @@ def command(words: Sequence[str], file: str | None, all: bool, **given: Any) -> 
 
     Exits with 1 where the output or a gradient is not finite.
     """
-    terminal = terminal_of(given)
-    program, arguments = program_and_arguments("blame", words, file)
-    return terminal.checked(blame(terminal, program, arguments, options_of(given), all=all))
+    asked = asked_of("blame", words, file, given)
+    return asked.terminal.checked(blame(asked, all=all))
 
 
 def blame(
-    terminal: Terminal,
-    program: Program,
-    arguments: Sequence[Argument],
-    options: Options,
+    asked: Asked,
     *,
     all: bool,
 ) -> int:
@@ -64,7 +50,7 @@ def blame(
             watch.install()
 
     def report(run: Run, statements: Sequence[Statement], result: Result | None) -> int:
-        from gradcli.cli.program.rerun import Rerun, outcome_of  # lazy: command: its body
+        from gradcli.cli.program.rerun import outcome_of, rerun_of  # lazy: command: its body
         from gradcli.explain.blame.rewrites import rewrites  # lazy: command: its body
         from gradcli.explain.blame.verification import find_fix  # lazy: command: its body
         from gradcli.render.answers.blame import (  # lazy: command: its body
@@ -79,16 +65,16 @@ def blame(
         found = find(run.recorded(statements, None, False), watch, gradients)
         first = found.first
         if first is not None and result is not None:
-            rerun = Rerun(terminal, program.text(), program.name, arguments, options)
+            rerun = rerun_of(asked)
             exact = rerun(dtype="float64")
             changes = rewrites(first, found.others, statements)
             first.fix = find_fix(changes, outcome_of(result), exact, rerun)
         with run.session.running():
-            if options.json:
-                shown = text(blame_document(found), compact=options.format == "jsonl")
+            if asked.options.json:
+                shown = text(blame_document(found), compact=asked.options.format == "jsonl")
             else:
-                shown = blame_text(found, terminal.style, all=all)
-        terminal.write(shown)
+                shown = blame_text(found, asked.terminal.style, all=all)
+        asked.terminal.write(shown)
         return 0 if first is None else 1
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
@@ -99,15 +85,11 @@ def blame(
         if watch.nonfinites:
             report(run, statements, None)
 
-    return answer_from_run(
-        terminal, "blame", program, arguments, options, "values", answer, prepare, after_error
-    )
+    return answer_from_run(asked, "values", answer, prepare, after_error)
 
 
 def _differentiated(run: Run, value: Any) -> Result | None:
-    """The result of a run; where several numbers came out and no seed is given, that of their
-    sum.
-    """
+    """The result of a run; of several numbers without a seed, that of their sum."""
     from gradcli.cli.program.report import find_output  # lazy: command: its body
 
     try:

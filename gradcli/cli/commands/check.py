@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from gradcli.cli.arguments.click_options import (
-    options_of,
-    terminal_of,
-    with_json,
-    with_program,
-    with_program_words,
-)
+from gradcli.cli.arguments.click_options import with_json, with_program, with_program_words
 from gradcli.cli.program.error_notes import note_missing_values
-from gradcli.cli.program.source import program_and_arguments
+from gradcli.cli.program.source import Asked, asked_of
 from gradcli.errors import GradcliError
-
-if TYPE_CHECKING:
-    from gradcli.cli.arguments.options import Options
-    from gradcli.cli.arguments.values import Argument
-    from gradcli.cli.process.terminal import Terminal
-    from gradcli.cli.program.source import Program
+from gradcli.record import Record
 
 
 @click.command("check")
@@ -65,35 +54,27 @@ def command(
     The program is run in float64 with each element moved a little, over a sweep of steps. Exits
     with 1 where a gradient is wrong.
     """
-    terminal = terminal_of(given)
-    program, arguments = program_and_arguments("check", words, file)
+    asked = asked_of("check", words, file, given)
     wanted = Check(order, elements or MOST, against, read_equals(equals))
-    return terminal.checked(check(terminal, program, arguments, options_of(given), wanted))
+    return asked.terminal.checked(check(asked, wanted))
 
 
 MOST = 100
 """The elements of an input that are checked unless another number is given."""
 
 
-class Check:
+class Check(Record):
     """The settings of `check`.
 
     Attributes:
-        order: 1 for the gradient, 2 for the second derivative.
-        most: how many elements of an input are checked.
         against: a file of gradients made by hand, or None.
         equals: expressions for gradients, each with the name of its input where that is given.
     """
 
-    __slots__ = ("against", "equals", "most", "order")
-
-    def __init__(
-        self, order: int, most: int, against: str | None, equals: Sequence[tuple[str | None, str]]
-    ) -> None:
-        self.order = order
-        self.most = most
-        self.against = against
-        self.equals = equals
+    order: int
+    most: int
+    against: str | None
+    equals: Sequence[tuple[str | None, str]]
 
 
 def read_equals(words: Sequence[str]) -> list[tuple[str | None, str]]:
@@ -110,10 +91,7 @@ def read_equals(words: Sequence[str]) -> list[tuple[str | None, str]]:
 
 
 def check(
-    terminal: Terminal,
-    program: Program,
-    arguments: Sequence[Argument],
-    options: Options,
+    asked: Asked,
     wanted: Check,
 ) -> int:
     """Check the gradients of a program; exits with 1 where one is wrong."""
@@ -121,14 +99,15 @@ def check(
         by_differences,
         by_hand,
     )
-    from gradcli.cli.program.rerun import Rerun  # lazy: command: its body
+    from gradcli.cli.program.rerun import rerun_of  # lazy: command: its body
 
-    rerun = Rerun(terminal, program.text(), program.name, arguments, options)
+    terminal, options = asked.terminal, asked.options
+    rerun = rerun_of(asked)
     try:
         if wanted.against is not None or wanted.equals:
             return by_hand(terminal, rerun, options, wanted.against, wanted.equals)
         return by_differences(terminal, rerun, options, wanted.order, wanted.most)
     except GradcliError as error:
-        note_missing_values(error, rerun.statements, arguments, "gradcli check …")
+        note_missing_values(error, rerun.statements, asked.arguments, "gradcli check …")
         terminal.error(error)
         return error.exit_code

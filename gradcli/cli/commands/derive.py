@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import (
-    options_of,
-    terminal_of,
-    with_program,
-    with_program_words,
-)
+from gradcli.cli.arguments.click_options import with_program, with_program_words
 from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.answer import show_explanation
-from gradcli.cli.program.source import program_and_arguments
+from gradcli.cli.program.source import asked_of
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
@@ -36,10 +31,9 @@ if TYPE_CHECKING:
 @with_program_words
 def command(words: Sequence[str], file: str | None, shape: bool, target: str, **given: Any) -> int:
     """Write the gradients down as formulas of the inputs."""
-    terminal = terminal_of(given)
-    program, arguments = program_and_arguments("derive", words, file)
+    asked = asked_of("derive", words, file, given)
     if shape:
-        arguments = with_shapes(arguments)
+        asked.arguments = with_shapes(asked.arguments)
 
     def prepare(run: Run) -> None:
         from gradcli.cli.program.derivation import record_values  # lazy: command: after the text
@@ -49,17 +43,13 @@ def command(words: Sequence[str], file: str | None, shape: bool, target: str, **
     def show(run: Run, result: Result) -> str:
         from gradcli.cli.program.derivation import formulas  # lazy: command: after the text
 
-        return formulas(run, result, program.text(), target)
+        return formulas(run, result, asked.program.text(), target)
 
-    options = options_of(given)
-    code = show_explanation(terminal, "derive", program, arguments, options, show, prepare)
-    return terminal.checked(code)
+    return asked.terminal.checked(show_explanation(asked, show, prepare))
 
 
 def with_shapes(arguments: Sequence[Argument]) -> list[Argument]:
-    """Arguments whose values are shapes, `x=3,4`, as random tensors of these; the others as they
-    are.
-    """
+    """Arguments, those whose values are shapes, `x=3,4`, as random tensors."""
     found = []
     for argument in arguments:
         sizes = argument.text.strip("() ").removesuffix(",")

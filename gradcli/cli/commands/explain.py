@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import (
-    options_of,
-    terminal_of,
-    with_program,
-    with_program_words,
-)
+from gradcli.cli.arguments.click_options import with_program, with_program_words
 from gradcli.cli.program.answer import show_explanation, show_run
-from gradcli.cli.program.source import program_and_arguments
+from gradcli.cli.program.source import asked_of
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
@@ -55,15 +50,13 @@ def command(
     `%4: f32[2,3] = mul(%1, %3)`, with its source, its place, and its effects: what it reads out of
     tensors, writes, draws, checks, and which leaves get a gradient.
     """
-    terminal = terminal_of(given)
-    program, arguments = program_and_arguments("explain", words, file)
+    asked = asked_of("explain", words, file, given)
     index = read_element(element)
-    options = options_of(given)
+    options = asked.options
     if ir:
         if ties or paths or saved or element or options.format in ("mermaid", "dot"):
             raise click.UsageError("--ir prints the trace, and takes no other part of explain")
-        code = show_run(terminal, "explain", program, arguments, options, _trace)
-        return terminal.checked(code)
+        return asked.terminal.checked(show_run(asked, _trace))
 
     def show(run: Run, result: Result) -> str:
         if options.format in ("mermaid", "dot"):
@@ -77,8 +70,7 @@ def command(
 
         return explanation(run, result, Extras(index, ties, paths, saved))
 
-    code = show_explanation(terminal, "explain", program, arguments, options, show)
-    return terminal.checked(code)
+    return asked.terminal.checked(show_explanation(asked, show))
 
 
 def _trace(run: Run) -> str:

@@ -27,10 +27,10 @@ from gradcli.cli.program.error_notes import (
 )
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError
-from gradcli.language.tree import Assign, Name
+from gradcli.language.tree.syntax import Assign, Name
 
 if TYPE_CHECKING:
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 
 def _help(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -81,14 +81,7 @@ _LONGEST_EXAMPLE = 60
 def one_shot(
     terminal: Terminal, program: str, arguments: Sequence[Argument], options: Options
 ) -> int:
-    """Run a program, differentiate its output, and show value, gradients and trace.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        click.UsageError: an option names what the program does not have.
-    """
+    """Run a program and show value, gradients and trace; returns the exit code."""
     if options.inputs is not None:
         from gradcli.cli.commands.records import run_records  # lazy: start-up: JSON
 

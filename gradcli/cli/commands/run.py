@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, redirect_stderr, redirect_stdout
@@ -21,16 +22,16 @@ from gradcli.cli.arguments.files import STDIN, decoded_lines, read_program
 from gradcli.cli.arguments.options import Options
 from gradcli.cli.arguments.shell_completion import values
 from gradcli.cli.arguments.values import Argument, hold_stdin, read_argument
-from gradcli.cli.arguments.words import arguments_of
+from gradcli.cli.arguments.words import SCRIPT, arguments_of
 from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.process.workers import results
+from gradcli.cli.process.workers import Work, lost_process, results
 from gradcli.cli.program.error_notes import note_detachments, note_missing_values
 from gradcli.cli.program.run import Run
 from gradcli.cli.program.source import program_text
 from gradcli.errors import GradcliError
 
 if TYPE_CHECKING:
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 
 @click.command("run")
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 @click.argument("words", nargs=-1, metavar="FILE… [NAME=VALUE]…", shell_complete=values)
 def command(words: Sequence[str], **given: Any) -> int:
     """Run program files; `-` is standard input."""
+    behind = [word.removeprefix(SCRIPT) for word in words if word.startswith(SCRIPT)]
+    words = [word for word in words if not word.startswith(SCRIPT)]
     paths = [word for word in words if read_argument(word) is None]
     arguments = arguments_of([word for word in words if word not in paths])
     if not paths:
@@ -52,6 +55,7 @@ def command(words: Sequence[str], **given: Any) -> int:
         raise click.UsageError("-o holds the result of one file, and there are several")
     terminal = terminal_of(given)
     options = options_of(given)
+    options.script = behind
     if options.inputs is not None and len(paths) > 1:
         raise click.UsageError("--inputs runs one file, and there are several")
     check_stdin(arguments, stdin_options(options) + ["`run -`"] * paths.count(STDIN))
@@ -115,8 +119,21 @@ def _errors(
         ended = ("", 0) if error is None else (error.code, error.exit_code)
         return json.dumps([out.getvalue(), err.getvalue(), terminal.warnings, ended]).encode()
 
+    def again(path: bytes) -> list[bytes]:
+        return [] if path == STDIN.encode() else [path]  # what was read of it is gone
+
+    def lost(path: bytes, attempts: int) -> bytes:
+        name = path.decode("utf-8", "surrogateescape")
+        error = lost_process(attempts)
+        error.message = f"{name}: {error.message}"
+        err = StringIO()
+        with redirect_stderr(err):
+            terminal.error(error)
+        return json.dumps(["", err.getvalue(), 0, (error.code, error.exit_code)]).encode()
+
     tasks = (path.encode("utf-8", "surrogateescape") for path in paths)
-    with closing(results(tasks, captured, options.jobs)) as answers:
+    work = Work(captured, again, lost, options.retries)
+    with closing(results(tasks, work, options.jobs)) as answers:
         for answer in answers:
             out, err, warnings, (code, exit_code) = json.loads(answer)
             terminal.write(out)
@@ -134,6 +151,9 @@ def run_file(
 ) -> GradcliError | None:
     """Run one program file, or standard input as it arrives; gives the error that ended it."""
     run = Run(terminal, options, options.record if options.wants_result else None)
+    run.session.state.library["argv"] = [path, *options.script]
+    if path != STDIN:
+        run.session.state.library["folder"] = os.path.dirname(path)
     statements: Iterable[Statement]
     known: Sequence[Statement] = ()
     error = None

@@ -7,26 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import (
-    options_of,
-    terminal_of,
-    with_json,
-    with_program,
-    with_program_words,
-)
+from gradcli.cli.arguments.click_options import with_json, with_program, with_program_words
 from gradcli.cli.program.answer import answer_from_run
-from gradcli.cli.program.source import program_and_arguments
+from gradcli.cli.program.source import Asked, asked_of
 from gradcli.errors import GradcliError
 from gradcli.language.hints.spelling import closest
+from gradcli.record import Record
 
 if TYPE_CHECKING:
-    from gradcli.cli.arguments.options import Options
-    from gradcli.cli.arguments.values import Argument
-    from gradcli.cli.process.terminal import Terminal
     from gradcli.cli.program.run import Run
-    from gradcli.cli.program.source import Program
     from gradcli.explain.recorded_run import Recorded
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 
 @click.command("why")
@@ -40,20 +31,16 @@ def command(question: str, words: Sequence[str], file: str | None, **given: Any)
     The question comes first: x.grad, x.requires_grad or x.is_leaf. The answer is the path that
     carries the gradient, or every place where it was cut.
     """
-    terminal = terminal_of(given)
-    asked = read_question(question)
-    program, arguments = program_and_arguments("why", words, file)
-    return terminal.checked(why(terminal, asked, program, arguments, options_of(given)))
+    wanted = read_question(question)
+    asked = asked_of("why", words, file, given)
+    return asked.terminal.checked(why(asked, wanted))
 
 
-class Question:
+class Question(Record):
     """A question of `why`: a variable and one of its attributes."""
 
-    __slots__ = ("attribute", "name")
-
-    def __init__(self, name: str, attribute: str) -> None:
-        self.name = name
-        self.attribute = attribute
+    name: str
+    attribute: str
 
 
 def read_question(text: str) -> Question:
@@ -72,16 +59,15 @@ def read_question(text: str) -> Question:
 
 
 def why(
-    terminal: Terminal,
+    asked: Asked,
     question: Question,
-    program: Program,
-    arguments: Sequence[Argument],
-    options: Options,
 ) -> int:
     """Answer a question about a program: why a tensor has a gradient, or none; the exit code."""
 
+    options = asked.options
+
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
-        differentiates = program.name == "program" or options.of or options.seed
+        differentiates = asked.program.name == "program" or options.of or options.seed
         write_why(run, question, run.recorded(statements, value, bool(differentiates)))
         return 0
 
@@ -90,9 +76,7 @@ def why(
         if question.name in run.session.values:
             write_why(run, question, run.recorded(statements, None, False))
 
-    return answer_from_run(
-        terminal, "why", program, arguments, options, "values", answer, after_error=after_error
-    )
+    return answer_from_run(asked, "values", answer, after_error=after_error)
 
 
 def write_why(run: Run, question: Question, found: Recorded) -> None:

@@ -12,6 +12,7 @@ from gradcli.cli.program.report import seed_of
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.hints.spelling import closest
 from gradcli.language.objects.types import type_name
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
@@ -27,12 +28,8 @@ class Line:
     """A line for the session, as a source of its own that diagnostics point into.
 
     Attributes:
-        source: the line.
         words: the spans of its words; `name?` is one word.
-        commands: all commands by their names.
     """
-
-    __slots__ = ("commands", "source", "words")
 
     def __init__(self, span: Span, commands: Mapping[str, DotCommand]) -> None:
         self.commands = commands
@@ -54,10 +51,7 @@ class Line:
         return self.words[number].text.replace('"', "").replace("'", "")
 
     def choice(self, number: int) -> str | None:
-        """The argument at a number, from 1, one of several words; None if it is not given.
-
-        Raises E105 for another word.
-        """
+        """The argument at a number, from 1, one of several words; raises E105 for another."""
         word = self.argument(number)
         command = self.commands[self.words[0].text]
         kind = command.arguments[number - 1][1]
@@ -71,10 +65,7 @@ class Line:
         )
 
     def tensor(self, run: Run, number: int) -> tuple[str, Tensor]:
-        """The name at an argument, and the tensor that it holds.
-
-        Raises E101 for a name without a value, E105 for one of another value.
-        """
+        """The name at an argument, and its tensor; raises E101 for none, E105 for others."""
         name = self.argument(number) or ""
         values = run.session.values
         value = values.get(name)
@@ -108,36 +99,21 @@ class Line:
         return GradcliError(code, message, span=span, help=help)
 
 
-class DotCommand:
+class DotCommand(Record):
     """A command of the session.
 
     Args:
-        name: the command with its dot.
         run: carries it out, given the run and the line.
-        summary: what it does, in a few words.
         arguments: the words that it takes: for each the name that its usage shows, and its kind.
-        needed: how many of them it needs.
         kept: whether `.save` keeps the line, since it changes values.
     """
 
-    __slots__ = ("arguments", "kept", "name", "needed", "run", "summary")
-
-    def __init__(
-        self,
-        name: str,
-        run: Callable[[Run, Line], None],
-        summary: str,
-        arguments: Sequence[tuple[str, Kind]] = (),
-        *,
-        needed: int = 0,
-        kept: bool = False,
-    ) -> None:
-        self.name = name
-        self.run = run
-        self.summary = summary
-        self.arguments = arguments
-        self.needed = needed
-        self.kept = kept
+    name: str
+    run: Callable[[Run, Line], None]
+    summary: str
+    arguments: Sequence[tuple[str, Kind]] = ()
+    needed: int = 0
+    kept: bool = False
 
     @property
     def usage(self) -> str:

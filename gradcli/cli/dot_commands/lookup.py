@@ -47,9 +47,7 @@ def value_of(session: Session, chain: Sequence[str]) -> Any:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """An attribute that can be read without effect; `UNKNOWN` for others. A method of a tensor is
-    the function of its class.
-    """
+    """An attribute that can be read without effect; `UNKNOWN` for others."""
     kind = type(value)
     if kind is Module:
         try:

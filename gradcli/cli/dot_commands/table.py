@@ -26,7 +26,7 @@ from gradcli.language.hints.spelling import closest
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
     from gradcli.errors import GradcliError
-    from gradcli.language.tree import Command
+    from gradcli.language.tree.syntax import Command
 
 TABLE = {
     command.name: command
@@ -74,12 +74,7 @@ TABLE = {
 
 
 def carry_out(run: Run, command: Command) -> None:
-    """Do what a line says: a dot-command, or `name?`.
-
-    Raises:
-        GradcliError: E104 for an unknown command, E105 for words that it does not take, and
-            whatever it runs into.
-    """
+    """Do what a line says; raises E104 for an unknown command, E105 for wrong words."""
     line = Line(command.span, TABLE)
     if not line.words[0].text.startswith("."):
         explain(run, line, line.words[0].text.rstrip("? \t"))

@@ -18,6 +18,7 @@ import signal
 import sys
 import threading
 import time
+from _thread import interrupt_main
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -57,15 +58,22 @@ def leave_on_signals() -> None:
         return
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    threading.Thread(target=_listen, args=(reading,), daemon=True).start()
+    if _started(_listen, reading):
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+
+
+def _started(work: Callable[..., object], *arguments: object) -> bool:
+    """Start a thread; whether the host has threads."""
+    try:
+        threading.Thread(target=work, args=arguments, daemon=True).start()
+    except RuntimeError:
+        return False
+    return True
 
 
 @contextmanager
 def raising_on_signals() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt and SIGTERM SystemExit within the block, for a session
-    that goes on after the first and has a terminal to put in order before the second.
-    """
+    """Let Ctrl-C raise KeyboardInterrupt and SIGTERM SystemExit within the block."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     before_fd = signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -78,16 +86,21 @@ def raising_on_signals() -> Iterator[None]:
         signal.set_wakeup_fd(before_fd, warn_on_full_buffer=False)
 
 
+def is_ours() -> bool:
+    """Whether this process is a command line's, which ends as `end` says and not as the host."""
+    return signal.getsignal(signal.SIGTERM) in (_leave, _exit)
+
+
 def _leave(number: int, _frame: FrameType | None) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more is at once
-    _end(128 + number)
+    end(128 + number)
 
 
 def _exit(number: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _end(code: int) -> NoReturn:
+def end(code: int) -> NoReturn:
     """End the process; nothing is left half-written."""
     for path in State.unfinished:
         with suppress(OSError):
@@ -104,27 +117,22 @@ def _listen(reading: int) -> NoReturn:
         clock = _Clock.running
         time.sleep(_PATIENCE)
         if number in (signal.SIGINT, signal.SIGTERM):
-            _end(128 + number)
+            end(128 + number)
         if number == signal.SIGALRM and clock is not None and not clock.answered:
-            error = clock.error()
-            clock.report(error)
-            _end(error.exit_code)
+            clock.end()
 
 
 # --- time -----------------------------------------------------------------------------------------
 
 
 class _Clock:
-    """The limit of time of the run at hand.
+    """The limit of time of the run at hand, kept by the host's timer.
 
     Attributes:
-        state: the state of its session.
-        report: shows an error.
         answered: whether the run is over, or the main thread has noticed that its time is.
+        before: what handled its signal before the run.
         running: the clock of this process, None while there is no limit.
     """
-
-    __slots__ = ("answered", "report", "state")
 
     running: _Clock | None = None
 
@@ -132,6 +140,7 @@ class _Clock:
         self.state = state
         self.report = report
         self.answered = False
+        self.before: Any = self.listen()
 
     def error(self) -> GradcliError:
         """The error of the end of time, at the span that the program has reached."""
@@ -140,38 +149,105 @@ class _Clock:
         error.stack = tuple(self.state.stack)
         return error
 
-    def ring(self, _number: int, _frame: FrameType | None) -> NoReturn:
+    def ring(self, _number: int, _frame: FrameType | None) -> None:
         """The signal's handler."""
         self.answered = True
         raise OutOfTime(self.error())
 
+    def end(self) -> NoReturn:
+        """End the process, whose main thread does not answer."""
+        error = self.error()
+        self.report(error)
+        end(error.exit_code)
+
+    def listen(self) -> Any:
+        """Handle the signal from now on; gives what handled it before."""
+        return signal.signal(signal.SIGALRM, self.ring)
+
+    def start(self, seconds: float) -> None:
+        """Call the end of time out in so many seconds, and again after that."""
+        signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+
+    def stop(self) -> None:
+        """Call nothing out from now on."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def leave(self) -> None:
+        """Let the signal be handled as it was before."""
+        signal.signal(signal.SIGALRM, self.before)
+
+
+class _Watchdog(_Clock):
+    """The same where the host has no timer: a thread waits, and calls by the signal of Ctrl-C.
+
+    Attributes:
+        due: whether the signal that comes is the thread's.
+        over: set once the run is over.
+    """
+
+    def __init__(self, state: State, report: Callable[[GradcliError], None]) -> None:
+        super().__init__(state, report)
+        self.due = False
+        self.over = threading.Event()
+
+    def ring(self, number: int, frame: FrameType | None) -> None:
+        if self.due:
+            super().ring(number, frame)
+        elif callable(self.before):
+            self.before(number, frame)
+
+    def listen(self) -> Any:
+        return signal.signal(signal.SIGINT, self.ring)
+
+    def start(self, seconds: float) -> None:
+        if not _started(self._watch, seconds):
+            raise GradcliError(
+                "E607",
+                "the limit of time cannot be kept: there are neither timers nor threads here",
+                help="run it without `--timeout`",
+            )
+
+    def stop(self) -> None:
+        self.over.set()
+
+    def leave(self) -> None:
+        signal.signal(signal.SIGINT, self.before)
+
+    def _watch(self, wait: float) -> None:
+        while not self.over.wait(wait):
+            self.due = True
+            interrupt_main()
+            if self.over.wait(_PATIENCE):
+                return
+            if not self.answered:
+                self.end()
+            wait = _AGAIN
+
 
 @contextmanager
 def limited_time(state: State, report: Callable[[GradcliError], None]) -> Iterator[None]:
-    """End the block with E607 when it takes longer than the session's limit of time.
-
-    Only the main thread can be stopped so; where the host has no timers, the limit has no effect.
+    """End the block with E607 when it takes longer than the session's limit of time, or where the
+    host cannot keep such a limit. Only the main thread can be stopped so.
 
     Args:
-        state: the state of the session.
         report: shows the error where a long call must be ended with the whole process.
     """
     seconds = state.limits.timeout
-    if seconds is None or not hasattr(signal, "setitimer"):
+    if seconds is None:
         yield
         return
-    clock = _Clock.running = _Clock(state, report)
-    before: Any = signal.signal(signal.SIGALRM, clock.ring)
+    kind = _Clock if hasattr(signal, "setitimer") else _Watchdog
+    clock = _Clock.running = kind(state, report)
     try:
         try:
-            signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+            clock.start(seconds)
             yield
         finally:  # the alarm may come in here, too
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            clock.stop()
     except OutOfTime as end:
         raise end.error from None
     finally:
         clock.answered = True
         _Clock.running = None
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        clock.stop()
+        clock.leave()

@@ -15,12 +15,7 @@ _BETWEEN = 0.1
 class Progress:
     """A line on standard error that says how far a run has come: none unless that is a terminal
     and standard output is not, and none in the first second.
-
-    Args:
-        shown: whether it may be shown at all.
     """
-
-    __slots__ = ("_drawn", "_next", "_shown")
 
     def __init__(self, shown: bool = True) -> None:
         # Where results go to the terminal they are the progress.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gradcli.errors import GradcliError, Warned
-from gradcli.render.style import Style
+from gradcli.render.style import Style, escaped
 
 if TYPE_CHECKING:
     from gradcli.language.loops.hot_loop import HotLoop
@@ -23,15 +23,11 @@ class Terminal:
     Args:
         color: "always", "never" or "auto": where the stream is a terminal, unless `NO_COLOR` or
             `FORCE_COLOR` say otherwise.
-        quiet: whether warnings and notes are kept back.
         error_format: how errors, warnings and notes are written: "full", "short" or "json".
-        strict: whether a run with warnings fails.
 
     Attributes:
         warnings: how many warnings there were, shown or not.
     """
-
-    __slots__ = ("_form", "error_style", "quiet", "strict", "style", "warnings")
 
     def __init__(
         self,
@@ -71,7 +67,13 @@ class Terminal:
             raise output_lost(error) from error
 
     def error(self, error: GradcliError) -> None:
-        """Report an error, after all that came before it."""
+        """Report an error, after all that came before it; the end of a program that asked for it is
+        none, but for the words that it leaves with.
+        """
+        if error.raises == "SystemExit":
+            if error.message:
+                self._report(error.message)
+            return
         self._report(self._forms().diagnostic(error, self.error_style))
         if error.code == "E901" and os.environ.get("GRADCLI_DEBUG"):
             import traceback
@@ -112,6 +114,11 @@ class Terminal:
         if text:
             self._report(text.removesuffix("\n"))
 
+    def report(self, text: str) -> None:
+        """Put on standard error what a program put there, after all that it printed."""
+        terminal = self.error_style.width is not None
+        self._report(escaped(text) if terminal else text, "")
+
     def _forms(self) -> Any:
         """The module that writes diagnostics in the form asked for."""
         if self._form == "short":
@@ -126,10 +133,10 @@ class Terminal:
 
         return human
 
-    def _report(self, text: str) -> None:
+    def _report(self, text: str, end: str = "\n") -> None:
         self.flush()
         try:
-            sys.stderr.write(f"{text}\n")
+            sys.stderr.write(f"{text}{end}")
             sys.stderr.flush()
         except OSError:
             return  # nobody listens

@@ -10,20 +10,13 @@ from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError
 
 if TYPE_CHECKING:
-    from gradcli.cli.arguments.options import Options
-    from gradcli.cli.arguments.values import Argument
-    from gradcli.cli.process.terminal import Terminal
-    from gradcli.cli.program.source import Program
+    from gradcli.cli.program.source import Asked
     from gradcli.explain.result import Result
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 
 def answer_from_run(
-    terminal: Terminal,
-    command: str,
-    program: Program,
-    arguments: Sequence[Argument],
-    options: Options,
+    asked: Asked,
     record: str,
     answer: Callable[[Run, Sequence[Statement], Any], int],
     prepare: Callable[[Run], None] = lambda run: None,
@@ -32,61 +25,42 @@ def answer_from_run(
     """Run a program and let a command answer from the run.
 
     Args:
-        terminal: where the answer goes.
-        command: the command's name.
-        program: the program.
-        arguments: the values of its names.
-        options: what the command line asks for.
-        record: what the session records.
         answer: given the run, the statements and the value of the last of them, writes the answer
             and gives the exit code.
         prepare: called with the run before the program.
         after_error: called where the program failed, to answer from what ran before.
-
-    Returns:
-        The exit code.
     """
-    run = Run(terminal, options, record)
+    run = Run(asked.terminal, asked.options, record)
     run.muted = True
     statements: Sequence[Statement] = ()
     has_run = False
     try:
         with run.limited():
-            statements = run.session.parse(program.text(), program.name)
+            statements = run.session.parse(asked.program.text(), asked.program.name)
             prepare(run)
-            value = run.execute(statements, arguments)
+            value = run.execute(statements, asked.arguments)
             has_run = True
             with run.within_memory():
                 code = answer(run, statements, value)
     except GradcliError as error:
-        note_missing_values(error, statements, arguments, f"gradcli {command} …")
-        terminal.error(error)
+        note_missing_values(error, statements, asked.arguments, f"gradcli {asked.command} …")
+        asked.terminal.error(error)
         code = error.exit_code
         if statements and not has_run and after_error is not None:
             after_error(run, statements)
     if run.bindings is not None:
-        run.bindings.warn_unused(terminal, statements if code else ())
+        run.bindings.warn_unused(asked.terminal, statements if code else ())
     return code
 
 
 def show_explanation(
-    terminal: Terminal,
-    command: str,
-    program: Program,
-    arguments: Sequence[Argument],
-    options: Options,
+    asked: Asked,
     show: Callable[[Run, Result], str],
     prepare: Callable[[Run], None] = lambda run: None,
 ) -> int:
     """Run a program, differentiate its output, and print what a command computes from the result.
 
     Args:
-        terminal: where it goes.
-        command: the command's name.
-        program: the program.
-        arguments: the values of its names.
-        options: what the command line asks for.
-        show: the text to print.
         prepare: called with the run before the program.
 
     Returns:
@@ -97,30 +71,24 @@ def show_explanation(
         result = run.result(value)
         if result is None or result.graph.root is None:
             raise _no_graph(result, statements)
-        terminal.write(show(run, result))
+        asked.terminal.write(show(run, result))
         return 0
 
-    return answer_from_run(terminal, command, program, arguments, options, "all", answer, prepare)
+    return answer_from_run(asked, "all", answer, prepare)
 
 
 def show_run(
-    terminal: Terminal,
-    command: str,
-    program: Program,
-    arguments: Sequence[Argument],
-    options: Options,
+    asked: Asked,
     show: Callable[[Run], str],
 ) -> int:
-    """Run a program, differentiate its output where it has a graph, and print what a command
-    computes from the run. The arguments are those of `show_explanation`; returns the exit code.
-    """
+    """`show_explanation` of a run, whose output may have no graph."""
 
     def answer(run: Run, _statements: Sequence[Statement], value: Any) -> int:
         run.result(value)
-        terminal.write(show(run))
+        asked.terminal.write(show(run))
         return 0
 
-    return answer_from_run(terminal, command, program, arguments, options, "all", answer)
+    return answer_from_run(asked, "all", answer)
 
 
 def _no_graph(result: Result | None, statements: Sequence[Statement]) -> GradcliError:

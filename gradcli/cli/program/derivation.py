@@ -33,9 +33,6 @@ def formulas(run: Run, result: Result, program: str, target: str) -> str:
     """The formulas of a result, as JSON where the options ask for it.
 
     Args:
-        run: the run, recorded with its values.
-        result: its result.
-        program: the text of the program.
         target: "gradcli", "latex", "numpy" or "torch".
     """
     with run.session.running():

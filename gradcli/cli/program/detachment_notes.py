@@ -14,7 +14,7 @@ from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError, Label, Span
 from gradcli.explain.why.detachments import holds
 from gradcli.explain.why.why import why, without_grad
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 from gradcli.render.diagnostics.snippet import location
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gradcli.explain.recorded_run import Recorded
     from gradcli.explain.why.detachments import Detachment
     from gradcli.explain.why.why import Why
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 _LONGEST = 0.5
 """Seconds that a program may have run."""
@@ -37,9 +37,7 @@ def label_detachments(
     statements: Sequence[Statement],
     arguments: Sequence[Argument],
 ) -> None:
-    """Label the spans where the graph was cut: for the error of a tensor without a graph, and for
-    that of an operation on a `.grad` that is None.
-    """
+    """Label where the graph was cut, for errors of a missing graph or gradient."""
     if error.span is None:
         return
     missing = _missing_gradient(error)

@@ -17,7 +17,7 @@ from gradcli.language.hints.spelling import ADVICE, SPELLINGS
 if TYPE_CHECKING:
     from gradcli.cli.arguments.values import Argument
     from gradcli.cli.program.run import Run
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 
 def note_missing_values(
@@ -29,9 +29,6 @@ def note_missing_values(
     """Let the error of a name without a value show how to give it one.
 
     Args:
-        error: what ended the run.
-        statements: the program.
-        arguments: the arguments that were given.
         command: the command line up to the arguments.
     """
     if error.code != "E101" or error.span is None:
@@ -70,9 +67,7 @@ def note_detachments(
     statements: Sequence[Statement],
     arguments: Sequence[Argument],
 ) -> None:
-    """Let the error of a tensor without a graph, or without a gradient, show where the graph was
-    cut.
-    """
+    """Let the error of a missing graph or gradient show where the graph was cut."""
     if error.code == "E402" or (error.code == "E202" and error.labels):
         from gradcli.cli.program.detachment_notes import (  # lazy: start-up: the program runs again
             label_detachments,

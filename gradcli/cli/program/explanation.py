@@ -14,6 +14,7 @@ from gradcli.explain.ledger.paths import paths_to
 from gradcli.explain.ledger.saved import saved_values
 from gradcli.explain.names import Operands
 from gradcli.explain.result import Result
+from gradcli.record import Record
 from gradcli.render.answers import ledger_extras as rendering
 from gradcli.render.answers.ledger import ledger_text
 from gradcli.render.answers.ledger_json import ledger_document
@@ -26,29 +27,17 @@ if TYPE_CHECKING:
     from gradcli.explain.ledger.saved import SavedValues
 
 
-class Extras:
+class Extras(Record):
     """What is shown beside the ledger.
 
     Attributes:
         element: the element of large gradients that is worked out, None for the first.
-        ties: whether elements on kinks and ties are listed.
-        paths: the leaf whose paths are listed, or None.
-        saved: whether what the nodes saved is listed.
     """
 
-    __slots__ = ("element", "paths", "saved", "ties")
-
-    def __init__(
-        self,
-        element: tuple[int, ...] | None = None,
-        ties: bool = False,
-        paths: str | None = None,
-        saved: bool = False,
-    ) -> None:
-        self.element = element
-        self.ties = ties
-        self.paths = paths
-        self.saved = saved
+    element: tuple[int, ...] | None = None
+    ties: bool = False
+    paths: str | None = None
+    saved: bool = False
 
 
 def explanation(run: Run, result: Result, extras: Extras) -> str:

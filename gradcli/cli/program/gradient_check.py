@@ -38,18 +38,7 @@ if TYPE_CHECKING:
 def by_differences(
     terminal: Terminal, rerun: Rerun, options: Options, order: int, most: int
 ) -> int:
-    """Compare the gradients of a program with central differences, and write what was found.
-
-    Args:
-        terminal: where the answer goes.
-        rerun: runs the program.
-        options: what the command line asks for.
-        order: 1 for the gradient, 2 for the second derivative.
-        most: how many elements of an input are checked.
-
-    Returns:
-        The exit code: 1 where a gradient is wrong.
-    """
+    """Compare gradients with central differences; the exit code is 1 for a wrong one."""
     here = _executed(rerun)
     assert here.output is not None
     generator = np.random.default_rng(0)
@@ -106,9 +95,7 @@ def _executed(rerun: Rerun) -> Executed:
 
 
 def _seed(executed: Executed, options: Options, generator: Any) -> Any:
-    """The seed that was asked for; 1 for a single number, else numbers at random: ones would hide
-    elements that are exchanged.
-    """
+    """The seed that was asked for; 1 for a number, else random: ones hide exchanges."""
     assert executed.output is not None
     shape = executed.output.array.shape
     if options.seed is not None:
@@ -130,18 +117,7 @@ def by_hand(
     against: str | None,
     equals: Sequence[tuple[str | None, str]],
 ) -> int:
-    """Compare the gradients of a program with ones given by hand, and write what was found.
-
-    Args:
-        terminal: where the answer goes.
-        rerun: runs the program.
-        options: what the command line asks for.
-        against: a file of gradients, or None.
-        equals: expressions for gradients, each with the name of its input where that is given.
-
-    Returns:
-        The exit code: 1 where a gradient is wrong.
-    """
+    """Compare gradients with ones made by hand; the exit code is 1 for a wrong one."""
     here = _executed(rerun)
     assert here.output is not None
     seed = np.ones(here.output.array.shape)
@@ -175,9 +151,7 @@ def by_hand(
 
 
 def _factors(executed: Executed) -> dict[str, Any]:
-    """What may have been forgotten as a factor: what the names hold, and the slope of each step of
-    the graph by its source text.
-    """
+    """What may be a forgotten factor: names' values, and slopes by source text."""
     assert executed.output is not None
     found: dict[str, Any] = {}
     for name, value in executed.run.session.values.items():

@@ -36,8 +36,6 @@ def result_of(
     """Find the output of a program that has run, run backward from it, and collect the result.
 
     Args:
-        session: the session that ran it.
-        options: what the command line asks for.
         inputs: the tensors that arguments were bound to.
         value: the value of the last statement, None unless it is an expression.
 
@@ -113,9 +111,7 @@ def _no_tensor(session: Session, name: str) -> str:
 def _wanted(
     session: Session, options: Options, inputs: list[tuple[str, Tensor]], graph: Graph
 ) -> list[tuple[str | None, Tensor]]:
-    """The tensors whose gradients are shown: bound inputs, the leaves that the program made, and
-    what it retains; with `--wrt`, those named.
-    """
+    """The tensors whose gradients are shown: inputs, leaves, retained ones; or `--wrt`."""
     if options.wrt is not None:
         named = dict(inputs)
         for name in options.wrt:
@@ -247,9 +243,7 @@ def picture_text(session: Session, format: str, result: Result) -> str:
 
 
 def trace_of_tensor(terminal: Terminal, session: Session, tensor: Tensor, style: str) -> str:
-    """The backward graph of a tensor in the style `tree`, `next` or `steps`, with its line end;
-    the steps are those of a backward pass that is rehearsed.
-    """
+    """The backward graph of a tensor in a style, with a line end; steps are rehearsed."""
     events = session.rehearse(tensor) if style == "steps" else ()
     result = Result(tensor.name, tensor, None, (), session.graph(tensor), events)
     return f"{trace_text(terminal, style, result)}\n"

@@ -15,12 +15,14 @@ from gradcli.cli.program.report import find_output
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.explain.blame.finding import Outcome
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
     from gradcli.cli.process.terminal import Terminal
+    from gradcli.cli.program.source import Asked
     from gradcli.explain.result import Result
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 Arrays = Mapping[str, Any]
 
@@ -31,12 +33,9 @@ class Executed:
     """A program that has run, before any backward pass but its own.
 
     Attributes:
-        run: the run.
         output: the output, None where it computes no tensor.
         leaves: the tensors by whose elements it can be differentiated, by name.
     """
-
-    __slots__ = ("leaves", "output", "run", "value")
 
     def __init__(self, run: Run, value: Any) -> None:
         self.run = run
@@ -52,9 +51,7 @@ class Executed:
                     self.leaves.setdefault(name, leaf)
 
     def gradients(self, seed: Any) -> dict[str, Any]:
-        """The gradient of `(output * seed).sum()` by each leaf, 0 where there is none; that of the
-        program's own backward pass where it ran one.
-        """
+        """The gradient of `(output * seed).sum()` by each leaf, or the program's own."""
         assert self.output is not None
         root = self.output.grad_fn
         if root is not None and root not in self.run.session.recorder.ran:
@@ -65,9 +62,7 @@ class Executed:
         }
 
     def slopes(self, seed: Any, directions: Arrays, *, second: bool) -> dict[str, Any]:
-        """The gradients again, as tensors that can be differentiated; with `second` the gradient of
-        their product with some directions.
-        """
+        """The gradients again as tensors; with `second` that of their directional sum."""
         assert self.output is not None
         leaves = list(self.leaves.values())
         with self.run.session.running():
@@ -88,36 +83,20 @@ class Executed:
         }
 
 
-class Rerun:
+class Rerun(Record):
     """Runs a program again.
 
     Args:
         terminal: what a run needs, though nothing is written to it.
-        text: the program.
         name: what diagnostics call it.
-        arguments: the values of its names.
-        options: what the command line asks for.
-
-    Attributes:
-        statements: the statements of the text, once they have been read.
     """
 
-    __slots__ = ("arguments", "name", "options", "statements", "terminal", "text")
-
-    def __init__(
-        self,
-        terminal: Terminal,
-        text: str,
-        name: str,
-        arguments: Sequence[Argument],
-        options: Options,
-    ) -> None:
-        self.terminal = terminal
-        self.text = text
-        self.name = name
-        self.arguments = arguments
-        self.options = options
-        self.statements: Sequence[Statement] = ()
+    terminal: Terminal
+    text: str
+    name: str
+    arguments: Sequence[Argument]
+    options: Options
+    statements: Sequence[Statement] = ()
 
     def __call__(
         self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
@@ -126,7 +105,6 @@ class Rerun:
         computes no tensor.
 
         Args:
-            text: a text in place of the program's.
             values: arrays for names, in place of the arguments or of what the program assigns.
             dtype: the dtype of floating inputs and of new tensors.
         """
@@ -140,11 +118,7 @@ class Rerun:
     def execute(
         self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
     ) -> Executed:
-        """Run the program; the arguments are those of a call.
-
-        Raises:
-            GradcliError: what the program raises.
-        """
+        """Run the program, given the arguments of a call."""
         options = self.options
         before, options.dtype = options.dtype, dtype or options.dtype
         try:
@@ -162,6 +136,12 @@ class Rerun:
                 return Executed(run, run.execute(statements, arguments))
         finally:
             options.dtype = before
+
+
+def rerun_of(asked: Asked) -> Rerun:
+    """What runs the program of a command again; raises E503 for a file that cannot be read."""
+    name, text = asked.program.name, asked.program.text()
+    return Rerun(asked.terminal, text, name, asked.arguments, asked.options)
 
 
 def evaluate(executed: Executed, expression: str) -> Any:

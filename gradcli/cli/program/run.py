@@ -13,8 +13,8 @@ from gradcli.cli.process.interruption import limited_time
 from gradcli.cli.process.memory import memory_ceiling
 from gradcli.cli.process.terminal import Terminal
 from gradcli.cli.program.transcript import Transcript
-from gradcli.language.events import Printed
-from gradcli.language.tree import Command
+from gradcli.language.events import Printed, Reported
+from gradcli.language.tree.syntax import Command
 from gradcli.render.style import escaped
 from gradcli.session import Session
 from gradcli.state import active
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gradcli.cli.arguments.bindings import Bindings
     from gradcli.explain.recorded_run import Recorded
     from gradcli.explain.result import Result
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
     from gradcli.session import StatementResult
 
 
@@ -39,39 +39,16 @@ class Run:
     """One program with a session of its own.
 
     Args:
-        terminal: where it shows things.
-        options: what the command line asks for.
-        record: what the session records.
         handlers: who answers the program's events, by their class. What is printed is shown, and
             an event that nobody answers is a warning.
 
     Attributes:
-        session: the session.
         transcript: the statements that succeeded.
-        shows_values: whether the values of expressions are shown and become `_`.
-        mode: how they are shown, one of `FORMATS`.
+        mode: how values are shown, one of `FORMATS`.
         muted: whether what the program shows is kept back, warnings too.
-        timed: whether the time of each statement is shown.
         seconds: how long its statements have run.
         reading: the files that `.read` is running, outermost first.
-        bindings: the arguments, None where there are none.
     """
-
-    __slots__ = (
-        "_printed",
-        "bindings",
-        "handlers",
-        "mode",
-        "muted",
-        "options",
-        "reading",
-        "seconds",
-        "session",
-        "shows_values",
-        "terminal",
-        "timed",
-        "transcript",
-    )
 
     def __init__(
         self,
@@ -132,9 +109,7 @@ class Run:
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Work on the session's state, within its limits of time and steps, which start anew
-        here.
-        """
+        """Work on the session's state within new limits of time and steps."""
         state = self.session.state
         state.steps.left = state.limits.steps
         before, active.state = active.state, state
@@ -147,11 +122,9 @@ class Run:
     @contextmanager
     def within_memory(self) -> Iterator[None]:
         """Work within the limit of memory."""
-        import numpy  # noqa: F401  its libraries and their threads are not the program's
-
         limits = self.session.state.limits
         try:
-            with memory_ceiling(limits):
+            with memory_ceiling(limits, self.terminal.error):
                 yield
         except MemoryError as error:
             raise limits.out_of_memory() from error
@@ -163,11 +136,6 @@ class Run:
         after: Callable[[], None] | None = None,
     ) -> Any:
         """Run statements, the arguments bound where their names are first used.
-
-        Args:
-            statements: the program, or the statements of a stream as they arrive.
-            arguments: the arguments.
-            after: called behind each statement.
 
         Returns:
             The value of the last statement, None unless it is an expression.
@@ -199,7 +167,6 @@ class Run:
 
         Args:
             value: the value of the last statement, which is the output if it is a tensor.
-            compact: JSON on one line.
 
         Returns:
             Whether there was a tensor to report on.
@@ -213,9 +180,7 @@ class Run:
             return self._document(self.result(value))
 
     def result(self, value: Any) -> Result | None:
-        """Find the output, differentiate it where the program did not, and collect the
-        result; None for a program without a tensor.
-        """
+        """Find the output, differentiate it if needed, and collect the result, if any."""
         from gradcli.cli.program.report import result_of  # lazy: start-up: NumPy
 
         inputs = [] if self.bindings is None else self.bindings.inputs()
@@ -224,9 +189,7 @@ class Run:
     def recorded(
         self, statements: Sequence[Statement], value: Any, differentiates: bool
     ) -> Recorded:
-        """The run with all its values, as data; `differentiates` if it is to end with a backward
-        pass, as a one-shot's does, unless the program has run one.
-        """
+        """The run with all its values; `differentiates` to end it with a backward pass."""
         from gradcli.explain.recorded_run import Recorded  # lazy: start-up: NumPy
 
         recorder, provenance = self.session.recorder, self.session.interpreter.provenance
@@ -298,6 +261,8 @@ class Run:
             # What came out of a file must not command the terminal.
             on_terminal = self.terminal.style.width is not None
             self.show(escaped(event.text) if on_terminal else event.text)
+        elif isinstance(event, Reported):
+            self.terminal.report(event.text)
         elif type(event) in self.handlers:
             self.handlers[type(event)](self, event)
         else:

@@ -8,23 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gradcli.cli.arguments.click_options import options_of, terminal_of
 from gradcli.cli.arguments.files import STDIN, decoded, read_program
 from gradcli.cli.arguments.words import arguments_of, check_program
+from gradcli.record import Record
 from gradcli.session import Session
 
 if TYPE_CHECKING:
+    from gradcli.cli.arguments.options import Options
     from gradcli.cli.arguments.values import Argument
+    from gradcli.cli.process.terminal import Terminal
 
 
 class Program:
-    """The program that a command was given, in words or in a file.
-
-    Args:
-        text: the program, None if it is in a file.
-        path: the file.
-    """
-
-    __slots__ = ("_text", "name")
+    """The program that a command was given, in words or in a file."""
 
     def __init__(self, text: str | None, path: str = "program") -> None:
         self._text = text
@@ -37,20 +34,31 @@ class Program:
         return self._text
 
 
-def program_and_arguments(
-    command: str, words: Sequence[str], file: str | None
-) -> tuple[Program, list[Argument]]:
-    """The program and the arguments that a command was given.
+class Asked(Record):
+    """What a command was asked: a program, its arguments and options."""
+
+    terminal: Terminal
+    command: str
+    program: Program
+    arguments: Sequence[Argument]
+    options: Options
+
+
+def asked_of(command: str, words: Sequence[str], file: str | None, given: dict[str, Any]) -> Asked:
+    """What the words and options of a command ask.
 
     Raises:
-        click.UsageError: there is no program, or the words behind it are no `NAME=VALUE`.
+        click.UsageError: there is no program, the words behind it are no `NAME=VALUE`, or options
+            exclude each other.
     """
-    if file is not None:
-        return Program(None, file), arguments_of(words)
-    if not words:
-        raise click.UsageError(f"`gradcli {command}` needs a program, or --file FILE")
-    check_program(words[0])
-    return Program(words[0]), arguments_of(words[1:])
+    terminal = terminal_of(given)
+    if file is None:
+        if not words:
+            raise click.UsageError(f"`gradcli {command}` needs a program, or --file FILE")
+        check_program(words[0])
+    program = Program(words[0]) if file is None else Program(None, file)
+    arguments = arguments_of(words[1:] if file is None else words)
+    return Asked(terminal, command, program, arguments, options_of(given))
 
 
 def program_text(path: str) -> str:
@@ -59,12 +67,7 @@ def program_text(path: str) -> str:
 
 
 def run_program(text: str, inputs: dict[str, Any]) -> dict[str, Any]:
-    """The arrays that the names of a program hold after it ran in a session of its own.
-
-    Args:
-        text: the program.
-        inputs: the arrays of the names that it starts from.
-    """
+    """The arrays that names hold after a program ran on its own, from named arrays."""
     from gradcli.autograd.tensor import Tensor  # lazy: start-up: NumPy, after the text is read
 
     session = Session()

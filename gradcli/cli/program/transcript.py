@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, all_name_uses
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.parser.parser import parse_program
-from gradcli.language.tree import AugmentedAssign, Name
+from gradcli.language.tree.syntax import AugmentedAssign, Name
 
 if TYPE_CHECKING:
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 _LAST = re.compile(r"(?<!\w)_(?!\w)")
 """A use of `_`, the value shown last."""
@@ -22,11 +22,8 @@ class Transcript:
     """The statements of a session in the order in which they succeeded.
 
     Attributes:
-        failed: how many failed or were interrupted since the session began.
         most: how many statements are kept, the oldest being forgotten first; None for all.
     """
-
-    __slots__ = ("_forgotten", "_statements", "failed", "most")
 
     def __init__(self) -> None:
         self.failed = 0

@@ -32,8 +32,6 @@ def names(
     once a letter is typed, the language's.
 
     Args:
-        session: the session.
-        word: what is typed of the name.
         function: the dotted name of the function whose argument it may be.
         used: the keywords that the call has already.
     """
@@ -110,7 +108,7 @@ def of_command(session: Session, text: str) -> Iterator[Completion]:
 
 def _argument(session: Session, kind: Kind, word: str) -> Iterator[Completion]:
     if kind == "file":
-        yield from files(word)
+        yield from files(session, word)
     elif kind == "expression":
         yield from names(session, word)
     elif kind == "tensor":
@@ -127,8 +125,10 @@ def _argument(session: Session, kind: Kind, word: str) -> Iterator[Completion]:
             yield _completion(name, word)
 
 
-def files(path: str) -> Iterator[Completion]:
+def files(session: Session, path: str) -> Iterator[Completion]:
     """The files that a path can go on with; folders end with a slash."""
+    if not session.state.limits.files:
+        return
     folder, _, start = path.rpartition("/")
     inside = os.path.expanduser(f"{folder}/" if "/" in path else ".")
     try:

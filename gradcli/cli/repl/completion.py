@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 
 class EntryCompleter(Completer):
-    """Completes entries.
-
-    Args:
-        session: the session whose values are completed.
-    """
+    """Completes entries, with the values of a session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -41,7 +37,8 @@ class EntryCompleter(Completer):
         if last == "COMMAND":
             found = candidates.of_command(self._session, context.texts[-1] + context.gap)
         elif last == "UNCLOSED":
-            found = candidates.files(context.texts[-1][1:]) if context.in_file_call() else ()
+            path = context.texts[-1][1:]
+            found = candidates.files(self._session, path) if context.in_file_call() else ()
         elif "#" in context.gap or last in _NO_NAME_BEHIND:
             found = ()
         elif last == ".":
@@ -66,8 +63,6 @@ class CursorContext:
         word: the beginning of a name right before the cursor.
         gap: what stands between the tokens and the word.
     """
-
-    __slots__ = ("gap", "kinds", "texts", "word")
 
     def __init__(self, text: str) -> None:
         tokens = Lexer(text)

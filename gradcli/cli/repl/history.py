@@ -88,7 +88,8 @@ class EntryHistory(History):
         os.makedirs(os.path.dirname(self._path) or ".", mode=0o700, exist_ok=True)
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            if stat.S_ISREG(os.fstat(file).st_mode):  # a device keeps the mode that it has
+            regular = stat.S_ISREG(os.fstat(file).st_mode)  # a device keeps the mode that it has
+            if regular and hasattr(os, "fchmod"):
                 os.fchmod(file, 0o600)
         finally:
             os.close(file)

@@ -11,13 +11,7 @@ from gradcli.explain.recorded_run import Recorded
 
 
 def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Tensor]]) -> Blame:
-    """The first NaN or infinity that reaches the output or a gradient.
-
-    Args:
-        run: the run.
-        watch: what listened to it.
-        gradients: the inputs whose gradients are wanted, with their names.
-    """
+    """The first NaN or infinity that reaches the output or a gradient of the named inputs."""
     flow = run.flow
     output = run.output
     bad_grads = [

@@ -8,22 +8,17 @@ from typing import Any
 from gradcli.errors import Span
 from gradcli.explain.blame.causes import cause_of
 from gradcli.explain.blame.nonfinite import FirstNonFinite, is_finite
+from gradcli.record import Record
 
 
 class Rewrite:
     """A change of a program's text.
 
     Attributes:
-        span: what is replaced.
-        text: what takes its place.
-        reason: why that helps.
         dtype: the dtype that the program is run in, None for its own.
         guards: whether it keeps arguments away from a point where the value is infinite, which is
             right only where the program goes on to take nothing times that value.
-        also: further changes that go with it.
     """
-
-    __slots__ = ("also", "dtype", "guards", "reason", "span", "text")
 
     def __init__(self, span: Span, text: str, reason: str, dtype: str | None = None) -> None:
         self.span = span
@@ -55,21 +50,12 @@ class Rewrite:
         return sorted(found.items())
 
 
-class Outcome:
-    """The results of a run: its output and the gradients of its inputs.
+class Outcome(Record):
+    """The results of a run: its output and the gradients of its inputs."""
 
-    Attributes:
-        output: the array of its output, None without one.
-        inputs: the array of each input by name.
-        gradients: that of its gradient, None where there is none.
-    """
-
-    __slots__ = ("gradients", "inputs", "output")
-
-    def __init__(self, output: Any, inputs: dict[str, Any], gradients: dict[str, Any]) -> None:
-        self.output = output
-        self.inputs = inputs
-        self.gradients = gradients
+    output: Any
+    inputs: dict[str, Any]
+    gradients: dict[str, Any]
 
     def arrays(self) -> dict[str, Any]:
         """The output under "", and the gradients under `NAME.grad`."""
@@ -82,52 +68,34 @@ class Outcome:
         return all(is_finite(array) for array in self.arrays().values())
 
 
-class Fix:
+class Fix(Record):
     """A rewrite that was run.
 
     Attributes:
-        rewrite: the change.
         agree: how many numbers agree with those that were finite before, or are in double
             precision.
         chosen: how many have no other run to compare with: there the rewrite chooses.
         elsewhere: whether it was compared at other inputs, where the program is finite.
     """
 
-    __slots__ = ("agree", "chosen", "elsewhere", "rewrite")
-
-    def __init__(self, rewrite: Rewrite, agree: int, chosen: int, elsewhere: bool) -> None:
-        self.rewrite = rewrite
-        self.agree = agree
-        self.chosen = chosen
-        self.elsewhere = elsewhere
+    rewrite: Rewrite
+    agree: int
+    chosen: int
+    elsewhere: bool
 
 
-class Mask:
-    """A `where` that hides a number that is not finite from the value, and not from the gradient.
+class Mask(Record):
+    """A `where` that hides what is not finite from the value, and not from the gradient."""
 
-    Attributes:
-        place: its source text.
-    """
-
-    __slots__ = ("place",)
-
-    def __init__(self, place: Span) -> None:
-        self.place = place
+    place: Span
 
 
 class Blamed:
     """A NaN or infinity that reaches the output or a gradient.
 
     Attributes:
-        nonfinite: the operation that made it.
-        cause: a word for machines.
-        text: a sentence.
-        mask: the `where` that hides it in the forward pass, None without one.
         spoilt: what is not finite because of it: `x.grad`, `y`.
-        fix: a change of the program that keeps it finite, None where none was found.
     """
-
-    __slots__ = ("cause", "fix", "mask", "nonfinite", "spoilt", "text")
 
     def __init__(self, nonfinite: FirstNonFinite, mask: Mask | None, spoilt: Sequence[str]) -> None:
         self.nonfinite = nonfinite
@@ -137,16 +105,12 @@ class Blamed:
         self.fix: Fix | None = None
 
 
-class Blame:
+class Blame(Record):
     """What was found.
 
     Attributes:
-        first: what is to blame, None where all that comes out is finite.
         others: those after it, and those that reach neither output nor gradient.
     """
 
-    __slots__ = ("first", "others")
-
-    def __init__(self, first: Blamed | None, others: Sequence[Blamed]) -> None:
-        self.first = first
-        self.others = others
+    first: Blamed | None
+    others: Sequence[Blamed]

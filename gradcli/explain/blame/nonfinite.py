@@ -14,6 +14,7 @@ from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
+from gradcli.record import Record
 from gradcli.state import active
 
 if TYPE_CHECKING:
@@ -26,24 +27,18 @@ DATA = "data"
 SEED = "seed"
 
 
-class Operand:
+class Operand(Record):
     """An operand of the operation at the element in question.
 
     Attributes:
-        parameter: which of the operation's operands it is.
-        name: its variable, or the parameter.
         value: its number there, None where no single element belongs to it.
-        low, high: its least and its greatest number.
     """
 
-    __slots__ = ("high", "low", "name", "parameter", "value")
-
-    def __init__(self, parameter: str, name: str, value: Any, low: Any, high: Any) -> None:
-        self.parameter = parameter
-        self.name = name
-        self.value = value
-        self.low = low
-        self.high = high
+    parameter: str
+    name: str
+    value: Any
+    low: Any
+    high: Any
 
 
 class FirstNonFinite:
@@ -51,31 +46,8 @@ class FirstNonFinite:
 
     Attributes:
         phase: `forward`, `backward`, `data` or `seed`.
-        op: the entry of the catalogue, None for data, a seed, or a node without one.
-        called: the name of the operation or node.
-        place: its source text.
-        element: the index of the first such element.
-        value: what stands there.
-        operands: what the operation was given.
-        incoming: the gradient that arrived there, None in the forward pass.
         output: the tensor that holds it; in the backward pass the one whose gradient it is.
-        node: the node, in the backward pass.
-        dtype: the dtype of what was computed.
     """
-
-    __slots__ = (
-        "called",
-        "dtype",
-        "element",
-        "incoming",
-        "node",
-        "op",
-        "operands",
-        "output",
-        "phase",
-        "place",
-        "value",
-    )
 
     def __init__(
         self,
@@ -107,11 +79,8 @@ class Watch(Listener):
     """Listens for the first NaN and infinities.
 
     Attributes:
-        nonfinites: all of them, in order.
         arrived: the leaves whose gradient is not finite.
     """
-
-    __slots__ = ("_given", "_known", "arrived", "nonfinites")
 
     def __init__(self) -> None:
         super().__init__()
@@ -121,19 +90,19 @@ class Watch(Listener):
         self._known: dict[int, Tensor] = {}
         self._given: dict[int, Tensor] = {}
 
-    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         """A call of an op: check that its outputs are finite."""
-        super().operation(op, given, out)
-        outputs = out if type(out) is tuple else (out,)
+        super().operation(op, operands, output)
+        outputs = output if type(output) is tuple else (output,)
         first = outputs[0] if outputs else None
         if type(first) is not Tensor:
             return
-        tensors = [each for each in _flat(given) if type(each) is Tensor]
+        tensors = [each for each in _flat(operands) if type(each) is Tensor]
         for tensor in tensors:
             self._meet(tensor)
         for output in outputs:
             if not is_finite(output.array):
-                self._judge(op, given, tensors, output)
+                self._judge(op, operands, tensors, output)
 
     def _meet(self, tensor: Tensor) -> None:
         """A tensor that an operation reads: data, unless an operation made it."""
@@ -259,9 +228,7 @@ def first_bad(array: Any, nan: bool = False) -> tuple[int, ...]:
 
 
 def at(array: Any, element: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """The number of an array that belongs to an element of an array of a shape that it broadcasts
-    to; None where it does not.
-    """
+    """The number that belongs to an element of a larger shape; None where none does."""
     array = _held(array)
     if array.ndim > len(shape):
         return None

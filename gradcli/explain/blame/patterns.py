@@ -6,26 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from gradcli.errors import Span
 from gradcli.explain.why.detachments import holds
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
+from gradcli.record import Record
 
 Expression = tree.Expression
 
 
-class Applied:
-    """A call of a named function, `f(x, …)`, `torch.f(x, …)` or `x.f(…)` alike.
+class Applied(Record):
+    """A call of a named function, `f(x, …)`, `torch.f(x, …)` or `x.f(…)` alike."""
 
-    Attributes:
-        name: the function's last name.
-        operands: its operands, the receiver of a method first.
-        others: the source text of the keyword arguments.
-    """
-
-    __slots__ = ("name", "operands", "others")
-
-    def __init__(self, name: str, operands: list[Expression], others: list[str]) -> None:
-        self.name = name
-        self.operands = operands
-        self.others = others
+    name: str
+    operands: list[Expression]
+    others: list[str]
 
     def more(self, first: int = 1) -> str:
         """The text of the arguments from one on."""
@@ -92,9 +84,7 @@ def inner(node: Expression) -> str:
 
 
 def operand(node: Expression) -> str:
-    """The text of an expression as an operand or a receiver, in parentheses where it needs
-    them.
-    """
+    """The text of an expression as an operand or receiver, parenthesised where needed."""
     kinds = (tree.Name, tree.Attribute, tree.Call, tree.Subscript)
     return inner(node) if isinstance(node, kinds) else f"({inner(node)})"
 

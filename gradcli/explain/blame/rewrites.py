@@ -22,19 +22,13 @@ from gradcli.explain.blame.patterns import (
     operand,
 )
 from gradcli.explain.blame.stable_forms import shifted, stable
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 
 def rewrites(
     blamed: Blamed, others: Sequence[Blamed], program: Sequence[tree.Statement]
 ) -> list[Rewrite]:
-    """What may fix a first NaN or infinity, the best first.
-
-    Args:
-        blamed: the NaN or infinity.
-        others: the further ones of the run: one change may not be enough.
-        program: the statements.
-    """
+    """What may fix a first NaN or infinity, the best first; `others` may need fixing too."""
     place = blamed.nonfinite.place
     if place is None:
         return []

@@ -23,10 +23,7 @@ def find_fix(
     """The first rewrite whose numbers are finite, and right wherever the right number is known.
 
     Args:
-        rewrites: the changes to try, the best first.
-        former: what the program came to.
         exact: what it comes to in double precision.
-        rerun: runs a changed program.
     """
     tame = _tame(former)
     reference = rerun(values=tame, dtype="float64") if tame else None
@@ -60,9 +57,7 @@ def _tame(outcome: Outcome) -> dict[str, Any]:
 def _compared(
     outcome: Outcome, former: Outcome, exact: Outcome | None, guards: bool = False
 ) -> tuple[int, int] | None:
-    """How many numbers agree with a known one, and how many are known nowhere; None where one
-    disagrees, with `guards` also where an output that is infinite became finite.
-    """
+    """How many numbers agree with a known one and how many are unknown; None for a mismatch."""
     agree = chosen = 0
     references = [each.arrays() for each in (exact, former) if each is not None]
     for name, array in outcome.arrays().items():

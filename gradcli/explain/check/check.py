@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.explain.check.diagnosis import diagnose
+from gradcli.record import Record
 
 Values = Mapping[str, Any]
 """The arrays of the inputs, by name."""
@@ -28,38 +29,23 @@ _STEPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 _CLOSE = 1e-6
 
 
-class Element:
+class Element(Record):
     """The derivative by one element of an input.
 
     Attributes:
-        index: the element.
         analytic: the derivative of the backward pass.
         numeric: the quotient of differences, at the step where it is steadiest.
         uncertain: how far neighbouring steps differ there.
         sides: the slopes to the left and to the right, where there is a kink.
-        step: the step that was used.
-        verdict: one of the words of this module.
     """
 
-    __slots__ = ("analytic", "index", "numeric", "sides", "step", "uncertain", "verdict")
-
-    def __init__(
-        self,
-        index: tuple[int, ...],
-        analytic: float,
-        numeric: float,
-        uncertain: float,
-        step: float,
-        verdict: str,
-        sides: tuple[float, float] | None = None,
-    ) -> None:
-        self.index = index
-        self.analytic = analytic
-        self.numeric = numeric
-        self.uncertain = uncertain
-        self.step = step
-        self.verdict = verdict
-        self.sides = sides
+    index: tuple[int, ...]
+    analytic: float
+    numeric: float
+    uncertain: float
+    step: float
+    verdict: str
+    sides: tuple[float, float] | None = None
 
     @property
     def error(self) -> float:
@@ -71,12 +57,8 @@ class Checked:
     """The gradient of one input.
 
     Attributes:
-        name: the input.
         elements: those that were checked, the worst first.
-        size: how many there are.
     """
-
-    __slots__ = ("elements", "name", "size")
 
     def __init__(self, name: str, elements: Sequence[Element], size: int) -> None:
         self.name = name
@@ -105,8 +87,6 @@ def check(
 
     Args:
         function: the number that is differentiated, in float64, for values of the inputs.
-        gradients: its gradient by each input.
-        inputs: the values where it was taken, as float64.
         most: how many elements of an input are checked; larger ones are checked at elements
             chosen at random.
         precision: the relative rounding error of the coarsest dtype that the function computes in.
@@ -124,22 +104,14 @@ def check(
     return found
 
 
-class _Differences:
+class _Differences(Record):
     """The differences along one input."""
 
-    def __init__(
-        self,
-        function: Callable[[Values], float],
-        inputs: Values,
-        name: str,
-        here: float,
-        noise: float,
-    ) -> None:
-        self.function = function
-        self.inputs = inputs
-        self.name = name
-        self.here = here
-        self.noise = noise
+    function: Callable[[Values], float]
+    inputs: Values
+    name: str
+    here: float
+    noise: float
 
     def _at(self, index: tuple[int, ...], step: float) -> float:
         moved = self.inputs[self.name].copy()
@@ -237,13 +209,10 @@ class Comparison:
     """A gradient made by hand beside the one of the backward pass.
 
     Attributes:
-        name: the input.
         given, right: the two gradients.
         element: where they differ most, None where their shapes differ.
         diagnosis: what is likely wrong, "" where they agree.
     """
-
-    __slots__ = ("diagnosis", "element", "given", "name", "right")
 
     def __init__(self, name: str, given: Any, right: Any, factors: Mapping[str, Any]) -> None:
         self.name = name

@@ -12,13 +12,7 @@ _CLOSE = 1e-4
 
 
 def diagnose(given: Any, right: Any, factors: Mapping[str, Any]) -> str:
-    """What is likely wrong, "" where the two agree.
-
-    Args:
-        given: the gradient made by hand.
-        right: the right one.
-        factors: arrays of the program by source text, of which one may have been forgotten.
-    """
+    """What is likely wrong, "" for nothing; `factors` are arrays that may have been forgotten."""
     if given.shape == right.shape and _close(given, right):
         return ""
     if not np.isfinite(given).all():

@@ -26,11 +26,6 @@ _CLOSE = {"float16": 1e-2, "bfloat16": 1e-1, "float64": 1e-9, "complex128": 1e-9
 def derive(result: Result, recorder: TraceRecorder, run: Program) -> Derivation:
     """The formulas of the gradients of a result, checked by running them.
 
-    Args:
-        result: the run; what its nodes saved is still there.
-        recorder: what recorded the run, with the elements of its values.
-        run: runs a program.
-
     Raises:
         GradcliError: E413 where an op has no formula, or where the formulas give other numbers.
     """

@@ -24,7 +24,6 @@ def forward_formula(op: Op, arguments: Arguments = _NONE) -> Symbol | None:
     """What an entry computes, None where symbols cannot read its forward function.
 
     Args:
-        op: the entry.
         arguments: values of arguments, `keepdim` or `dims`; the others appear by name.
     """
     reading = Reading()
@@ -42,7 +41,6 @@ def derivative_formulas(op: Op, arguments: Arguments = _NONE) -> dict[str, Symbo
     A rule that symbols cannot read is `Opaque`: what it is a function of.
 
     Args:
-        op: the entry.
         arguments: values of arguments, `keepdim` or `dims`; the others appear by name.
     """
     if op.joint is not None:

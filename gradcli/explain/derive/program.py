@@ -24,6 +24,7 @@ from gradcli.explain.derive.spellings import Unwritten, dtype_argument
 from gradcli.explain.derive.written_instructions import written
 from gradcli.explain.symbols.substitution import rebuilt, substituted
 from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol
+from gradcli.record import Record
 from gradcli.trace.ir import Value, values_in
 
 _LONGEST = 60
@@ -33,47 +34,26 @@ _MOST_ELEMENTS = 1000
 """A constant of more elements is not written down."""
 
 
-class Line:
-    """`name = formula`.
+class Line(Record):
+    """`name = formula`, and the array that it came to in the run."""
 
-    Attributes:
-        name: the name that is computed.
-        formula: from what.
-        array: what it came to in the run.
-    """
-
-    __slots__ = ("array", "formula", "name")
-
-    def __init__(self, name: str, formula: Symbol, array: Any) -> None:
-        self.name = name
-        self.formula = formula
-        self.array = array
+    name: str
+    formula: Symbol
+    array: Any
 
 
-class Derivation:
+class Derivation(Record):
     """Gradients as formulas.
 
     Attributes:
         inputs: the names that the formulas start from, with their values; `seed` is among them
             where a seed was given.
-        lines: the formulas, each of names above it.
-        gradients: for each input, the name of its gradient.
-        values: for each input, its gradient.
     """
 
-    __slots__ = ("gradients", "inputs", "lines", "values")
-
-    def __init__(
-        self,
-        inputs: dict[str, Any],
-        lines: list[Line],
-        gradients: dict[str, str],
-        values: dict[str, Any],
-    ) -> None:
-        self.inputs = inputs
-        self.lines = lines
-        self.gradients = gradients
-        self.values = values
+    inputs: dict[str, Any]
+    lines: list[Line]
+    gradients: dict[str, str]
+    values: dict[str, Any]
 
 
 def derivation(
@@ -86,8 +66,6 @@ def derivation(
 
     Args:
         recorder: what recorded the run and a backward pass that recorded a graph.
-        inputs: what the formulas may start from, by name.
-        gradients: the gradient of each input.
         forward: how many values there were before the backward pass.
 
     Raises:

@@ -20,24 +20,14 @@ _FILLED = {"zeros": 0, "ones": 1}
 
 
 class Simplification:
-    """Identities applied to one formula at a time, of names whose formulas are simple already.
-
-    Args:
-        formulas: what names stand for.
-        arrays: the values of names.
-    """
+    """Identities applied to one formula at a time, of names that are simple already."""
 
     def __init__(self, formulas: Mapping[str, Symbol], arrays: Mapping[str, Any]) -> None:
         self._formulas = formulas
         self._arrays = arrays
 
     def of(self, formula: Symbol, value: Any) -> Symbol:
-        """A simpler formula of the same value.
-
-        Args:
-            formula: an operator or a call on names and constants.
-            value: what it came to; its shape and dtype stay.
-        """
+        """A simpler formula whose value has the same shape and dtype."""
         if isinstance(formula, Operation):
             formula = Operation(formula.operator, *map(self._inner, formula.operands))
         while True:
@@ -71,9 +61,7 @@ class Simplification:
         return None
 
     def _elementwise(self, formula: Operation, value: Any) -> Symbol | None:
-        """A number for a tensor of equal elements, and no expansion that broadcasting does anyway,
-        where the other operand alone gives the shape and dtype.
-        """
+        """A number for a tensor of equal elements, and no needless expansion."""
         if formula.operator == "@":
             return None
         for number, other in ((0, 1), (1, 0)):
@@ -160,9 +148,7 @@ class Simplification:
         return self._formulas.get(symbol.name, symbol) if isinstance(symbol, Name) else symbol
 
     def kind(self, symbol: Symbol) -> Any:
-        """The value of a name, or an array of the shape and dtype of an elementwise formula; None
-        where that cannot be told.
-        """
+        """The value of a name, or an array of a formula's shape and dtype; None if unknown."""
         if isinstance(symbol, Name):
             return self._arrays.get(symbol.name)
         is_call = isinstance(symbol, Call) and symbol.function in _ELEMENTWISE

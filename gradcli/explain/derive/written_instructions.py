@@ -24,16 +24,7 @@ _GRADIENTS = ("_backward", "_backward_data")
 
 
 def written(call: OpCall, given: Given, output_nr: int) -> Symbol:
-    """The expression of an output of a call.
-
-    Args:
-        step: the call.
-        given: its operands as symbols, and its arguments.
-        output_nr: which output.
-
-    Raises:
-        Unwritten: there is none.
-    """
+    """The expression of an output of a call; raises Unwritten where there is none."""
     name = call.op.name
     array = call.made[output_nr].array
     shape = tuple(array.shape)
@@ -48,14 +39,7 @@ def written(call: OpCall, given: Given, output_nr: int) -> Symbol:
 
 
 def opened(formula: Symbol, shape: tuple[int, ...], dtype: str) -> Symbol:
-    """A formula that is the call of an op for gradients alone, written in the language's functions;
-    any other as it is.
-
-    Args:
-        formula: what a rule wrote down.
-        shape: the shape of its value.
-        dtype: the name of its dtype.
-    """
+    """A formula of an op for gradients alone, in the language's functions; others as they are."""
     if not isinstance(formula, Call) or not formula.function.endswith(_GRADIENTS):
         return formula
     writer = WRITERS.get(formula.function)

@@ -13,13 +13,7 @@ from gradcli.explain.ledger.ledger import last_pass
 
 
 class AnnotatedGraph:
-    """A graph and its numbers.
-
-    Attributes:
-        graph: the graph.
-    """
-
-    __slots__ = ("_gradients", "_passed", "_values", "graph")
+    """A graph and its numbers."""
 
     def __init__(
         self, graph: Graph, events: Sequence[Event] = (), calls: Mapping[Node, Call] | None = None
@@ -49,9 +43,7 @@ class AnnotatedGraph:
         return self._values.get(node.node)
 
     def gradient(self, node: GraphNode) -> Any:
-        """The gradient that arrived at a node, None where none did, or where it has several
-        outputs.
-        """
+        """The gradient that arrived at a node of one output, None where none did."""
         if node.leaf is not None and node.leaf.grad is not None:
             return node.leaf.grad.array
         return self._gradients.get(node.node)

@@ -14,43 +14,28 @@ from gradcli.autograd.recording.instructions import Call
 from gradcli.autograd.recording.recorder import Event, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.ledger.ledger import last_pass
+from gradcli.record import Record
 
 _MOST = 1000
 """No more elements than this are listed for one node."""
 
 
-class Kink:
+class Kink(Record):
     """One element of an operand at which there is a choice.
 
     Attributes:
-        node: the node.
-        parameter: the operand.
-        index: the element.
-        value: its value.
         convention: the choice that PyTorch made, in words.
         used: the gradient that the element got from this node.
         others: the gradients of the other choices.
     """
 
-    __slots__ = ("convention", "index", "node", "others", "parameter", "used", "value")
-
-    def __init__(
-        self,
-        node: GraphNode,
-        parameter: str,
-        index: tuple[int, ...],
-        value: float,
-        convention: str,
-        used: float,
-        others: Sequence[float],
-    ) -> None:
-        self.node = node
-        self.parameter = parameter
-        self.index = index
-        self.value = value
-        self.convention = convention
-        self.used = used
-        self.others = others
+    node: GraphNode
+    parameter: str
+    index: tuple[int, ...]
+    value: float
+    convention: str
+    used: float
+    others: Sequence[float]
 
 
 def kinks(graph: Graph, events: Sequence[Event], calls: Mapping[Node, Call]) -> list[Kink]:

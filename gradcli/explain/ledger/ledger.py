@@ -22,38 +22,30 @@ from gradcli.explain.names import Operands, arguments_of
 from gradcli.explain.symbols.substitution import substituted
 from gradcli.explain.symbols.tree import Constant, Opaque, Symbol
 from gradcli.ops.definition.op import Op
+from gradcli.record import Record
 
 
-class Share:
+class Share(Record):
     """One edge: what a node passed on to the operand behind it.
 
     Attributes:
-        number: the edge's number, as in `next_functions`.
-        edge: where it leads to.
-        operand: the name of the operand.
         formula: the rule in the catalogue's names, None where there is nothing to read.
         named: the rule in the program's names; for an elementwise op without its factor `grad`: the
             local derivative.
         left: the elementwise local derivative's name, `∂e/∂d`; "" for other ops.
         local: the local derivative's value, None for ops that are not elementwise.
-        product: the value of the rule.
         passed: the same as it was passed on: summed to the operand's shape, cast to its dtype.
     """
 
-    __slots__ = (
-        "edge", "formula", "left", "local", "named", "number", "operand", "passed", "product",
-    )  # fmt: skip
-
-    def __init__(self, number: int, edge: Edge, operand: str, product: Any, passed: Any) -> None:
-        self.number = number
-        self.edge = edge
-        self.operand = operand
-        self.product = product
-        self.passed = passed
-        self.formula: Symbol | None = None
-        self.named: Symbol | None = None
-        self.left = ""
-        self.local: Any = None
+    number: int
+    edge: Edge
+    operand: str
+    product: Any
+    passed: Any
+    formula: Symbol | None = None
+    named: Symbol | None = None
+    left: str = ""
+    local: Any = None
 
     @property
     def is_summed(self) -> bool:
@@ -66,40 +58,28 @@ class Share:
         return bool(self.passed is not None and self.product.dtype != self.passed.dtype)
 
 
-class Visit:
+class Visit(Record):
     """A node that ran: the gradients of its outputs, and the share of each operand."""
 
-    __slots__ = ("grads", "name", "node", "shares")
-
-    def __init__(
-        self, node: GraphNode, name: str, grads: Sequence[Any], shares: Sequence[Share]
-    ) -> None:
-        self.node = node
-        self.name = name
-        self.grads = grads
-        self.shares = shares
+    node: GraphNode
+    name: str
+    grads: Sequence[Any]
+    shares: Sequence[Share]
 
 
-class Sum:
+class Sum(Record):
     """Gradients that met: `old + incoming = new`; `old` is None for the first one at a leaf.
 
     Attributes:
-        node: where they met.
-        name: the name of its value.
         arrived: whether the sum is a leaf's `.grad`; gradients also meet before they arrive there.
     """
 
-    __slots__ = ("arrived", "incoming", "name", "new", "node", "old")
-
-    def __init__(
-        self, node: GraphNode, name: str, arrived: bool, old: Any, incoming: Any, new: Any
-    ) -> None:
-        self.node = node
-        self.arrived = arrived
-        self.name = name
-        self.old = old
-        self.incoming = incoming
-        self.new = new
+    node: GraphNode
+    name: str
+    arrived: bool
+    old: Any
+    incoming: Any
+    new: Any
 
 
 Row = Visit | Sum
@@ -109,8 +89,6 @@ def ledger(graph: Graph, events: Sequence[Event]) -> list[Row]:
     """The rows of a backward pass, in the order in which it ran.
 
     Args:
-        graph: the graph of the output that the pass started from; its nodes still hold what they
-            saved.
         events: the events of the pass, or of all passes of a program: the last one from the output
             is taken.
     """

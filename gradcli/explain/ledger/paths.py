@@ -14,6 +14,7 @@ from gradcli.autograd.recording.recorder import Event, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.explain.ledger.ledger import last_pass
+from gradcli.record import Record
 
 _MOST_PATHS = 100
 
@@ -21,34 +22,21 @@ _CANCELLED = 1e-3
 """Shares cancel where their sum is smaller than this part of the sum of their sizes."""
 
 
-class Path:
+class Path(Record):
     """One path from the output to a leaf.
 
     Attributes:
-        nodes: the nodes on it, the output's first and the leaf's last.
         edges: the numbers of the edges that lead from one to the next.
         share: what it contributes to the leaf's gradient.
     """
 
-    __slots__ = ("edges", "nodes", "share")
-
-    def __init__(self, nodes: Sequence[GraphNode], edges: Sequence[int], share: Any) -> None:
-        self.nodes = nodes
-        self.edges = edges
-        self.share = share
+    nodes: Sequence[GraphNode]
+    edges: Sequence[int]
+    share: Any
 
 
 class Paths:
-    """All paths to a leaf.
-
-    Attributes:
-        leaf: the leaf.
-        paths: the paths, depth first.
-        total: the sum of their shares.
-        cancelled: the elements where shares cancel.
-    """
-
-    __slots__ = ("cancelled", "leaf", "paths", "total")
+    """All paths to a leaf, depth first, the sum of their shares, and where they cancel."""
 
     def __init__(self, leaf: Tensor, paths: Sequence[Path]) -> None:
         self.leaf = leaf
@@ -65,11 +53,6 @@ def paths_to(graph: Graph, events: Sequence[Event], leaf: Tensor) -> Paths:
 
     A rule is linear in its gradient, so what flows along one path alone is what the rules on it
     give for what flows into them along it.
-
-    Args:
-        graph: the graph; its nodes still hold what they saved.
-        events: the events of the backward pass.
-        leaf: the leaf.
 
     Raises:
         GradcliError: E602 for more than a hundred paths.

@@ -10,32 +10,26 @@ from gradcli.autograd.node import FREED
 from gradcli.autograd.recording.recorder import Event, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.ledger.ledger import last_pass
+from gradcli.record import Record
 
 
-class Saved:
+class Saved(Record):
     """One value that a node saved.
 
     Attributes:
-        node: the node.
         name: PyTorch's name of it: `_saved_self`.
-        array: the value.
         held_by: the variable of the program that holds the same memory, None if only the graph
             does.
         shared: whether a node above saved the same memory.
         step: the number of the step of the backward pass that frees it; 0 if none ran.
     """
 
-    __slots__ = ("array", "held_by", "name", "node", "shared", "step")
-
-    def __init__(
-        self, node: GraphNode, name: str, array: Any, held_by: str | None, shared: bool, step: int
-    ) -> None:
-        self.node = node
-        self.name = name
-        self.array = array
-        self.held_by = held_by
-        self.shared = shared
-        self.step = step
+    node: GraphNode
+    name: str
+    array: Any
+    held_by: str | None
+    shared: bool
+    step: int
 
     @property
     def size(self) -> int:
@@ -47,12 +41,9 @@ class SavedValues:
     """All that a graph saved.
 
     Attributes:
-        values: the saved values, in the order of the backward pass.
         peak: the bytes that the graph alone keeps when the backward pass begins, which is the most:
             each step frees what its node saved.
     """
-
-    __slots__ = ("peak", "values")
 
     def __init__(self, values: Sequence[Saved]) -> None:
         self.values = values
@@ -62,13 +53,7 @@ class SavedValues:
 def saved_values(
     graph: Graph, events: Sequence[Event], variables: dict[str, Tensor]
 ) -> SavedValues:
-    """What the nodes saved.
-
-    Args:
-        graph: the graph; its nodes still hold what they saved.
-        events: the events of the backward pass.
-        variables: the tensors that the program's names hold.
-    """
+    """What the nodes saved, and which of the program's variables hold it too."""
     holders = {id(_memory(tensor.array)): name for name, tensor in reversed(variables.items())}
     steps: dict[int, int] = {}
     for event in last_pass(graph, events):

@@ -12,18 +12,12 @@ from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event
 class Walk:
     """A position in a recorded backward pass.
 
-    Args:
-        graph: what it ran through.
-        events: its events, in order.
-
     Attributes:
         stops: for each stop the numbers of its events: a node that ran or a leaf that was reached,
             and the sums that followed.
         at: the number of the stop, from 0.
         breaks: the names of nodes and variables to stop at.
     """
-
-    __slots__ = ("at", "breaks", "events", "graph", "stops")
 
     def __init__(self, graph: Graph, events: Sequence[Event]) -> None:
         self.graph = graph
@@ -56,9 +50,7 @@ class Walk:
         return self.events[self.stops[self.at][0]]
 
     def names(self, stop: int) -> set[str]:
-        """What a stop can be called: its node's name, with and without its number, its variable,
-        and `NAME.grad` for a leaf.
-        """
+        """What a stop can be called: node, with and without number, variable, `NAME.grad`."""
         event = self.events[self.stops[stop][0]]
         node = self.graph.find(event.node)
         name = event.node.node_name

@@ -11,30 +11,24 @@ from gradcli.autograd.engine.backward import grad as gradient_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.explain.ledger.ledger import Share, Visit
+from gradcli.record import Record
 from gradcli.state import active
 
 _MOST_TERMS = 3
 
 
-class Worked:
+class Worked(Record):
     """An element of what a node passed on: the sum over the terms of `gradient in * factor`.
 
     Attributes:
-        index: which element.
         terms: the largest terms: an element of the gradient that came in, and its factor.
         left_out: how many more terms there are.
-        value: the element.
     """
 
-    __slots__ = ("index", "left_out", "terms", "value")
-
-    def __init__(
-        self, index: tuple[int, ...], terms: list[tuple[Any, Any]], left_out: int, value: Any
-    ) -> None:
-        self.index = index
-        self.terms = terms
-        self.left_out = left_out
-        self.value = value
+    index: tuple[int, ...]
+    terms: list[tuple[Any, Any]]
+    left_out: int
+    value: Any
 
 
 def worked_element(visit: Visit, share: Share, element: tuple[int, ...] | None) -> Worked | None:
@@ -45,8 +39,6 @@ def worked_element(visit: Visit, share: Share, element: tuple[int, ...] | None) 
     read tensors, that has several outputs, or whose gradients are complex: a rule conjugates those.
 
     Args:
-        visit: the node.
-        share: what it passed on.
         element: which element; the first where None, or where the gradient has no such element.
     """
     product = share.product

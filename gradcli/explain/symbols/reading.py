@@ -71,10 +71,7 @@ class Reading:
         return Name(name, self._decide, is_number)
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
-        """What the function gives for symbols: a symbol, or a tuple or list of them.
-
-        Raises Unreadable where symbols cannot follow it, GradcliError where it always raises one.
-        """
+        """What the function gives for symbols; raises Unreadable, and what it always raises."""
         assert isinstance(function, types.FunctionType)
         return self._explored(self._with_meanings(function), args, {})
 
@@ -210,8 +207,6 @@ class Reading:
 
 class _Path:
     """One way through a function: the conditions met, which way was taken, and what came of it."""
-
-    __slots__ = ("conditions", "value", "ways")
 
     def __init__(self, ways: list[bool]) -> None:
         self.conditions: list[Symbol] = []

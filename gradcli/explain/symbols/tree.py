@@ -18,12 +18,18 @@ class Unreadable(Exception):
     """A function needs what symbols do not have: values, sizes, a number of dimensions."""
 
 
-class Symbol:
-    """A part of an expression.
+def _operator(text: str) -> Callable[[Symbol, Any], Symbol]:
+    """The method of an operator whose first operand is a symbol."""
+    return lambda self, other: Operation(text, self, lifted(other))
 
-    Attributes:
-        decide: answers which way a branch on the symbol goes; None where there is no reading.
-    """
+
+def _reflected(text: str) -> Callable[[Symbol, Any], Symbol]:
+    """The method of an operator whose second operand is a symbol."""
+    return lambda self, other: Operation(text, lifted(other), self)
+
+
+class Symbol:
+    """A part of an expression; `decide` answers which way a branch on it goes."""
 
     __slots__ = ("decide",)
     written: ClassVar[Callable[[Symbol], str]]
@@ -90,59 +96,17 @@ class Symbol:
 
     # --- operators -------------------------------------------------------------------------------
 
-    def __add__(self, other: Any) -> Symbol:
-        return Operation("+", self, lifted(other))
-
-    def __radd__(self, other: Any) -> Symbol:
-        return Operation("+", lifted(other), self)
-
-    def __sub__(self, other: Any) -> Symbol:
-        return Operation("-", self, lifted(other))
-
-    def __rsub__(self, other: Any) -> Symbol:
-        return Operation("-", lifted(other), self)
-
-    def __mul__(self, other: Any) -> Symbol:
-        return Operation("*", self, lifted(other))
-
-    def __rmul__(self, other: Any) -> Symbol:
-        return Operation("*", lifted(other), self)
-
-    def __truediv__(self, other: Any) -> Symbol:
-        return Operation("/", self, lifted(other))
-
-    def __rtruediv__(self, other: Any) -> Symbol:
-        return Operation("/", lifted(other), self)
-
-    def __floordiv__(self, other: Any) -> Symbol:
-        return Operation("//", self, lifted(other))
-
-    def __mod__(self, other: Any) -> Symbol:
-        return Operation("%", self, lifted(other))
-
-    def __pow__(self, other: Any) -> Symbol:
-        return Operation("**", self, lifted(other))
-
-    def __rpow__(self, other: Any) -> Symbol:
-        return Operation("**", lifted(other), self)
-
-    def __matmul__(self, other: Any) -> Symbol:
-        return Operation("@", self, lifted(other))
-
-    def __rmatmul__(self, other: Any) -> Symbol:
-        return Operation("@", lifted(other), self)
-
-    def __and__(self, other: Any) -> Symbol:
-        return Operation("&", self, lifted(other))
-
-    def __rand__(self, other: Any) -> Symbol:
-        return Operation("&", lifted(other), self)
-
-    def __or__(self, other: Any) -> Symbol:
-        return Operation("|", self, lifted(other))
-
-    def __ror__(self, other: Any) -> Symbol:
-        return Operation("|", lifted(other), self)
+    __add__, __radd__ = _operator("+"), _reflected("+")
+    __sub__, __rsub__ = _operator("-"), _reflected("-")
+    __mul__, __rmul__ = _operator("*"), _reflected("*")
+    __truediv__, __rtruediv__ = _operator("/"), _reflected("/")
+    __floordiv__, __mod__ = _operator("//"), _operator("%")
+    __pow__, __rpow__ = _operator("**"), _reflected("**")
+    __matmul__, __rmatmul__ = _operator("@"), _reflected("@")
+    __and__, __rand__ = _operator("&"), _reflected("&")
+    __or__, __ror__ = _operator("|"), _reflected("|")
+    __lt__, __le__ = _operator("<"), _operator("<=")
+    __gt__, __ge__ = _operator(">"), _operator(">=")
 
     def __invert__(self) -> Symbol:
         return Operation("~", self)
@@ -159,25 +123,9 @@ class Symbol:
     def __ne__(self, other: Any) -> Any:
         return Operation("!=", self, lifted(other))
 
-    def __lt__(self, other: Any) -> Symbol:
-        return Operation("<", self, lifted(other))
-
-    def __le__(self, other: Any) -> Symbol:
-        return Operation("<=", self, lifted(other))
-
-    def __gt__(self, other: Any) -> Symbol:
-        return Operation(">", self, lifted(other))
-
-    def __ge__(self, other: Any) -> Symbol:
-        return Operation(">=", self, lifted(other))
-
 
 class Name(Symbol):
-    """An operand, the result, the gradient, or an argument, by its name.
-
-    Attributes:
-        is_number: whether it stands for a number, not for a tensor.
-    """
+    """An operand, the result, the gradient, an argument; perhaps a number's name."""
 
     __slots__ = ("is_number", "name")
 

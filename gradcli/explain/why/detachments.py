@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label, Span
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.explain.dataflow import Flow
@@ -17,29 +18,18 @@ _MODES = ("no_grad", "inference_mode", "set_grad_enabled")
 _NUMBERS = ("item", "tolist")
 
 
-class Detachment:
+class Detachment(Record):
     """A place where a gradient ends.
 
     Attributes:
         place: the source text, None where the run has none.
-        text: what happens there.
-        help: the fix, None where there is none.
         labels: further places that belong to it.
     """
 
-    __slots__ = ("help", "labels", "place", "text")
-
-    def __init__(
-        self,
-        place: Span | None,
-        text: str,
-        help: str | None = None,
-        labels: tuple[Label, ...] = (),
-    ) -> None:
-        self.place = place
-        self.text = text
-        self.help = help
-        self.labels = labels
+    place: Span | None
+    text: str
+    help: str | None = None
+    labels: tuple[Label, ...] = ()
 
 
 def detachment_of(

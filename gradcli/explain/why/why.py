@@ -13,7 +13,8 @@ from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.explain.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
 from gradcli.explain.recorded_run import Recorded, graph_of, path_to
 from gradcli.explain.why.detachments import Detachment, detachment_of
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
@@ -22,35 +23,22 @@ ATTRIBUTES = ("grad", "requires_grad", "is_leaf")
 """What can be asked of a tensor."""
 
 
-class Why:
+class Why(Record):
     """The answer to a question.
 
     Attributes:
         question: such as `x.grad`.
-        value: the value asked about.
         kind: a word for the reason, for machines: `carried`, `cut`, `unused`, …
-        reason: why it is so, in a sentence.
         detachments: the operations that show it: where a gradient ends, above all.
         path: the nodes that carry the gradient, from the output to the tensor.
     """
 
-    __slots__ = ("detachments", "kind", "path", "question", "reason", "value")
-
-    def __init__(
-        self,
-        question: str,
-        value: Any,
-        kind: str,
-        reason: str,
-        detachments: Sequence[Detachment] = (),
-        path: Sequence[GraphNode] = (),
-    ) -> None:
-        self.question = question
-        self.value = value
-        self.kind = kind
-        self.reason = reason
-        self.detachments = detachments
-        self.path = path
+    question: str
+    value: Any
+    kind: str
+    reason: str
+    detachments: Sequence[Detachment] = ()
+    path: Sequence[GraphNode] = ()
 
 
 def why(run: Recorded, name: str, tensor: Tensor, attribute: str) -> Why:

@@ -34,7 +34,7 @@ def warn_of(key: str) -> None:
     if key in _WITHOUT:
         name = _NAMES.get(key, key)
         active.state.warn(
-            "W010",
+            "W013",
             "There is a performance drop because we have not yet implemented the batching rule for"
             f" aten::{name}. Please file us an issue on GitHub so that we can prioritize its"
             " implementation.",

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from gradcli.language import tree
 from gradcli.language.functions.control_flow import Run, control_flow
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
@@ -49,9 +49,7 @@ class HotLoop(Protocol):
     def begin(
         self, variables: Variables, length: Callable[[], int] | None
     ) -> tuple[Run, Callable[[Variables], None]] | None:
-        """The loop begins. Returns what runs an iteration, and what is called when the loop has
-        ended; None where all its iterations are interpreted.
-        """
+        """The loop begins: what runs an iteration, what ends it; None to interpret all."""
 
 
 class Compiler:
@@ -59,9 +57,12 @@ class Compiler:
 
     Attributes:
         loop: the outermost loop around what is being compiled.
+        package: the package of the file that is compiled, "" for none.
+        values: the names of the program, or of that file.
+        in_try: whether a `try` around it has an `except`.
     """
 
-    __slots__ = ("interpreter", "loop", "state", "steps", "values")
+    __slots__ = ("in_try", "interpreter", "loop", "package", "state", "steps", "values")
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
@@ -69,6 +70,8 @@ class Compiler:
         self.steps = interpreter.steps
         self.values = interpreter.values
         self.loop: tree.Statement | None = None
+        self.in_try = False
+        self.package = ""
 
     def expression(self, node: tree.Expression, scope: Scope) -> Evaluate:
         """The closure of an expression."""
@@ -79,9 +82,7 @@ class Compiler:
         return HANDLERS[type(node)](self, node, scope)
 
     def block(self, body: Sequence[tree.Statement], scope: Scope) -> Run:
-        """The closure of statements in a row. What they return is looked at only where one of
-        them can end the block.
-        """
+        """The closure of statements in a row, which looks for signals only where one can end it."""
         statements = [self.statement(statement, scope) for statement in body]
         if len(statements) == 1:
             return statements[0]

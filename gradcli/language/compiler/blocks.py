@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.language import tree
+from gradcli.errors import GradcliError
 from gradcli.language.compiler.base import Compiler, compiles
 from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
 
@@ -21,10 +22,29 @@ def expression_statement(c: Compiler, node: tree.ExpressionStatement, scope: Sco
     return run
 
 
-@compiles(tree.Global, tree.Pass)
+@compiles(tree.Declare, tree.Global, tree.Pass)
 def pass_statement(c: Compiler, node: tree.Statement, scope: Scope) -> Run:
-    """`pass`; also `global` and `nonlocal`, which did their work when names were resolved."""
+    """`pass`; also `name: annotation`, and `global` and `nonlocal`, which did their work when names
+    were resolved.
+    """
     return lambda variables: None
+
+
+@compiles(tree.Async)
+def async_statement(c: Compiler, node: tree.Async, scope: Scope) -> Run:
+    """`async def`, `async for`, `async with`; E007."""
+    state, span = c.state, node.span
+
+    def run(variables: Variables) -> None:
+        state.place = span
+        raise GradcliError(
+            "E007",
+            "`async` is outside the language: there is no event loop",
+            raises="NotImplementedError",
+            help="leave `async` and `await` out: each call then runs to its end",
+        )
+
+    return run
 
 
 @compiles(tree.Break)

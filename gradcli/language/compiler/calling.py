@@ -8,7 +8,6 @@ from typing import Any
 from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.classes import super_call
 from gradcli.language.functions.calls import Function, call_failed
@@ -18,7 +17,8 @@ from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.types import type_name
-from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables
 from gradcli.ops.binding import catalogue
 from gradcli.state import active
 
@@ -31,8 +31,11 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     arguments = _positional([c.expression(argument.value, scope) for argument in node.arguments])
     if isinstance(node.function, tree.Attribute):
         return _method(c, node, node.function, arguments, scope)
-    if _is_super(node, scope):
+    if _is_bare(node, scope, "super"):
         return super_call(c, node, scope)
+    for word in ("dir", "globals", "locals", "vars"):
+        if _is_bare(node, scope, word):
+            return _names_in_use(c, word, scope)
     state, span = c.state, node.span
     function = c.expression(node.function, scope)
 
@@ -50,15 +53,29 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     return run
 
 
-def _is_super(node: tree.Call, scope: Scope) -> bool:
-    """Whether a call is `super()`."""
+def _is_bare(node: tree.Call, scope: Scope, word: str) -> bool:
+    """Whether a call is `word()`."""
     name = node.function
     return (
         isinstance(name, tree.Name)
-        and name.name == "super"
+        and name.name == word
         and not node.arguments
-        and scope.distance("super") is None
+        and scope.distance(word) is None
     )
+
+
+def _names_in_use(c: Compiler, word: str, scope: Scope) -> Evaluate:
+    """`globals()`, `locals()`, `vars()` and `dir()`: the names and their values, to be read."""
+    values = c.values
+
+    def names(variables: Variables) -> Any:
+        held = values if word == "globals" or scope.is_program else variables
+        known = {name: each for name, each in held.items() if name not in (PARENT, CLASS)}
+        if held is values:
+            known = {"__name__": known.get("__name__", "__main__"), **known}
+        return sorted(known) if word == "dir" else known
+
+    return names
 
 
 def _failed(error: Exception, node: tree.Call, called: Any, values: Iterable[Any]) -> Any:
@@ -214,9 +231,7 @@ def _label_keyword(error: GradcliError, node: tree.Call) -> None:
 def _operands(
     node: tree.Call, called: Any, values: Sequence[Any], named: dict[str, Any]
 ) -> list[tuple[tree.Expression, Any]]:
-    """The syntax and value of each argument, before them what a method is called on; none where
-    `*values` hides which is which.
-    """
+    """The syntax and value of each argument, the receiver first; none behind `*values`."""
     found: list[tuple[tree.Expression, Any]] = []
     if type(called) is Method and isinstance(node.function, tree.Attribute):
         found.append((node.function.value, called.receiver))
@@ -231,7 +246,7 @@ def _operands(
 
 def _merge(named: dict[str, Any], more: Any) -> None:
     """Add the keywords of `**more`."""
-    if type(more) is not dict:
+    if not isinstance(more, dict):
         raise GradcliError("E202", f"`**` takes a dict, not {type_name(more)}")
     for name, value in more.items():
         if not isinstance(name, str):

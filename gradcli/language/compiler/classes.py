@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
-from gradcli.language.functions.calls import call
+from gradcli.language.functions.calls import call, docstring
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.instances import Super, define_class
-from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables, class_scope
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables, class_scope, target_names
 
 
 @compiles(tree.Class)
 def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
-    """`class name(bases)`, with its decorators: the body runs once, and what it binds is the
-    class's.
-    """
+    """`class name(bases)`, with its decorators: what its body binds is the class's."""
     state, span = c.state, node.span
     decorators = [(c.expression(d, scope), d.span) for d in node.decorators]
     bases = [c.expression(base, scope) for base in node.bases]
     body = c.block(node.body, class_scope(scope, node.body))
     store = name_store(c, node.name, scope)
+    text, fields = docstring(node.body), dict(_annotated(node.body))
+    _check_keywords(node)
 
     def run(variables: Variables) -> None:
         applied = [(decorator(variables), place) for decorator, place in decorators]
@@ -32,7 +33,9 @@ def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
         body(names)
         state.place = span
         bound = {name: value for name, value in names.items() if name != PARENT}
-        made: Any = define_class(node.name, derived_from, bound)
+        if text is not None:
+            bound.setdefault("__doc__", text)
+        made: Any = define_class(node.name, derived_from, bound, fields)
         names[CLASS] = made
         for decorator, place in reversed(applied):
             state.place = place
@@ -42,10 +45,32 @@ def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
     return run
 
 
+def _annotated(body: list[tree.Statement]) -> Iterator[tuple[str, str]]:
+    """The names that a body annotates, with the text of the annotation."""
+    for statement in body:
+        if isinstance(statement, tree.Declare) and statement.name:
+            yield statement.name, statement.annotation
+        elif isinstance(statement, tree.Assign) and statement.annotation:
+            for name in target_names(statement.targets[0]):
+                yield name, statement.annotation
+
+
+def _check_keywords(node: tree.Class) -> None:
+    """Raise E007 for keywords and unpacking among the bases."""
+    for given in node.keywords:
+        if given.value.span.text.rpartition(".")[2] in ("ABCMeta", "EnumMeta", "EnumType"):
+            continue
+        what = f"`{given.name}=`" if given.name else f"`{given.kind}`"
+        raise GradcliError(
+            "E007",
+            f"{what} among the bases is outside the language",
+            raises="NotImplementedError",
+            span=given.span,
+        )
+
+
 def super_call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
-    """`super()` inside a method: the class is that of the method, the receiver its first
-    parameter.
-    """
+    """`super()` inside a method, on the method's class and first parameter."""
     state, span = c.state, node.span
     method = scope
     steps = 0

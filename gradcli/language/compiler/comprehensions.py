@@ -6,32 +6,28 @@ from collections.abc import Generator
 from collections.abc import Iterator as HostIterator
 from typing import TYPE_CHECKING, Any
 
-from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.displays import put
 from gradcli.language.compiler.names import Store
 from gradcli.language.limits import enter_host_call, too_many_steps
 from gradcli.language.objects.iteration import drawing, iterate
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
     from gradcli.limits import Steps
 
 
-class _Clause:
+class _Clause(Record):
     """One `for target in iterable if …`, compiled."""
 
-    __slots__ = ("conditions", "iterable", "span", "store")
-
-    def __init__(
-        self, iterable: Evaluate, store: Store, conditions: list[Evaluate], span: Span
-    ) -> None:
-        self.iterable = iterable
-        self.store = store
-        self.conditions = conditions
-        self.span = span
+    iterable: Evaluate
+    store: Store
+    conditions: list[Evaluate]
+    span: Span
 
 
 @compiles(tree.Comprehension)

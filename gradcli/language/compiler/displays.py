@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.limits import check_text
 from gradcli.language.objects.exceptions import converted
@@ -13,6 +12,7 @@ from gradcli.language.objects.formatting import convert, format_value
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import type_name
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
 
@@ -93,7 +93,7 @@ def dict_display(c: Compiler, node: tree.Dict, scope: Scope) -> Evaluate:
             if key is None:
                 more = evaluate(variables)
                 state.place = span
-                if type(more) is not dict:
+                if not isinstance(more, dict):
                     raise GradcliError("E202", f"`**` takes a dict, not {type_name(more)}")
                 found.update(more)
                 continue

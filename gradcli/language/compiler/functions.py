@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.compiler.generators import generator_body
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.functions.parameters import Signature
-from gradcli.language.tree.scopes import Scope, Variables, function_scope
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.scopes import Scope, Variables, function_scope, is_generator
 
 
 @compiles(tree.Lambda)
@@ -54,7 +55,8 @@ def _function(
         if parameter.default is not None
     ]
     inside = function_scope(scope, parameters, body)
-    run = c.block(body, inside)
+    suspends = is_generator(body)
+    run = generator_body(c, name, body, inside) if suspends else c.block(body, inside)
     state, steps = c.state, c.steps
 
     def make(variables: Variables) -> Any:
@@ -66,11 +68,16 @@ def _function(
 
 def _signature(parameters: tree.Parameters) -> Signature:
     by_kind: dict[str, list[str]] = {"": [], "*": [], "keyword": [], "**": []}
+    by_position: list[str] = []
     for parameter in parameters.parameters:
-        by_kind[parameter.kind].append(parameter.name)
+        if parameter.kind == "/":
+            by_position = list(by_kind[""])
+        else:
+            by_kind[parameter.kind].append(parameter.name)
     return Signature(
         tuple(by_kind[""]),
         "".join(by_kind["*"]),
         tuple(by_kind["keyword"]),
         "".join(by_kind["**"]),
+        frozenset(by_position),
     )

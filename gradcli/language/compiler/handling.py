@@ -6,45 +6,64 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import Store, name_store, name_unbind
 from gradcli.language.functions.calls import call, locate
 from gradcli.language.functions.control_flow import Run
+from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.exceptions import Raised, caught, handles
 from gradcli.language.objects.repr import text
 from gradcli.language.objects.types import is_exception, type_name, type_of
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
+    from gradcli.state import State
 
 
-class _Handler:
+class Clause(Record):
     """One `except`, compiled."""
 
-    __slots__ = ("body", "classes", "span", "store", "unbind")
+    classes: Evaluate | None
+    span: Span
+    store: Store | None
+    unbind: Run | None
+    body: Run
 
-    def __init__(
-        self,
-        classes: Evaluate | None,
-        span: Span,
-        store: Store | None,
-        unbind: Run | None,
-        body: Run,
-    ) -> None:
-        self.classes = classes
-        self.span = span
-        self.store = store
-        self.unbind = unbind
-        self.body = body
+    def begin(self, variables: Variables, error: GradcliError) -> None:
+        """Bind the name of `except … as name`."""
+        if self.store is not None:
+            self.store(variables, error)
+
+    def end(self, variables: Variables) -> None:
+        """Take its value away."""
+        if self.unbind is not None:
+            self.unbind(variables)
+
+
+def matching(
+    clauses: list[Clause], error: GradcliError, variables: Variables, state: State
+) -> Clause | None:
+    """The first `except` that catches an error."""
+    for clause in clauses:
+        if clause.classes is None:
+            return clause
+        classes = clause.classes(variables)
+        state.place = clause.span
+        if handles(classes, error):
+            return clause
+    return None
 
 
 @compiles(tree.Try)
 def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
     """`try`, with its `except`s, `else` and `finally`."""
+    outer, c.in_try = c.in_try, c.in_try or bool(node.handlers)
     run = c.block(node.body, scope)
+    c.in_try = outer
     if node.handlers:
         run = _handled(c, run, node, scope)
     return _finally(c, run, c.block(node.final, scope)) if node.final else run
@@ -53,7 +72,7 @@ def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
 def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
     state = c.state
     handled = c.interpreter.handled
-    handlers = [_handler(c, handler, scope) for handler in node.handlers]
+    clauses = [clause_of(c, each, scope, c.block(each.body, scope)) for each in node.handlers]
     orelse = c.block(node.orelse, scope)
 
     def run(variables: Variables) -> Any:
@@ -63,37 +82,32 @@ def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
             error = locate(caught(raised), state)
         else:
             return orelse(variables) if ended is None else ended
-        for handler in handlers:
-            if handler.classes is not None:
-                classes = handler.classes(variables)
-                state.place = handler.span
-                if not handles(classes, error):
-                    continue
-            handled.append(error)
-            try:
-                if handler.store is not None:
-                    handler.store(variables, error)
-                return handler.body(variables)
-            finally:
-                handled.pop()
-                if handler.unbind is not None:
-                    handler.unbind(variables)
-        raise error
+        found = matching(clauses, error, variables, state)
+        if found is None:
+            raise error
+        handled.append(error)
+        try:
+            found.begin(variables, error)
+            return found.body(variables)
+        finally:
+            handled.pop()
+            found.end(variables)
 
     return run
 
 
-def _handler(c: Compiler, node: tree.Handler, scope: Scope) -> _Handler:
+def clause_of(c: Compiler, node: tree.Handler, scope: Scope, body: Run) -> Clause:
+    """An `except` with its body's closure."""
     store = unbind = None
     if node.name is not None:
         store = name_store(c, node.name, scope)
         unbind = name_unbind(c, node.name, scope)
-    return _Handler(
+    return Clause(
         None if node.exception is None else c.expression(node.exception, scope),
         node.span if node.exception is None else node.exception.span,
         store,
         unbind,
-        c.block(node.body, scope),
+        body,
     )
 
 
@@ -188,13 +202,23 @@ def with_statement(c: Compiler, node: tree.With, scope: Scope) -> Run:
     return run
 
 
-def within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body: Run) -> Run:
-    """What runs a body within a context."""
-    state = c.state
+class Context:
+    """One `context as target` of a `with`, compiled."""
 
-    def run(variables: Variables) -> Any:
-        value = context(variables)
-        state.place = span
+    __slots__ = ("evaluate", "span", "state", "store")
+
+    def __init__(self, state: State, evaluate: Evaluate, span: Span, store: Store | None) -> None:
+        self.state = state
+        self.evaluate = evaluate
+        self.span = span
+        self.store = store
+
+    def enter(self, variables: Variables) -> tuple[Any, Any]:
+        """What entering the context gives, and what leaves it; E202 for a value that is none."""
+        value = self.evaluate(variables)
+        self.state.place = self.span
+        if type(value) is Absent:
+            value.refuse()
         if not getattr(type(value), "language_context", False):
             raise GradcliError(
                 "E202",
@@ -202,25 +226,46 @@ def within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body
                 help="call it: `with torch.no_grad():`" if callable(value) else None,
             )
         enter, leave = value.__enter__, value.__exit__
-        entered = enter() if type(enter) is MethodType else call(enter, (), {})
-        try:
-            if store is not None:
-                store(variables, entered)
-            ended = body(variables)
-        except GradcliError as error:
-            locate(error, state)
-            state.place = span
-            if call(leave, (type_of(error), error, None), {}):
-                return None
-            raise
-        except BaseException:
+        return (enter() if type(enter) is MethodType else call(enter, (), {})), leave
+
+    def bind(self, variables: Variables, entered: Any) -> None:
+        """Bind the target."""
+        if self.store is not None:
+            self.store(variables, entered)
+
+    def takes(self, leave: Any, error: BaseException) -> bool:
+        """Leave after an error; whether the context takes the error on itself."""
+        if not isinstance(error, GradcliError):
             leave(None, None, None)
-            raise
-        state.place = span
+            return False
+        locate(error, self.state)
+        self.state.place = self.span
+        return bool(call(leave, (type_of(error), error, None), {}))
+
+    def leave(self, leave: Any) -> None:
+        """Leave after the end of the body."""
+        self.state.place = self.span
         if type(leave) is MethodType:  # a context of ours
             leave(None, None, None)
         else:
             call(leave, (None, None, None), {})
+
+
+def within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body: Run) -> Run:
+    """What runs a body within a context."""
+    item = Context(c.state, context, span, store)
+
+    def run(variables: Variables) -> Any:
+        entered, leave = item.enter(variables)
+        try:
+            if store is not None:
+                store(variables, entered)
+            ended = body(variables)
+        except BaseException as error:
+            if item.takes(leave, error):
+                return None
+            raise
+        item.leave(leave)
         return ended
 
     return run

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeGuard
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.library import namespace
+from gradcli.language.library.modules import INSTEAD
+from gradcli.language.objects.attributes import Module
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
 
 Store = Callable[[Variables, Any], None]
@@ -43,9 +46,7 @@ def _class_name(name: str, own: Evaluate, outer: Evaluate) -> Evaluate:
 
 
 def is_direct(node: tree.Expression, scope: Scope) -> TypeGuard[tree.Name]:
-    """Whether an expression is a name that the running code's own variables hold, if it has a
-    value.
-    """
+    """Whether an expression is a name among the running code's own variables."""
     if type(node) is not tree.Name:
         return False
     distance = scope.distance(node.name)
@@ -123,7 +124,7 @@ def name_store(c: Compiler, name: str, scope: Scope, assigned: bool = False) -> 
     """
     distance = scope.distance(name)
     if distance is None:
-        top = assigned and scope.is_program
+        top = assigned and scope.is_program and c.values is c.interpreter.values
         return _top_store(c, name) if top else _program_store(c, name)
     if distance == 0:
 
@@ -209,41 +210,90 @@ def _holder(c: Compiler, name: str, scope: Scope) -> Callable[[Variables], Varia
 
 @compiles(tree.Import)
 def import_statement(c: Compiler, node: tree.Import, scope: Scope) -> Run:
-    """`import module as alias`; E103 for a module that the language does not have."""
+    """`import module as alias`; a module that the language does not have is refused when it is
+    used, inside a `try` at once (E103).
+    """
     state, span = c.state, node.span
+    find = _finder(c, span)
+    # `import a.b` binds `a`, `import a.b as c` binds `a.b`.
     bindings = [
-        (module, alias, name_store(c, alias or module.partition(".")[0], scope))
-        for module, alias in node.names
+        (dotted if alias else _root(dotted), name_store(c, alias or _root(dotted), scope))
+        for dotted, alias in node.names
     ]
 
     def run(variables: Variables) -> None:
-        state.place = span
-        for module, alias, store in bindings:
-            found = namespace.module(module)
-            # `import a.b` binds `a`, `import a.b as c` binds `a.b`.
-            store(variables, found if alias else namespace.module(module.partition(".")[0]))
+        for module, store in bindings:
+            state.place = span
+            store(variables, find(module, partial(_module, c, module)))
 
     return run
 
 
+def _module(c: Compiler, name: str) -> Module:
+    """A module of the language, or else the file of that name beside the script; raises E103."""
+    level = len(name) - len(name.lstrip("."))
+    if level:
+        package = c.package.split(".") if c.package else []
+        if level - 1 > len(package):
+            raise GradcliError(
+                "E103", f"`{name}` is outside the script's folder", raises="ImportError"
+            )
+        around = package[: len(package) + 1 - level]
+        name = ".".join([*around, *([name[level:]] if name[level:] else [])])
+    try:
+        return namespace.module(name)
+    except GradcliError as error:
+        found = None
+        if name.partition(".")[0] not in INSTEAD:
+            found = c.interpreter.module_beside(name)
+        if found is None:
+            raise error from None
+        return found
+
+
+def _imported(c: Compiler, module: str, name: str) -> Any:
+    """What `from module import name` binds: a name of a module, or a module in it."""
+    if not module.strip("."):
+        return _module(c, f"{module}{name}")
+    found = _module(c, module)
+    if found.is_file and name not in found.names:
+        inner = c.interpreter.module_beside(f"{found.name}.{name}")
+        if inner is not None:
+            return inner
+    return namespace.imported(found, name)
+
+
+def _root(dotted: str) -> str:
+    return dotted.partition(".")[0]
+
+
+def _finder(c: Compiler, span: Span) -> Callable[[str, Callable[[], Any]], Any]:
+    """What finds the value that an import binds under a name."""
+    if c.in_try:  # `except ImportError` is to see what is not there
+        return lambda name, find: find()
+    return lambda name, find: namespace.when_used(name, find, span)
+
+
 @compiles(tree.FromImport)
 def from_import(c: Compiler, node: tree.FromImport, scope: Scope) -> Run:
-    """`from module import name as alias`; E103 for what there is not."""
+    """`from module import name as alias`; what there is not is refused as by `import`."""
     state, span, module = c.state, node.span, node.module
     if node.names[0][0] == "*":
         values = c.values
 
         def import_all(variables: Variables) -> None:
             state.place = span
-            found = namespace.module(module)
+            found = _module(c, module)
             values.update((name, found.get(name)) for name in found.public_names())
 
         return import_all
+    find = _finder(c, span)
     bindings = [(name, name_store(c, alias or name, scope)) for name, alias in node.names]
 
     def run(variables: Variables) -> None:
-        state.place = span
         for name, store in bindings:
-            store(variables, namespace.imported(module, name))
+            state.place = span
+            found = find(f"{module}.{name}", partial(_imported, c, module, name))
+            store(variables, found)
 
     return run

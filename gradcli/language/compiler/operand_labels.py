@@ -10,10 +10,10 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
-from gradcli.language import tree
 from gradcli.language.hints.shapes import Operand, broadcast_note, shape_fix
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.types import type_name
+from gradcli.language.tree import syntax as tree
 
 _TENSORS = frozenset({"E203", "E204", "E301", "E302", "E401", "E406", "E408"})
 """The codes whose errors the shapes and dtypes of the tensors explain."""
@@ -35,8 +35,6 @@ def label_operands(
 
     Args:
         error: it is left alone if it has a span: it was raised by an inner operation.
-        operands: the syntax and the value of each operand.
-        operation: the operator, or the text of the function that was called.
     """
     if error.span is not None or error.labels or error.code not in _TENSORS | _ALL:
         return

@@ -7,7 +7,6 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.objects.operators import (
@@ -22,6 +21,7 @@ from gradcli.language.objects.operators import (
 )
 from gradcli.language.objects.operators import binary as apply_binary
 from gradcli.language.objects.operators import unary as apply_unary
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.state import State
 
@@ -54,9 +54,7 @@ def unary(c: Compiler, node: tree.Unary, scope: Scope) -> Evaluate:
 
 @compiles(tree.Binary)
 def binary(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
-    """`left op right`, or a chain of operators of one precedence; specialised for names and
-    constants.
-    """
+    """`left op right`, or a chain of one precedence; specialised for names and constants."""
     if len(node.rest) > 1:
         return _chain(c, node, scope)
     ((symbol, right_node),) = node.rest
@@ -71,9 +69,7 @@ def operation(
     span: Span,
     scope: Scope,
 ) -> Evaluate:
-    """One binary operator. Names are read right here; one without a value is left to its own
-    closure.
-    """
+    """One binary operator; names with a value are read right here."""
     left = c.expression(left_node, scope)
     if is_direct(left_node, scope):
         if type(right_node) is tree.Constant:
@@ -204,9 +200,7 @@ def _otherwise(
     left: tuple[tree.Expression, Any],
     right: tuple[tree.Expression, Any],
 ) -> Any:
-    """The value of an operator that failed for a tensor and an object of the program's, if that has
-    a method for it; else raises what the program sees of the failure, its operands labelled.
-    """
+    """What an object's own method gives for an operator that failed, or its labelled failure."""
     method = own_operator(symbol, left[1], right[1])
     if method is not None:
         return method()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -18,14 +19,15 @@ from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import LanguageType, define, host_name, type_name
-from gradcli.language.tree.base import Statement
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
+from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
+from gradcli.record import Record
 from gradcli.state import State, active
 
 
-class Function:
+class Function(Record):
     """A function of the program: `def` or `lambda`, with the variables around it.
 
     It is called by `invoke` from compiled code and by the host's own call from everywhere else
@@ -33,50 +35,47 @@ class Function:
 
     Attributes:
         statements: its body as it is written; `body` is the same, compiled.
-        scope: which of the names in it are its own.
     """
 
-    __slots__ = (
-        "body",
-        "defaults",
-        "name",
-        "number",
-        "parent",
-        "scope",
-        "signature",
-        "state",
-        "statements",
-        "steps",
-    )
-
-    def __init__(
-        self,
-        name: str,
-        signature: Signature,
-        defaults: dict[str, Any],
-        statements: list[Statement],
-        scope: Scope,
-        body: Run,
-        parent: Variables,
-        state: State,
-        steps: Steps,
-    ) -> None:
-        self.name = name
-        self.signature = signature
-        self.defaults = defaults
-        self.statements = statements
-        self.scope = scope
-        self.body = body
-        self.parent = parent
-        self.state = state
-        self.steps = steps
-        self.number = 0
+    name: str
+    signature: Signature
+    defaults: dict[str, Any]
+    statements: list[Statement]
+    scope: Scope
+    body: Run
+    parent: Variables
+    state: State
+    steps: Steps
+    number: int = 0
+    wrapped: Any = None
+    stored: dict[str, Any] | None = None
 
     language_attributes = frozenset({"__name__"})
 
     @property
     def __name__(self) -> str:
         return self.name
+
+    def language_getattr(self, name: str) -> Any:
+        """What the program stored under a name; raises AttributeError."""
+        if self.stored is None or name not in self.stored:
+            raise AttributeError(name)
+        return self.stored[name]
+
+    def language_setattr(self, name: str, new: Any) -> None:
+        """Store a value under a name; its own name is what messages call it."""
+        if name == "__name__":
+            self.name = str(new)
+        elif name.startswith("__"):
+            raise GradcliError("E102", f"the attribute '{name}' of a function cannot be set")
+        else:
+            self.stored = {**(self.stored or {}), name: new}
+
+    @property
+    def language_doc(self) -> str | None:
+        """The text at the top of its body, or of the function that it wraps."""
+        wrapped = getattr(self, "wrapped", None)
+        return docstring(self.statements) if wrapped is None else wrapped.language_doc
 
     def language_get(self, instance: Any, owner: LanguageType) -> Any:
         """What a class's function is when it is read from an instance, or (None) from the class."""
@@ -93,9 +92,7 @@ class Function:
             self.steps.nested -= 1
 
     def invoke(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Run the body; raises E201 for arguments that do not fit, E601 for calls nested too
-        deeply.
-        """
+        """Run the body; raises E201 for arguments that do not fit, E601 for deep nesting."""
         signature = self.signature
         count = signature.simple
         if len(args) == count and not kwargs:
@@ -117,7 +114,7 @@ class Function:
         stack = state.stack
         place = state.place
         if len(stack) >= DEEPEST_CALL:
-            raise _too_many_calls(self.name)
+            raise too_many_calls(self.name)
         stack.append((self.name, place))
         try:
             ended = self.body(variables)
@@ -125,25 +122,21 @@ class Function:
             locate(error, state)
             raise
         except RecursionError as error:
-            raise locate(_too_many_calls(self.name), state) from error
+            raise locate(too_many_calls(self.name), state) from error
         finally:
             stack.pop()
             state.place = place
         return None if ended is None else ended[0]
 
     def positional_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call in the order of the positional parameters, defaults included;
-        raises E201 for arguments that do not fit.
-        """
+        """The arguments by position, defaults included; raises E201 for a misfit."""
         bound = self.bind(args, kwargs)
         signature = self.signature
         rest = bound[signature.rest] if signature.rest else ()
         return (*[bound[name] for name in signature.positional], *rest)
 
     def placed_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call with those by keyword in their places, without defaults; raises
-        E201 for one that is left out before them, and for a keyword that has no place.
-        """
+        """The arguments, those by keyword in their places, without defaults; raises E201."""
         placed = list(args)
         left = dict(kwargs)
         for name in self.signature.positional[len(args) :]:
@@ -168,7 +161,9 @@ class Function:
             variables[signature.rest] = tuple(args[len(positional) :])
         more: dict[str, Any] = {}
         for name, value in kwargs.items():
-            if name in positional or name in signature.keyword_only:
+            if (name in positional and name not in signature.by_position) or (
+                name in signature.keyword_only
+            ):
                 if name in variables:
                     raise self._misfit(f"got the argument {name!r} twice")
                 variables[name] = value
@@ -196,18 +191,25 @@ class Function:
 define("function", Function)
 
 
+def docstring(body: list[Statement]) -> str | None:
+    """The text at the top of a body, None where there is none."""
+    first = body[0] if body else None
+    value = first.value if isinstance(first, ExpressionStatement) else None
+    text = value.value if isinstance(value, Constant) else None
+    return text if isinstance(text, str) else None
+
+
 def _count(number: int) -> str:
     return "1 argument" if number == 1 else f"{number or 'no'} arguments"
 
 
-def _too_many_calls(name: str) -> GradcliError:
+def too_many_calls(name: str) -> GradcliError:
+    """The error of calls that are nested too deeply."""
     return GradcliError("E601", f"{name}() was called {DEEPEST_CALL} calls deep")
 
 
 def locate(error: GradcliError, state: State) -> GradcliError:
-    """The error with the span of the running operation and the open calls, unless it has them
-    already.
-    """
+    """The error with the span of the running operation and the open calls."""
     if error.span is None:
         error.span = state.place
     if not error.stack:
@@ -216,9 +218,7 @@ def locate(error: GradcliError, state: State) -> GradcliError:
 
 
 def misfit(name: str, problem: str, parameters: str) -> GradcliError:
-    """The error of a call whose arguments do not fit; `parameters` is the signature as it is
-    written.
-    """
+    """The error of a call whose arguments do not fit the written signature."""
     return GradcliError("E201", f"{name}() {problem}", notes=(f"it is {name}{parameters}",))
 
 
@@ -240,15 +240,33 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         function = function.function
         if type(function) is Function:
             return function.invoke(args, kwargs)
+        called = function
+    elif "out" in kwargs:
+        called, kwargs = _with_out(function, kwargs)
+    else:
+        called = function
     for name in kwargs:
         if name in _FLAGS and type(kwargs[name]) is not bool:
             _check_flag(function, name, kwargs[name])
     try:
-        return function(*args, **kwargs)
+        return called(*args, **kwargs)
     except NeedsExamples:
-        return active.state.batch.looped(function, args, kwargs)
+        return active.state.batch.looped(called, args, kwargs)
     except Exception as error:
         raise call_failed(error, function, args, kwargs) from error
+
+
+def _with_out(function: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A function that writes to the tensors given as `out`, and the other keywords; for one without
+    `out=` the function itself, and all of them.
+    """
+    from gradcli.ops.binding.out import WITH_OUT, written  # lazy: start-up
+
+    name = _name(function).removeprefix("special_").removeprefix("linalg_")
+    if name not in WITH_OUT or not _is_catalogue(function):
+        return function, kwargs
+    others = {key: value for key, value in kwargs.items() if key != "out"}
+    return partial(written, name, function, kwargs["out"]), others
 
 
 _FLAGS = frozenset(
@@ -312,9 +330,7 @@ def call_failed(
 def _by_arguments(
     error: GradcliError, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> GradcliError:
-    """The error itself, or that of an argument of a wrong type which an op of the catalogue found
-    further in.
-    """
+    """The error itself, or that of a wrong argument which an op found further in."""
     if type(function) in (BoundMethod, Method):
         args, function = (function.receiver, *args), function.function
     if error.code not in _FURTHER_IN or error.raises == "ValueError":
@@ -341,9 +357,7 @@ _OP_ERRORS = (ValueError, OverflowError, ZeroDivisionError, IndexError, MemoryEr
 
 
 def _is_catalogue(function: Any) -> bool:
-    """Whether a function is the catalogue's rather than the language's own; generated ones
-    belong to no module.
-    """
+    """Whether a function is the catalogue's; generated ones belong to no module."""
     home = getattr(function, "__module__", None) or ""
     return isinstance(function, (FunctionType, type)) and not home.startswith("gradcli.language")
 
@@ -376,10 +390,8 @@ def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Gra
     written = ", ".join(_written(parameter) for parameter in shown)
     known = [p.name for p in shown if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
     takes_all = any(p.kind is p.VAR_KEYWORD for p in shown)
-    for keyword, value in kwargs.items():
+    for keyword in kwargs:
         if keyword not in known and not takes_all:
-            if keyword == "out" and _is_catalogue(function):
-                catalogue.refuse_out(_name(function), value, *args)
             return unknown_keyword(_name(function), keyword, known, f"({written})")
     return misfit(_name(function), _misfit_in_words(problem, shown, len(args)), f"({written})")
 
@@ -405,9 +417,7 @@ def offer_op(error: GradcliError, name: str, args: Sequence[Any]) -> GradcliErro
 
 
 def _written(parameter: Any) -> str:
-    """A parameter as it stands in a signature, without annotation; a default only if it is
-    plain.
-    """
+    """A parameter as it stands in a signature, with a default only if it is plain."""
     stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
     name = f"{stars}{parameter.name}"
     if parameter.default is parameter.empty:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Variables
 
 Run = Callable[[Variables], Any]
@@ -37,6 +37,9 @@ def control_flow(body: Sequence[tree.Statement]) -> frozenset[str]:
             found |= control_flow(statement.orelse)
         elif isinstance(statement, tree.With):
             found |= control_flow(statement.body)
+        elif isinstance(statement, tree.Match):
+            for case in statement.cases:
+                found |= control_flow(case.body)
         elif isinstance(statement, tree.Try):
             found |= (
                 control_flow(statement.body)

@@ -9,23 +9,28 @@ class Signature:
     """The parameters of a function of the program.
 
     Attributes:
-        positional: the names that take arguments by position.
         rest: the name of `*rest`, "" for none.
-        keyword_only: the names after the star.
         keywords: the name of `**keywords`, "" for none.
+        by_position: those of the positional names that no keyword gives.
         simple: how many arguments fill it with nothing else to do, -1 if there are other than
             positional parameters.
     """
 
-    __slots__ = ("keyword_only", "keywords", "positional", "rest", "simple")
+    __slots__ = ("by_position", "keyword_only", "keywords", "positional", "rest", "simple")
 
     def __init__(
-        self, positional: tuple[str, ...], rest: str, keyword_only: tuple[str, ...], keywords: str
+        self,
+        positional: tuple[str, ...],
+        rest: str,
+        keyword_only: tuple[str, ...],
+        keywords: str,
+        by_position: frozenset[str] = frozenset(),
     ) -> None:
         self.positional = positional
         self.rest = rest
         self.keyword_only = keyword_only
         self.keywords = keywords
+        self.by_position = by_position
         self.simple = -1 if rest or keyword_only or keywords else len(positional)
 
     def text(self, defaults: dict[str, Any]) -> str:

@@ -10,29 +10,21 @@ from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.types import LanguageType
 from gradcli.ops.binding import catalogue
 from gradcli.ops.definition.op import registry
+from gradcli.record import Record
 
 
-class Parameter:
+class Parameter(Record):
     """A parameter of a function.
 
     Attributes:
-        name: its name.
         default: the text of its default, None for a parameter without one.
-        stars: `*` or `**` where it takes what is left.
-        keyword: whether an argument can be given by its name.
-        only: whether it can be given by its name alone.
     """
 
-    __slots__ = ("default", "keyword", "name", "only", "stars")
-
-    def __init__(
-        self, name: str, default: str | None, stars: str, keyword: bool, only: bool
-    ) -> None:
-        self.name = name
-        self.default = default
-        self.stars = stars
-        self.keyword = keyword
-        self.only = only
+    name: str
+    default: str | None
+    stars: str
+    keyword: bool
+    only: bool
 
     def __str__(self) -> str:
         default = "" if self.default is None else f"={self.default}"

@@ -89,9 +89,7 @@ def lacks_attribute(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) 
 
 
 def wrong_flag(op: str, function: Any, name: str, value: Any) -> GradcliError | None:
-    """The error of a flag that is no bool; None where the function takes it: it has no such flag,
-    or it asks for a value's truth.
-    """
+    """The error of a flag that is no bool; None where the function takes any value."""
     function = inspect.unwrap(function)
     annotation = getattr(function, "__annotations__", {}).get(name)
     kinds = annotation.split(" | ") if type(annotation) is str else ()

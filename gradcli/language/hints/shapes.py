@@ -27,8 +27,6 @@ class Operand:
         shape: its shape.
     """
 
-    __slots__ = ("shape", "text")
-
     def __init__(self, text: str, is_primary: bool, shape: Shape) -> None:
         self.text = text if is_primary else f"({text})"
         self.shape = shape

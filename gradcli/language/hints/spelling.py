@@ -99,8 +99,6 @@ def suggestion(name: str, candidates: Iterable[str], before: str = "") -> str | 
     """The help for a name that does not exist, None where no name is near.
 
     Args:
-        name: the name.
-        candidates: the names that there are.
         before: what stands before the name, such as `torch.`.
     """
     if name in ADVICE:

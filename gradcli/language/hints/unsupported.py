@@ -138,8 +138,6 @@ _REASONS = {name: reason for reason, names in UNSUPPORTED.items() for name in na
 
 
 def reason_unsupported(name: str) -> str | None:
-    """Why a name of PyTorch is left out; None for a name that is not, such as that of an op which
-    has come into the catalogue since.
-    """
+    """Why a name of PyTorch is left out; None for a name that is not."""
     reason = _REASONS.get(name)
     return None if reason is _NO_OP and name in catalogue.modules["torch"] else reason

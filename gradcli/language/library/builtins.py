@@ -14,15 +14,22 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.events import Asked, Explained, Printed, Traced
-from gradcli.language.functions.calls import offer_op
+from gradcli.language.functions.calls import call, offer_op
 from gradcli.language.library.iterators import ITERATORS
 from gradcli.language.library.load_save import FILES
-from gradcli.language.limits import LARGEST_FORMAT, check_integer, check_nesting
-from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
+from gradcli.language.limits import LARGEST_FORMAT, check_integer, check_nesting, check_text
+from gradcli.language.objects.absent import Absent
+from gradcli.language.objects.attributes import (
+    Module,
+    attribute_names,
+    delete_attribute,
+    get_attribute,
+    set_attribute,
+)
 from gradcli.language.objects.descriptors import ClassMethod, Property, StaticMethod
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.formatting import ascii_of, format_value
-from gradcli.language.objects.instances import OBJECT, Super
+from gradcli.language.objects.instances import OBJECT, Super, UserClass, attributes_of, is_dunder
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import dict_of, set_of
 from gradcli.language.objects.operators import NUMBERS, binary
@@ -83,12 +90,26 @@ def _class(full_name: str, *hosts: type) -> Callable[[Callable[..., Any]], Calla
 
 
 @_builtin
-def print_(*values: Any, sep: Any = " ", end: Any = "\n", flush: Any = False) -> None:
+def print_(
+    *values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False
+) -> None:
     separator = _text_or(sep, " ", "sep")
     line_end = _text_or(end, "\n", "end")
     if active.state.recorder is not None:
         active.state.recorder.shown(values)
-    active.state.emit(Printed(separator.join([text(value) for value in values]) + line_end))
+    written = separator.join([text(value) for value in values]) + line_end
+    if file is None:
+        active.state.emit(Printed(written))
+    else:
+        call(get_attribute(file, "write"), (written,), {})
+
+
+@_builtin
+def exit_(code: Any = None, /) -> None:
+    raise EXCEPTIONS["SystemExit"](*(() if code is None else (code,)))
+
+
+BUILTINS["quit"] = exit_
 
 
 def _text_or(value: Any, default: str, name: str) -> str:
@@ -287,6 +308,10 @@ def isinstance_(value: Any, classes: Any, /) -> bool:
         return host.any(isinstance_(value, each) for each in classes)
     if isinstance(classes, LanguageType):
         return classes.has_instance(value)
+    if type(classes) is Absent:
+        classes.refuse()
+    if hasattr(type(classes), "language_instance"):
+        return bool(classes.language_instance(value))
     if isinstance(classes, type):  # a class of the catalogue, such as torch.no_grad
         return isinstance(value, classes)
     raise GradcliError(
@@ -320,6 +345,20 @@ def hash_(value: Any, /) -> int:
 @_builtin
 def id_(value: Any, /) -> int:
     return host.id(value)
+
+
+@_builtin
+def vars_(value: Any, /) -> dict[str, Any]:
+    if type(value) is Module:
+        return {name: value.get(name) for name in value.public_names()}
+    if isinstance(value, UserClass):
+        return {name: found for name, found in value.names.items() if not is_dunder(name)}
+    return attributes_of(value)
+
+
+@_builtin
+def dir_(value: Any, /) -> list[str]:
+    return sorted({*attribute_names(value), *getattr(value, "values", ())})
 
 
 @_builtin
@@ -410,6 +449,23 @@ def _set(iterable: Any = (), /) -> set[Any]:
     return set_of(iterable)
 
 
+@_class("frozenset", frozenset)
+def _frozenset(iterable: Any = (), /) -> frozenset[Any]:
+    return iterable if type(iterable) is frozenset else frozenset(set_of(iterable))
+
+
+@_class("bytes", bytes)
+def _bytes(source: Any = b"", encoding: str = "", errors: str = "strict", /) -> bytes:
+    if isinstance(source, str):
+        if not encoding:
+            raise GradcliError("E202", "bytes() of a string needs its encoding")
+        return source.encode(encoding, errors)
+    if isinstance(source, int):
+        check_text(source)
+        return bytes(source)
+    return source if type(source) is bytes else bytes(bounded(source))
+
+
 @_class("dict", dict)
 def _dict(*values: Any, **named: Any) -> dict[Any, Any]:
     return dict_of(*values, **named)
@@ -420,6 +476,7 @@ def _range(*limits: Any) -> range:
     return range(*limits)
 
 
+BUILTINS.update({"Ellipsis": ..., "NotImplemented": NotImplemented, "__debug__": True})
 BUILTINS["object"] = OBJECT
 for _host in (ClassMethod, Property, StaticMethod, Super):
     BUILTINS[_host.language_name] = define(_host.language_name, _host, construct=_host)
@@ -432,7 +489,9 @@ def _slice(*limits: Any) -> slice:
 
 def _exception(name: str) -> Callable[..., Raised]:
     def make(*arguments: Any) -> Raised:
-        if len(arguments) == 1:
+        if name == "SystemExit" and arguments and isinstance(arguments[0], (int, type(None))):
+            message = ""  # a number is the exit code, all else is shown
+        elif len(arguments) == 1:
             # A KeyError shows its key as it was written, so that a blank one is seen.
             message = display(arguments[0]) if name == "KeyError" else text(arguments[0])
         else:
@@ -444,7 +503,11 @@ def _exception(name: str) -> Callable[..., Raised]:
     return make
 
 
+_KNOWN_BY_MODULE = frozenset(
+    {"FrozenInstanceError", "GradcheckError", "JSONDecodeError", "_LinAlgError", "error"}
+)
+
 for _name, _kind in EXCEPTIONS.items():
     _kind.construct = _exception(_name)
-    if _name not in ("GradcheckError", "_LinAlgError"):  # known by their modules
+    if _name not in _KNOWN_BY_MODULE:  # known by their modules
         BUILTINS[_name] = _kind

@@ -51,7 +51,6 @@ class _Copying:
     """One deep copy.
 
     Attributes:
-        copies: what was copied, by the `id` of the original.
         originals: the originals, which must not go away meanwhile.
     """
 
@@ -155,3 +154,7 @@ def _instance(instance: Instance, of: Any, keep: Any = _nothing) -> Instance:
     keep(instance, made)
     made.values.update({key: of(value) for key, value in instance.values.items()})
     return made
+
+
+COPY: dict[str, Any] = {"copy": copy, "deepcopy": deepcopy}
+"""What the module `copy` holds."""

@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.functions.calls import Function, call
-from gradcli.language.objects.iteration import Iterator, drawing, iterate
+from gradcli.language.objects.iteration import Iterator, drawing, ended_iteration, iterate
 from gradcli.language.objects.types import type_name
 from gradcli.ops.binding.catalogue import methods
 
@@ -68,7 +68,7 @@ def next_(iterator: Any, default: Any = _ABSENT, /) -> Any:
     except StopIteration as error:
         if default is not _ABSENT:
             return default
-        raise GradcliError("E703", "the iterator has no more values") from error
+        raise ended_iteration(error) from error
 
 
 ITERATORS: dict[str, Callable[..., Any]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
@@ -12,9 +12,9 @@ from gradcli.autograd.engine import backward
 from gradcli.errors import GradcliError, Span
 from gradcli.language.hints.spelling import closest, suggestion
 from gradcli.language.library.builtins import BUILTINS
-from gradcli.language.library.math import MATH, NUMPY
+from gradcli.language.library.modules import INSTEAD, library_modules, name_classes
+from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.attributes import Module
-from gradcli.language.objects.methods import dict_of
 from gradcli.language.objects.types import EXCEPTIONS, PARAMETER, TENSOR, define, host_name
 from gradcli.ops.binding import catalogue
 
@@ -34,9 +34,7 @@ def _torch_modules() -> dict[str, Module]:
 
 
 def _install_classes() -> None:
-    """Put the classes of torch that programs name into its module; what the catalogue has there
-    makes their instances.
-    """
+    """Put the classes of torch that programs name into its module."""
     table = catalogue.modules["torch"]
     for made in (
         TENSOR,
@@ -52,69 +50,26 @@ def _install_classes() -> None:
     catalogue.modules["torch.autograd.gradcheck"]["GradcheckError"] = EXCEPTIONS["GradcheckError"]
 
 
-def _name_classes(table: dict[str, Any]) -> None:
-    """Put classes of the language in place of a table's host classes."""
-    for name, value in table.items():
-        if isinstance(value, type):
-            table[name] = define(host_name(value), value, construct=value)
-
-
-def _load_collections() -> None:
-    """Fill the table of `collections`, which has the dictionary of states only."""
-    from gradcli.nn.state_dict import OrderedDict  # lazy: family
-
-    def ordered(*values: Any, **named: Any) -> OrderedDict:
-        return OrderedDict(dict_of(*values, **named))
-
-    made = define(host_name(OrderedDict), OrderedDict, construct=ordered)
-    MODULES["collections"].names["OrderedDict"] = made
-
-
-def _load_functools() -> None:
-    """Fill the tables of `functools` and `time`."""
-    from gradcli.language.library import functools_time  # lazy: family
-
-    MODULES["functools"].names.update(partial=functools_time.Partial, reduce=functools_time.reduce)
-    _name_classes(MODULES["functools"].names)
-    MODULES["time"].names.update(functools_time.TIME)
-
-
-def _load_type_forms() -> None:
-    """Fill the tables of the modules that programs import names for annotations from."""
-    from gradcli.language.library import typing  # lazy: family
-
-    MODULES["typing"].names.update(typing.TYPING)
-    MODULES["collections.abc"].names.update(typing.ABSTRACT)
-    MODULES["__future__"].names.update(typing.FUTURE)
-
-
-def _load_copy() -> None:
-    """Fill the table of `copy`."""
-    from gradcli.language.library import copy  # lazy: family
-
-    MODULES["copy"].names.update(copy=copy.copy, deepcopy=copy.deepcopy)
-
-
 def _load_data() -> None:
     """Fill the table of `torch.utils.data`."""
     import gradcli.data.load  # noqa: F401  # lazy: family
 
-    _name_classes(catalogue.modules["torch.utils.data"])
+    name_classes(catalogue.modules["torch.utils.data"])
 
 
 def _load_nn() -> None:
     """Fill the table of `torch.nn` and those inside it."""
     import gradcli.nn.load  # noqa: F401  # lazy: family
 
-    _name_classes(catalogue.modules["torch.nn"])
+    name_classes(catalogue.modules["torch.nn"])
 
 
 def _load_optim() -> None:
     """Fill the table of `torch.optim` and the one inside it."""
     import gradcli.optim.load  # noqa: F401  # lazy: family
 
-    _name_classes(catalogue.modules["torch.optim"])
-    _name_classes(catalogue.modules["torch.optim.lr_scheduler"])
+    name_classes(catalogue.modules["torch.optim"])
+    name_classes(catalogue.modules["torch.optim.lr_scheduler"])
 
 
 def _load_functions() -> None:
@@ -135,7 +90,7 @@ def _load_transforms() -> None:
     import gradcli.functional.load  # noqa: F401  # lazy: family
 
     for name in _TRANSFORMS:
-        _name_classes(catalogue.modules[name])
+        name_classes(catalogue.modules[name])
 
 
 def _in_one_batch(function: Callable[..., Any], seeds: list[Any]) -> Any:
@@ -194,27 +149,8 @@ for _name in ("gradcheck", "gradgradcheck"):
         "torch.autograd.gradcheck", _name
     )
 
-MODULES: dict[str, Module] = {
-    **_TORCH,
-    "__future__": Module("__future__", {}),
-    "collections": Module("collections", {}),
-    "collections.abc": Module("collections.abc", {}),
-    "copy": Module("copy", {}),
-    "functools": Module("functools", {}),
-    "math": Module("math", MATH),
-    "numpy": Module("numpy", NUMPY),
-    "time": Module("time", {}),
-    "typing": Module("typing", {}),
-}
+MODULES: dict[str, Module] = {**_TORCH, **library_modules(_TORCH)}
 """The modules that can be imported."""
-
-MODULES["collections"].load = _load_collections
-MODULES["copy"].load = _load_copy
-for _name in ("functools", "time"):
-    MODULES[_name].load = _load_functools
-for _name in ("__future__", "collections.abc", "typing"):
-    MODULES[_name].load = _load_type_forms
-MODULES["collections"].modules["abc"] = MODULES["collections.abc"]
 
 PREDEFINED: dict[str, Any] = {
     "__name__": "__main__",
@@ -237,20 +173,14 @@ _TABLES = (
 _NOT_PLAIN = frozenset({"e"})
 
 UNSUPPORTED = {
-    "__import__": "modules are imported with `import`: torch, numpy and math",
+    "__import__": "modules are imported with `import`",
     "breakpoint": "the language has no debugger of the host's",
     "compile": "a program cannot run text as code",
-    "dir": "the host's objects cannot be looked into",
     "eval": "a program cannot run text as code",
     "exec": "a program cannot run text as code",
-    "exit": "a program ends with its last statement",
-    "globals": "the host's objects cannot be looked into",
     "id": "`a is b` tells whether two values are the same",
-    "input": "values come in as `NAME=VALUE`",
-    "locals": "the host's objects cannot be looked into",
-    "open": "files come in as `NAME=@FILE`",
-    "quit": "a program ends with its last statement",
-    "vars": "the host's objects cannot be looked into",
+    "input": "a program does not wait for a person: values come in as `NAME=VALUE`",
+    "open": "files come in as `NAME=@FILE`, and `load('x.npy')` reads one",
 }
 """Names of Python that are not supported, and why."""
 
@@ -284,27 +214,45 @@ def module(name: str) -> Module:
     """A module by its dotted name; raises E103 for one that the language does not have."""
     found = MODULES.get(name)
     if found is None:
-        near = closest(name, MODULES)
-        help = "torch, numpy and math can be imported"
-        if near is not None:
-            help = f"did you mean `{near}`?"
-        elif name.startswith("torch."):
-            inner = ", ".join(sorted(n for n in MODULES if n.startswith("torch.")))
-            help = f"of torch there are {inner}"
+        root = name.partition(".")[0]
+        help = INSTEAD.get(root)
+        if help is None:
+            near = closest(name, MODULES)
+            if near is not None:
+                help = f"did you mean `{near}`?"
+            else:
+                family = sorted(known for known in MODULES if known.startswith(f"{root}."))
+                help = f"of {root} there are {', '.join(family)}" if family else _which(MODULES)
         raise GradcliError("E103", f"there is no module `{name}` in the language", help=help)
     return found
 
 
-def imported(module_name: str, name: str) -> Any:
-    """What `from module_name import name` binds; raises E103 for what there is not."""
-    found = module(module_name)
+def _which(names: Iterable[str]) -> str:
+    """The modules that there are, those inside others aside."""
+    return f"there are {', '.join(sorted(n for n in names if n[0] != '_' and '.' not in n))}"
+
+
+def imported(found: Module, name: str) -> Any:
+    """What `from module import name` binds; raises E103 for what there is not."""
     try:
         return found.get(name)
     except KeyError:
+        if f"{found.name}.{name}" in MODULES:
+            return MODULES[f"{found.name}.{name}"]
         near = closest(name, found.public_names())
         raise GradcliError(
             "E103",
-            f"the module `{module_name}` has no `{name}` in the language",
+            f"the module `{found.name}` has no `{name}` in the language",
             raises="ImportError",
             help=None if near is None else f"did you mean `{near}`?",
         ) from None
+
+
+def when_used(name: str, find: Callable[[], Any], span: Span) -> Any:
+    """What `find` gives; where it raises E103, a value that raises that when it is used."""
+    try:
+        return find()
+    except GradcliError as error:
+        if error.code not in ("E103", "E606"):
+            raise
+        return Absent(name, error, span)

@@ -6,9 +6,15 @@ longer type: `Batch = Tuple[Tensor, Tensor]`.
 
 from __future__ import annotations
 
+from collections import abc
 from typing import Any, ClassVar
 
-from gradcli.language.objects.types import LanguageType
+from gradcli.errors import GradcliError
+from gradcli.language.library.python.named_tuples import NAMED_TUPLE
+from gradcli.language.objects.instances import Instance
+from gradcli.language.objects.iteration import Iterator
+from gradcli.language.objects.repr import display
+from gradcli.language.objects.types import LanguageType, type_of
 
 
 class TypeForm:
@@ -26,6 +32,25 @@ class TypeForm:
     def __getitem__(self, parameters: Any) -> TypeForm:
         several = parameters if type(parameters) is tuple else (parameters,)
         return TypeForm(f"{self.text}[{', '.join(map(_shown, several))}]")
+
+    def language_instance(self, value: Any) -> bool:
+        """Whether a value is of this kind; raises E202 for a name that stands in annotations
+        alone.
+        """
+        name = self.text.partition("[")[0].rpartition(".")[2]
+        known = {"Dict": "MutableMapping", "List": "MutableSequence"}.get(name, name)
+        kind = getattr(abc, known, None)
+        if kind is None:
+            raise GradcliError("E202", f"isinstance() takes no {self.text}")
+        if name == "Generator":
+            return type(value) is Iterator and value.kind == "generator"
+        return isinstance(value, kind)
+
+    @property
+    def language_stands_for(self) -> type | None:
+        """The class of ours that a class may derive from in its place."""
+        plain = self.text.startswith(("typing.Generic", "typing.Protocol"))
+        return Instance if plain or self.text.startswith("collections.abc.") else None
 
     def __or__(self, other: Any) -> TypeForm:
         return TypeForm(f"{self.text} | {_shown(other)}")
@@ -47,18 +72,90 @@ def cast(typ: Any, val: Any) -> Any:
     return val
 
 
+def type_var(name: str, *constraints: Any, **named: Any) -> TypeForm:
+    """`typing.TypeVar("T")`, `NewType` and their like: a name for annotations."""
+    return TypeForm(f"~{name}" if isinstance(name, str) else repr(name))
+
+
+def new_type(name: str, tp: Any) -> Any:
+    """`typing.NewType(name, type)`: a function that gives its argument."""
+    return lambda value, /: value
+
+
+def unchanged(function: Any) -> Any:
+    """`@overload`, `@final`, `@runtime_checkable`: the function or class as it is."""
+    return function
+
+
 _NAMES = """
-    Any Callable ClassVar Dict Final FrozenSet Generator Iterable Iterator List Literal Mapping
-    MutableMapping NoReturn Optional Sequence Set Tuple Type Union
+    AbstractSet Annotated Any AnyStr AsyncIterator Awaitable Callable ClassVar Collection
+    Concatenate Container Coroutine DefaultDict Deque Dict Final FrozenSet Generator Generic
+    Hashable IO
+    ItemsView Iterable Iterator KeysView List Literal LiteralString Mapping Match MutableMapping
+    MutableSequence MutableSet Never NoReturn NotRequired Optional OrderedDict Pattern Protocol
+    Required Reversible Self Sequence Set Sized SupportsFloat SupportsInt Text TextIO Tuple Type
+    TypeAlias TypeGuard Union Unpack ValuesView
 """
 
-TYPING: dict[str, Any] = {name: TypeForm(f"typing.{name}") for name in _NAMES.split()}
-TYPING["cast"] = cast
+TYPING: dict[str, Any] = {
+    **{name: TypeForm(f"typing.{name}") for name in _NAMES.split()},
+    "NamedTuple": NAMED_TUPLE,
+    "NewType": new_type,
+    "ParamSpec": type_var,
+    "TYPE_CHECKING": False,
+    "TypeVar": type_var,
+    "TypeVarTuple": type_var,
+    "cast": cast,
+    "final": unchanged,
+    "no_type_check": unchanged,
+    "overload": unchanged,
+    "runtime_checkable": unchanged,
+}
+"""What `typing` holds."""
 
-_ABSTRACT_NAMES = "Callable Generator Iterable Iterator Mapping MutableMapping Sequence"
+_ABSTRACT_NAMES = """
+    Callable Collection Container Generator Hashable ItemsView Iterable Iterator KeysView Mapping
+    MutableMapping MutableSequence MutableSet Reversible Sequence Set Sized ValuesView
+"""
 
 ABSTRACT: dict[str, Any] = {
     name: TypeForm(f"collections.abc.{name}") for name in _ABSTRACT_NAMES.split()
 }
+"""What `collections.abc` holds."""
 
-FUTURE: dict[str, Any] = {"annotations": TypeForm("__future__.annotations")}
+FUTURE: dict[str, Any] = {
+    name: TypeForm(f"__future__.{name}")
+    for name in (
+        "absolute_import", "annotations", "division", "generator_stop", "print_function",
+        "unicode_literals", "with_statement",
+    )
+}  # fmt: skip
+"""What `__future__` holds: all of it is so already."""
+
+
+class SimpleNamespace(Instance):
+    """`types.SimpleNamespace(name=value, …)`."""
+
+    language_name: ClassVar[str] = "types.SimpleNamespace"
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.values.update(kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SimpleNamespace) and self.values == other.values
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = [f"{name}={display(value)}" for name, value in self.values.items()]
+        return f"namespace({', '.join(shown)})"
+
+
+TYPES: dict[str, Any] = {
+    "FunctionType": type_of(_shown),
+    "GeneratorType": TypeForm("types.Generator"),
+    "LambdaType": type_of(_shown),
+    "NoneType": type_of(None),
+    "SimpleNamespace": SimpleNamespace,
+}
+"""What `types` holds."""

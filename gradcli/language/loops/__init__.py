@@ -11,20 +11,4 @@ derivative rules in the same order. Before it serves, it is compared with an int
 bit for bit. What may end a compiled iteration in its middle stands ahead of all its effects, so
 that the interpreter can run it again; what cannot be recorded ends in a GraphBreak, with its place
 and reason (`gradcli run --explain-loops`).
-
-    hot_loop         which iterations are interpreted, captured, compiled
-    loop_carried     what scopes tell: the names that may hold another value in every iteration
-    capture          runs one iteration and records it
-    walk             its statements, expressions and calls, and what it reads of the program
-    holes            code that is walked, with holes in the places of operands
-    recorder         what ops, writes, checks and draws come to as instructions
-    symbols          the trace while it is built, and the numbers that vary
-    outside          the tensors that an iteration finds when it begins
-    gradients, lower_backward, optimizers
-                     `.grad`, backward passes, steps
-    locations        where values are kept from one iteration to the next
-    guards           what a compiled iteration relies on
-    finishing        from a captured iteration to a compiled one
-    compiled         the compiled iteration
-    verify           what an iteration changes, to compare two ways of running it
 """

@@ -15,9 +15,9 @@ from collections.abc import Iterator as HostIterator
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language import tree
 from gradcli.language.compiler.assignment import unpacked
 from gradcli.language.compiler.names import name_store
+from gradcli.language.functions.generators import Running
 from gradcli.language.loops.compiled import SideExit
 from gradcli.language.loops.holes import HOLES, Frame
 from gradcli.language.loops.locations import Attribute, Item
@@ -29,7 +29,8 @@ from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.descriptors import Property
 from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.language.objects.subscripts import set_item
-from gradcli.language.tree.base import Expression, Statement
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.syntax import Expression, Statement
 from gradcli.nn.module import Module
 from gradcli.nn.traversal import Walk as ModuleWalk
 from gradcli.trace.ir import Inline, Value
@@ -60,9 +61,7 @@ class Capture(Reader):
         return concrete(signal)
 
     def computes(self) -> bool:
-        """Whether the iteration does anything with tensors, which is what compiled code does in
-        less time.
-        """
+        """Whether the iteration does anything with tensors: compiling speeds up nothing else."""
         instructions = self.builder.trace.instructions
         return any(value.array is not None for each in instructions for value in each.made)
 
@@ -115,9 +114,7 @@ class Capture(Reader):
             self.refuse(f"{described(value)} is written out")
 
     def unheard(self, node: Expression, operands: Sequence[Any]) -> Any:
-        """What an expression gives that is recorded as one call: the numbers that it takes out of
-        tensors are its own.
-        """
+        """What an expression recorded as one call gives: the numbers it takes are its own."""
         taken, self.recorder.taken = self.recorder.taken, []
         try:
             return self.evaluate(node, operands)
@@ -127,9 +124,7 @@ class Capture(Reader):
     def computed(
         self, function: Any, operands: Sequence[Any], now: Any, fails: bool = False
     ) -> Any:
-        """What a function of the host computes from operands that vary, recorded as a call; `fails`
-        where it may fail for other numbers than those of now.
-        """
+        """What a host function gives for operands that vary; `fails` where others may fail."""
         given: list[Any] = []
         texts = [self.attempt(self.builder.written, each, given) for each in operands]
         if self.broken is not None:
@@ -139,9 +134,7 @@ class Capture(Reader):
         return now if symbol is None else symbol
 
     def truth(self, value: Any) -> bool:
-        """Whether a value is true; where that may be otherwise in another iteration, this is a
-        check with a side exit.
-        """
+        """Whether a value is true, checked with a side exit where that may vary."""
         if type(value) is Symbol:
             holds = bool(value.now)
             self.attempt(self._check, value.value, holds)
@@ -181,7 +174,7 @@ class Capture(Reader):
                 return iter(parts)
         elif isinstance(values, Module):
             self.rely_on_module(values)
-        elif kind not in _DRAWN:
+        elif kind not in _DRAWN or type(getattr(values, "source", None)) is Running:
             self.refuse(
                 f"a loop over {described(values)} inside the iteration",
                 "the inner loop is compiled on its own",

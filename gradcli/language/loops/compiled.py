@@ -25,18 +25,11 @@ Kind = tuple[Any, ...]
 
 
 class SideExit(Exception):
-    """An iteration takes another path than the one that was compiled: nothing has happened so
-    far.
-    """
+    """An iteration takes another path than the compiled one; nothing has happened so far."""
 
 
 class Input(NamedTuple):
-    """What an iteration is given that may be another thing in every one.
-
-    Attributes:
-        read: what reads it, given the variables of the code with the loop.
-        kind: what it must be like.
-    """
+    """What an iteration is given that may be another thing in every one."""
 
     read: Callable[[Variables], Any]
     kind: Kind
@@ -56,7 +49,6 @@ class Named(NamedTuple):
     """A tensor that an iteration leaves where the program can see it.
 
     Attributes:
-        location: where.
         former: that of the iteration that was recorded, whose graph is like those of all others.
     """
 
@@ -68,25 +60,13 @@ class CompiledIteration(NamedTuple):
     """An iteration as straight-line Python.
 
     Attributes:
-        begin: makes what is the same in all iterations until an interpreted one comes.
         run: does what an iteration does; returns what `finish` needs.
         finish: the arrays of the tensors that the iteration names, and those of gradients that it
             leaves to be seen only when the next one fails.
-        namespace: what these functions refer to by name.
-        guard: what must still hold for that.
-        inputs: what it is given.
-        named: the tensors that it leaves to be seen.
-        updated: the tensors that it writes to.
         leaves: those whose gradients it leaves as an interpreted iteration does.
-        unseen: the others.
-        optimizers: those that step.
-        counted: where it leaves numbers and other values.
-        grown: the lists that it appends to.
         called: the objects of ours with methods that it calls as they are: schedules.
-        draws: whether it draws random numbers.
         steps: what it counts as steps, beside itself.
         since: the sequence number that the recorded iteration began with.
-        side_exits: how many checks may send it back to the interpreter.
         settled: whether the leaves that have gradients at the end had some at the beginning.
         goes_back: whether it may be left when it has drawn random numbers.
     """
@@ -136,10 +116,8 @@ class CompiledIteration(NamedTuple):
             raise
 
     def show(self, left: Arrays, variables: Variables) -> None:
-        """Let a program see what an iteration left, which returned this, as if it had been an
-        interpreted one: the graphs of two iterations differ in nothing but values, which are freed;
-        those that are not, after an error or an interruption, are forgotten, as they are of an
-        iteration before.
+        """Let a program see what an iteration left, with the recorded one's graph, whose values are
+        freed.
         """
         arrays = self.finish(left)
         count = len(self.named)

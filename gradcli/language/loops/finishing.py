@@ -31,12 +31,7 @@ class NotSettled(Exception):
 
 
 def finish(walk: Capture, steps: int) -> CompiledIteration:
-    """The compiled form of an iteration that was captured; `steps` is what it counted.
-
-    Raises:
-        GraphBreak: where it cannot be compiled.
-        NotSettled: where another iteration has to be captured.
-    """
+    """The compiled form of an iteration that was captured; `steps` is what it counted."""
     builder = walk.builder
     builder.span, builder.stack = None, ()
     _find_carried(walk)
@@ -85,9 +80,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
 
 
 def _fails_behind_draws(instructions: list[Instruction]) -> bool:
-    """Whether the iteration may be left behind the first draw of random numbers: floating numbers
-    of arrays are computed without fail.
-    """
+    """Whether the iteration may be left behind its first draw of random numbers."""
     drawn = False
     for each in instructions:
         if Effect.RANDOM in each.effects:
@@ -139,9 +132,7 @@ def overlap(updated: Sequence[Tensor], looked_at: Sequence[Any]) -> bool:
 
 
 def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
-    """Record what the iteration leaves in places that outlive it; the tensors that are only shown
-    when somebody looks, and the places of everything else.
-    """
+    """Record what outlives the iteration: tensors shown only on demand, and places of all else."""
     named: list[Named] = []
     counted: list[Location] = []
     for key, (place, value) in walk.stored.items():

@@ -38,10 +38,7 @@ class Gradients:
     Attributes:
         lasting: the gradients that are the same tensor in every iteration, which adds to them, and
             their leaves.
-        forgotten: the leaves whose gradients the iteration forgets before it uses them.
-        unseen: those whose gradients nobody looks at before they are forgotten.
         used: those whose gradients it reads as it finds them.
-        loaded: the arrays of gradients that are other tensors in every iteration.
         settled: whether the leaves have gradients at the end that had some at the beginning.
         now: what each leaf has that the iteration gave or took a gradient, None for nothing.
     """
@@ -96,9 +93,7 @@ class Gradients:
         return self._found(leaf, gradient)
 
     def _found(self, leaf: Tensor, gradient: Tensor) -> Value:
-        """The array of a gradient that the iteration found: of the same tensor in every iteration,
-        or of whatever tensor the leaf has.
-        """
+        """The array of a gradient that the iteration found, always the same tensor or any."""
         if ("gradient", id(leaf)) not in self.carried:
             self.outside.guard.lasting[leaf] = gradient
             return self.outside.tensor(gradient)
@@ -151,12 +146,8 @@ class Gradients:
         self.builder.effect(_SHARE, [storage_of, meta_of(leaf)], state=())
 
     def finish(self, unseen: bool) -> None:
-        """Write what leaves the leaves with their gradients; raises GraphBreak where an iteration
-        does not end as it began.
-
-        Args:
-            unseen: whether nothing looks at a gradient before the next iteration forgets it, if it
-                does so first of all.
+        """Write what leaves leaves their gradients; `unseen` if the next iteration forgets them
+        unread.
         """
         builder = self.builder
         found = self.outside.guard.gradients

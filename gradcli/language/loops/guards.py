@@ -28,27 +28,9 @@ class Guard:
         contents: each list, tuple or dict that it goes through, and what is in it.
         tensors: each tensor from outside, its array, and whether it requires grad.
         facts: what gives the parts of a thing that must stay the same objects, and those.
-        checks: checks of arrays from outside, which must pass.
-        storages: those of the tensors that it writes to.
-        gradients: the leaves, and whether each has a gradient when an iteration begins.
-        lasting: the gradients among them that it adds to.
         training: the modules that it calls or switches, and whether each is in training when an
             iteration begins.
     """
-
-    __slots__ = (
-        "checks",
-        "contents",
-        "facts",
-        "gradients",
-        "lasting",
-        "modes",
-        "state",
-        "storages",
-        "tensors",
-        "training",
-        "values",
-    )
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -112,9 +94,7 @@ class Guard:
         return _modes(self.state) == self.modes
 
     def finds_gradients(self) -> bool:
-        """Whether the leaves that had gradients when the iteration was captured have some now, the
-        same ones where they are written to, and no other leaves have any.
-        """
+        """Whether the leaves with gradients are those of the capture, and written ones the same."""
         return all((leaf.grad is not None) is had for leaf, had in self.gradients.items()) and all(
             leaf.grad is gradient for leaf, gradient in self.lasting.items()
         )
@@ -136,9 +116,7 @@ _ANY = object()
 
 
 def is_same_value(now: Any, then: Any) -> bool:
-    """Whether a value is the one that it was: the same object, or an equal number, string or
-    method.
-    """
+    """Whether a value is the same object, or an equal number, string or method."""
     if now is then:
         return True
     kind = type(now)

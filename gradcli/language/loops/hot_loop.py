@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from gradcli.language import tree
 from gradcli.language.compiler.loops import Iterations, Length
 from gradcli.language.functions.control_flow import CONTINUE, Run
 from gradcli.language.loops.capture import Capture
@@ -15,6 +13,7 @@ from gradcli.language.loops.guards import is_unobserved
 from gradcli.language.loops.locations import Item
 from gradcli.language.loops.loop_carried import analysed
 from gradcli.language.loops.verify import Effects, same_effects
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.trace.graph_break import GraphBreak
 
@@ -25,9 +24,6 @@ HOT_AFTER = 16
 """Interpreted iterations before one is captured: that costs about as much as it then saves in as
 many.
 """
-
-HOT_SECONDS = 0.015
-"""Seconds of interpreted iterations that are enough too, where iterations are long."""
 
 _ATTEMPTS = 4
 """How often a loop is captured again, because what its iterations rely on has changed, too soon."""
@@ -49,30 +45,12 @@ class Path:
     """One way through the body, compiled.
 
     Attributes:
-        written: the compiled iteration.
         stored: the places that it leaves values in.
         changed: the lists and dicts that it changes, by their ids.
         found: those that it takes for constant.
-        given: those that it reads in every iteration.
-        names: the places of the tensors that it leaves unseen.
-        unseen: the leaves whose gradients it leaves unseen.
         verified: whether it was found to do what the interpreter does.
-        served: how many iterations it has run.
         entered: whether nothing has run since that it does not know of.
     """
-
-    __slots__ = (
-        "changed",
-        "entered",
-        "found",
-        "given",
-        "names",
-        "served",
-        "stored",
-        "unseen",
-        "verified",
-        "written",
-    )
 
     def __init__(self, written: CompiledIteration, walk: Capture) -> None:
         self.written = written
@@ -93,9 +71,7 @@ class Path:
         return self is other or (other.names <= self.names and other.unseen <= self.unseen)
 
     def disturbs(self, other: Path) -> bool:
-        """Whether this path changes a list, a dict or a checked tensor that the other takes for
-        constant.
-        """
+        """Whether this path changes what the other takes for constant."""
         guard = other.written.guard
         if self.changed & guard.contents.keys():
             return True
@@ -107,16 +83,10 @@ class HotLoop:
     """A loop whose iterations may be compiled.
 
     Attributes:
-        node: the loop.
         interpreted: how many iterations were interpreted, since one was captured or the loop began.
-        seconds: what they took.
-        refused: whether no iteration will be captured.
         attempts: how often one may be captured yet without being worth it.
         paths: the ways through the body that are compiled, the last one that ran first.
         carried: the places that hold another value in every iteration.
-        broken: why recording ended last, None if it did not.
-        compiled_count, interpreted_count, exits: how many iterations there were in all, and how
-            many side exits.
     """
 
     def __init__(
@@ -128,7 +98,6 @@ class HotLoop:
         self.body = body
         self.plan = analysed(node)
         self.interpreted = 0
-        self.seconds = 0.0
         self.refused = False
         self.attempts = _ATTEMPTS
         self.paths: list[Path] = []
@@ -145,7 +114,6 @@ class HotLoop:
         """The loop begins, perhaps once more.
 
         Args:
-            variables: those that it runs with.
             length: how many iterations it will have, None where that cannot be known.
 
         Returns:
@@ -176,14 +144,11 @@ class HotLoop:
         return run, self._show
 
     def _run_iteration(self, variables: Variables, last: bool = False) -> Any:
-        """Run one iteration, in whichever way; the last one of a loop whose length is known is
-        interpreted. Returns the signal that it ended with.
-        """
+        """Run one iteration, in whichever way; a known last one is interpreted."""
         if self.refused and self.left is None:
             self.interpreted_count += 1
             return self.body(variables)
-        early = self.interpreted < HOT_AFTER and self.seconds < HOT_SECONDS
-        if last or (early and not self.paths):
+        if last or (self.interpreted < HOT_AFTER and not self.paths):
             return self._interpret(variables)
         if not is_unobserved(self.compiler.state) or self.compiler.interpreter.overrides:
             return self._interpret(variables)
@@ -247,9 +212,7 @@ class HotLoop:
 
     def _interpret(self, variables: Variables) -> Any:
         self._show(variables)
-        began = perf_counter()
         signal = self.body(variables)
-        self.seconds += perf_counter() - began
         self.interpreted += 1
         self.interpreted_count += 1
         self._check(variables)
@@ -277,7 +240,6 @@ class HotLoop:
             self.broken = self.broken or self._changes()
             self._refuse()
         self.interpreted = 0
-        self.seconds = 0.0
 
     def _changes(self) -> GraphBreak:
         reason = "what the iterations rely on changes too often"
@@ -321,7 +283,6 @@ class HotLoop:
             self.attempts -= 1
         if not self.paths:
             self.interpreted = 0
-            self.seconds = 0.0
             if self.attempts <= 0:
                 self.broken = self.broken or self._changes()
                 self._refuse()
@@ -344,9 +305,7 @@ class HotLoop:
         self.paths.insert(0, path)
 
     def _verify(self, path: Path, variables: Variables) -> bool:
-        """Run an iteration in both ways; from then on the compiled one serves if all is the same.
-        False where this iteration is not what it is for.
-        """
+        """Run an iteration in both ways, to compare; False where this is not one for the path."""
         self._show(variables)
         written = path.written
         effects = Effects(self.compiler.state, written, variables)

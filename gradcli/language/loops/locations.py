@@ -12,11 +12,7 @@ from gradcli.trace.ir import Inline, Operand
 
 
 class Location:
-    """A place that holds a value.
-
-    Attributes:
-        key: what tells it apart.
-    """
+    """A place that holds a value."""
 
     __slots__ = ("key",)
 
@@ -114,9 +110,7 @@ def read_op(location: Location) -> tuple[Inline, Sequence[Operand]]:
 def store_op(
     location: Location, text: str, operands: list[Operand], named: bool
 ) -> tuple[Inline, list[Operand]]:
-    """How compiled code stores a value, which is given as text for an `Inline`, in a location;
-    `named` where it learns the location's name.
-    """
+    """How compiled code stores a text's value in a location; `named` to name a tensor after it."""
     at = len(operands)
     if isinstance(location, OwnName) and not named:
         return Inline(f"frame[{location.name!r}] = {text}"), operands

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gradcli.language import tree
-from gradcli.language.tree.base import Statement
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import bound_names, target_names
+from gradcli.language.tree.syntax import Statement
 
 
 class LoopPlan(NamedTuple):
     """What the syntax of a loop tells of its iterations.
 
     Attributes:
-        targets: the names that the loop itself binds.
-        bound: those that its body binds.
-        tested: those that decide whether there is another iteration.
         leaves: whether the program may look at what an iteration left that is not the last one:
             where it does not always run to its end, or nobody knows which one is the last.
         anew: the names that every iteration binds anew before it may end, so that nobody looks at

@@ -27,16 +27,7 @@ def write_backward(
     """Write the pass that begins with a gradient of the root's only output.
 
     Args:
-        text: records it; it has values for all that the nodes saved.
-        root: where the pass starts.
-        seed: the gradient, an array.
         since: the sequence number that the iteration began with: nodes made before are not its own.
-
-    Returns:
-        The gradient of each leaf that one reached.
-
-    Raises:
-        GraphBreak: where the pass takes more than calls of rules.
     """
     nodes = _nodes_of(root, since)
     arrived: dict[tuple[Node, int], Value] = {(root, 0): text.constant(seed)}
@@ -156,9 +147,7 @@ def _setting(text: IterationBuilder, value: Any) -> Any:
 
 
 def holds_values(root: Node, since: int) -> bool:
-    """Whether nodes of a graph that were made since a sequence number have values that no pass has
-    freed.
-    """
+    """Whether nodes made after a sequence number have values that no pass has freed."""
     return any(True for _ in _values_of(root, since))
 
 

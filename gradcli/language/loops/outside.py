@@ -18,13 +18,7 @@ _ANNOUNCE = Inline("if {0}.pending_readers: {1}({2})", "write_barrier")
 
 
 class Outside:
-    """Records what an iteration reads of tensors that it did not make, and writes to them.
-
-    Attributes:
-        builder: what records.
-        guard: what is relied on.
-        updated: the tensors that are written to.
-    """
+    """Records what an iteration reads of tensors that it did not make, and writes to them."""
 
     def __init__(self, builder: IterationBuilder, guard: Guard) -> None:
         self.builder = builder

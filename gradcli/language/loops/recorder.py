@@ -28,24 +28,10 @@ class Recorder(Listener):
     """Hears what an iteration runs, and records it.
 
     Attributes:
-        on_break: is told why recording ends.
         muted: whether what runs is recorded by somebody else.
         taken: the arrays whose one number was taken out, while somebody asks for them.
-        write_count: how many writes there were.
         escaped: the tensors that the iteration puts into lists which outlive it.
     """
-
-    __slots__ = (
-        "_has_drawn",
-        "builder",
-        "escaped",
-        "gradients",
-        "muted",
-        "on_break",
-        "outside",
-        "taken",
-        "write_count",
-    )
 
     def __init__(
         self, outside: Outside, gradients: Gradients, on_break: Callable[[GraphBreak], None]
@@ -63,25 +49,21 @@ class Recorder(Listener):
 
     # --- what a recorder is told ----------------------------------------------------------------
 
-    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
-        self._record(self._operation, op, given, out)
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
+        self._record(self._operation, op, operands, output)
 
-    def write(self, tensor: Tensor, result: Tensor) -> None:
+    def write(self, tensor: Tensor, new: Any) -> None:
         self.write_count += 1
-        self._record(self._write, tensor, result)
-
-    def overwritten(self, tensor: Tensor, array: Any) -> None:
-        self.write_count += 1
-        self._record(self._overwrite, tensor, array)
+        self._record(self._write, tensor, new)
 
     def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
         self._record(self._computed, function, operands, result)
 
-    def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
+    def read_value(self, check: Any, operands: tuple[Any, ...]) -> None:
         if check is None and self.taken is not None:
             self.taken.append(operands[0])
         else:
-            self._record(self._look, check, operands)
+            self._record(self._read_value, check, operands)
 
     def wrapped(self, tensor: Tensor) -> None:
         self._record(self._know, tensor)
@@ -108,7 +90,7 @@ class Recorder(Listener):
 
     # --- ops ------------------------------------------------------------------------------------
 
-    def _operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+    def _operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         if not isinstance(op, Op):
             raise GraphBreak(
                 "B06",
@@ -116,25 +98,25 @@ class Recorder(Listener):
                 "write the function with ops, if its gradient follows from them",
             )
         try:
-            self._on_arrays(op, given, out)
+            self._on_arrays(op, operands, output)
         except GraphBreak:
-            if any(each.requires_grad for each in tensors_in(out)):
+            if any(each.requires_grad for each in tensors_in(output)):
                 raise
-            self.on_tensors(op.apply, [given[name] for name in op.parameters], {}, out)
-        for each in tensors_in(out):
+            self.on_tensors(op.apply, [operands[name] for name in op.parameters], {}, output)
+        for each in tensors_in(output):
             self.builder.remember(each)
 
-    def _on_arrays(self, op: Op, given: dict[str, Any], out: Any) -> None:
+    def _on_arrays(self, op: Op, arguments: dict[str, Any], output: Any) -> None:
         """Record an op as a call of its forward function."""
         builder = self.builder
-        operands = self._operands(op, given)
+        operands = self._operands(op, arguments)
         if op.view and self._is_constant(operands):
-            builder.constant(out.array)  # the same part of the same memory in every iteration
+            builder.constant(output.array)  # the same part of the same memory in every iteration
             return
         # The wrapper serves half precision.
         forward = Kernel(op.name, getattr(op.forward, "__wrapped__", op.forward))
-        several = type(out) is tuple
-        known = tuple([each.array for each in out]) if several else out.array
+        several = type(output) is tuple
+        known = tuple([each.array for each in output]) if several else output.array
         if all(map(_lies_in_rows, operands)):
             builder.call(forward, operands, op.reads_lazy, known)
             return
@@ -147,40 +129,42 @@ class Recorder(Listener):
             builder.stand_for(array, value)
 
     def on_tensors(
-        self, function: Any, arguments: list[Any], keywords: dict[str, Any], out: Any
+        self, function: Any, arguments: list[Any], keywords: dict[str, Any], output: Any
     ) -> None:
         """Record a call with tensors of which none is in a graph."""
         builder = self.builder
         operands: list[Any] = []
         placed = [builder.placed(each, operands) for each in arguments]
         named = {name: builder.placed(each, operands) for name, each in keywords.items()}
-        called = OnTensors(function, placed, named, out, SideExit)
-        arrays = tuple([each.array for each in tensors_in(out)])
-        result = arrays[0] if type(out) is Tensor else arrays
+        called = OnTensors(function, placed, named, output, SideExit)
+        arrays = tuple([each.array for each in tensors_in(output)])
+        result = arrays[0] if type(output) is Tensor else arrays
         if self.drew():
-            if type(out) is not Tensor:
+            if type(output) is not Tensor:
                 raise GraphBreak("B06", "a call draws random numbers for several tensors")
             builder.draw(called, operands, result)
         else:
             builder.call_ahead(called, operands, result)
 
-    def _operands(self, op: Op, given: dict[str, Any]) -> list[Any]:
-        """The operands of an op's forward function, as its `apply` prepares them; raises GraphBreak
-        where they would be promoted.
-        """
+    def _operands(self, op: Op, arguments: dict[str, Any]) -> list[Any]:
+        """The operands of a forward function as `apply` prepares them; GraphBreak for promotion."""
         builder = self.builder
-        found = dict(given)
+        found = dict(arguments)
         for name in op.parameters:
             operand = name in op.tensors or name in op.lists
             if operand:
                 continue
-            if name in op.keeps or not is_setting(given[name]) or builder.varies(given[name]):
+            if (
+                name in op.keeps
+                or not is_setting(arguments[name])
+                or builder.varies(arguments[name])
+            ):
                 raise GraphBreak("B06", f"`{op.name}` is given settings that may vary")
         for name in op.tensors:
-            if type(given[name]) is Tensor:
-                found[name] = builder.of(given[name])
+            if type(arguments[name]) is Tensor:
+                found[name] = builder.of(arguments[name])
         for name in op.lists:
-            found[name] = [builder.of(tensor) for tensor in given[name]]
+            found[name] = [builder.of(tensor) for tensor in arguments[name]]
         promoted = signature_of(op).promoted
         dtypes = {found[t].array.dtype for t in promoted if isinstance(found[t], Value)}
         if len(dtypes) > 1 or (op.floating and any(dtype.kind != "f" for dtype in dtypes)):
@@ -222,9 +206,7 @@ class Recorder(Listener):
             builder.call(kernel, given, result=result)
 
     def _know(self, tensor: Tensor) -> None:
-        """Let the trace know a tensor that is the same in every iteration, if no op made it: a
-        number that a node saved, or the ones that a backward pass begins with.
-        """
+        """Let the trace know a constant tensor that no op made: a saved number, a pass's ones."""
         if not self.builder.has(tensor):
             self.builder.constant(tensor.array)
             self.builder.remember(tensor)
@@ -241,10 +223,8 @@ class Recorder(Listener):
 
     # --- checks of values -----------------------------------------------------------------------
 
-    def _look(self, check: Any, operands: tuple[Any, ...]) -> None:
-        """Record a check of values that may be others in the next iteration; raises GraphBreak
-        where a number was taken out of some, which would be another.
-        """
+    def _read_value(self, check: Any, operands: tuple[Any, ...]) -> None:
+        """Record a check of values that may vary; GraphBreak where one was taken out."""
         builder = self.builder
         given = [each if is_setting(each) else builder.value_of(each) for each in operands]
         if self._is_constant(given):
@@ -262,49 +242,42 @@ class Recorder(Listener):
 
     # --- writes ---------------------------------------------------------------------------------
 
-    def _write(self, tensor: Tensor, result: Tensor) -> None:
+    def _write(self, tensor: Tensor, new: Any) -> None:
         builder, array = self.builder, tensor.array
-        if result.array.dtype is not array.dtype:
+        result = new if type(new) is Tensor else None
+        if result is not None and result.array.dtype is not array.dtype:
             raise GraphBreak("B06", "a write of another dtype")
         if not builder.knows(array):
             raise GraphBreak("B01", "a write to a tensor that nobody recorded")
-        target, new = builder.value_of(array), builder.of(result)
+        target = builder.value_of(array)
+        value = self._written(new) if result is None else builder.of(result)
         if not self._is_kept(target):
-            if result.grad_fn is not None:
+            if result is not None and result.grad_fn is not None:
                 raise GraphBreak("B06", "a write in place to a tensor that is in the graph")
-            self._replace(tensor, new)
+            made = value.array if isinstance(value, Value) else None
+            if made is None or made.shape != array.shape:
+                fill = Kernel("full_like", np.full_like)
+                value = builder.call(fill, [target, value], result=array)
+            self._replace(tensor, value)
             return
         self._check_target(tensor)
-        last = builder.take_last(new)
+        last = None if result is None else builder.take_last(value)
         self.outside.announce_write(target)
         if last is None:
-            builder.effect(np.copyto, [target, new], writes=[target])
+            builder.effect(np.copyto, [target, value], writes=[target])
         else:
             builder.effect(last.op, [*last.inputs, target], writes=[target])
-            builder.forget(result.array)
+            builder.forget(new.array)
         self._count(tensor, target)
 
-    def _overwrite(self, tensor: Tensor, new: Any) -> None:
-        builder, array = self.builder, tensor.array
-        if not builder.knows(array):
-            raise GraphBreak("B01", "a write to a tensor that nobody recorded")
-        target = builder.value_of(array)
-        number = builder.known(new)
+    def _written(self, new: Any) -> Any:
+        """The value of an array or a number that is written, or the number itself."""
+        number = self.builder.known(new)
         if type(number) is Symbol:
-            new = number.value
-        elif not is_setting(new) and (isinstance(new, np.ndarray) or builder.knows(new)):
-            new = builder.value_of(new)
-        if not self._is_kept(target):
-            if isinstance(new, Value) and new.array is not None and new.array.shape == array.shape:
-                self._replace(tensor, new)
-                return
-            filled = builder.call(Kernel("full_like", np.full_like), [target, new], result=array)
-            self._replace(tensor, filled)
-            return
-        self._check_target(tensor)
-        self.outside.announce_write(target)
-        builder.effect(np.copyto, [target, new], writes=[target])
-        self._count(tensor, target)
+            return number.value
+        if not is_setting(new) and (isinstance(new, np.ndarray) or self.builder.knows(new)):
+            return self.builder.value_of(new)
+        return new
 
     def _is_kept(self, target: Value) -> bool:
         """Whether the memory of a value outlives the iteration, so that writes to it count."""

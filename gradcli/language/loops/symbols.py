@@ -13,6 +13,7 @@ from gradcli.arrays.dtypes import DType
 from gradcli.arrays.sizes import Device, Size
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.guards import is_same_value
+from gradcli.record import Record
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import kind_of
@@ -26,19 +27,11 @@ SETTINGS = (*NUMBERS, str, complex, type(None), type(...), DType, Device, Size, 
 _CHANGED = "what it reads was changed earlier in the iteration"
 
 
-class Symbol:
-    """A number or a string that is another one in every iteration.
+class Symbol(Record):
+    """A number or a string that is another one in every iteration."""
 
-    Attributes:
-        now: what it is in the iteration that is recorded.
-        value: what stands for it in the trace.
-    """
-
-    __slots__ = ("now", "value")
-
-    def __init__(self, now: Any, value: Value) -> None:
-        self.now = now
-        self.value = value
+    now: Any
+    value: Value
 
 
 def concrete(value: Any) -> Any:
@@ -72,9 +65,7 @@ def holds_tensor(value: Any) -> bool:
 
 
 class IterationBuilder(TraceBuilder):
-    """Records an iteration. What may end it in its middle goes ahead of all effects, and so does
-    what that needs.
-    """
+    """Records an iteration, with what may end it in its middle ahead of all effects."""
 
     def __init__(self, least_lazy: int) -> None:
         super().__init__(least_lazy)
@@ -115,9 +106,7 @@ class IterationBuilder(TraceBuilder):
         self._lists[id(made)] = made, parts
 
     def parts_of(self, values: Any) -> Any:
-        """The parts of a list with the symbols among them, while it is what it was; any other value
-        as it is.
-        """
+        """The parts of an unchanged list with its symbols; any other value as it is."""
         known = self._lists.get(id(values))
         if known is None:
             return values
@@ -136,10 +125,8 @@ class IterationBuilder(TraceBuilder):
     def compute(
         self, op: Any, operands: Sequence[Operand], now: Any, fails: bool = False
     ) -> Symbol:
-        """Record how a number is computed, ahead of all effects if it may be.
-
-        Raises:
-            GraphBreak: where it may not, and may fail.
+        """Record how a number is computed, ahead of all effects; GraphBreak if `fails` and it
+        cannot.
         """
         value = self.trace.value(None, type(now).__name__)
         instruction = claimed(self._instruction(op, operands, [value]))
@@ -277,9 +264,7 @@ class IterationBuilder(TraceBuilder):
     def _needed_by(
         self, instructions: list[Instruction], behind: list[Instruction]
     ) -> list[Instruction] | None:
-        """Those of the instructions behind an effect that some need; None where one has an effect
-        itself.
-        """
+        """The instructions behind an effect that some need; None where one has an effect itself."""
         needed = {value for each in instructions for value in each.reads}
         found = []
         for each in reversed(behind):
@@ -307,9 +292,7 @@ class IterationBuilder(TraceBuilder):
         return kind is slice and self.varies((value.start, value.stop, value.step))
 
     def written(self, value: Any, operands: list[Operand]) -> str:
-        """The text of a value for an `Inline`, whose operands are added to; the tensors in it are
-        made anew.
-        """
+        """The text of a value for an `Inline`, whose operands grow; tensors in it are made anew."""
         value = self.known(value)
         kind = type(value)
         if kind is Tensor and self.varies(value):
@@ -334,9 +317,7 @@ class IterationBuilder(TraceBuilder):
         return _at(operands, value.value if kind is Symbol else value)
 
     def placed(self, value: Any, operands: list[Operand]) -> Any:
-        """A value for `OnTensors`, with slots where it varies; what goes there is added to the
-        operands.
-        """
+        """A value for `OnTensors`, with slots where it varies; their operands are added."""
         value = self.known(value)
         kind = type(value)
         if kind is Symbol or kind is Tensor:
@@ -371,14 +352,11 @@ def tensor_like(array: Any, former: Tensor) -> Tensor:
     return made
 
 
-class Slot:
+class Slot(Record):
     """Where an operand goes in the arguments of a function: as a tensor, or as it is."""
 
-    __slots__ = ("is_tensor", "number")
-
-    def __init__(self, number: int, is_tensor: bool) -> None:
-        self.number = number
-        self.is_tensor = is_tensor
+    number: int
+    is_tensor: bool
 
     @staticmethod
     def filled(value: Any, operands: Sequence[Any]) -> Any:
@@ -399,10 +377,8 @@ class OnTensors:
     """A function of tensors as one of arrays.
 
     Attributes:
-        function: what is called with tensors.
         arguments, keywords: what with, slots where an operand goes.
         kinds: how what it gives lies in memory, in every iteration.
-        exits: what it raises where that is otherwise.
     """
 
     __slots__ = ("__name__", "arguments", "exits", "function", "keywords", "kinds")

@@ -21,9 +21,7 @@ _ABSENT = object()
 
 
 class Effects:
-    """Parameters, their versions and gradients, what optimizers remember, numbers, lists, output,
-    random numbers, counts: as they were before an iteration.
-    """
+    """All that an iteration may change, as it was before one."""
 
     def __init__(self, state: State, written: CompiledIteration, variables: Variables) -> None:
         self.state = state

@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.hints.spelling import suggestion
 from gradcli.language.objects.descriptors import MISSING
-from gradcli.language.objects.exceptions import arguments_of
+from gradcli.language.objects.exceptions import exception_attribute
 from gradcli.language.objects.instances import (
     UserClass,
     class_attribute,
@@ -24,7 +24,13 @@ from gradcli.language.objects.instances import (
     set_instance_attribute,
 )
 from gradcli.language.objects.instances import attribute_names as names_of_class
-from gradcli.language.objects.methods import METHODS, VALUES, formatting
+from gradcli.language.objects.methods import (
+    CLASS_METHODS,
+    METHODS,
+    VALUES,
+    formatting,
+    inherited_method,
+)
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import LanguageType, define, type_name, type_of
 from gradcli.ops.binding import catalogue
@@ -34,18 +40,34 @@ _FUNCTIONS = ("function", "builtin_function_or_method")
 _HOST_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
 
+class PerSession:
+    """A name of a module whose value each session has for itself: `read` gives it, and `write`
+    changes it where a program may set it.
+    """
+
+    __slots__ = ("read", "write")
+
+    def __init__(
+        self, read: Callable[[], Any], write: Callable[[Any], None] | None = None
+    ) -> None:
+        self.read = read
+        self.write = write
+
+
 class Module:
     """A module as a value: a name and what it holds. The table may be the catalogue's own,
     which changes as ops are used.
 
     Attributes:
+        is_file: whether it is a program's own file, whose names a program may set.
         load: fills the table when it is first asked for, None for a table that is full.
     """
 
-    __slots__ = ("_names", "load", "modules", "name")
+    __slots__ = ("_names", "is_file", "load", "modules", "name")
 
-    def __init__(self, name: str, names: dict[str, Any]) -> None:
+    def __init__(self, name: str, names: dict[str, Any], is_file: bool = False) -> None:
         self.name = name
+        self.is_file = is_file
         self._names = names
         self.modules: dict[str, Any] = {}
         self.load: Callable[[], None] | None = None
@@ -58,13 +80,21 @@ class Module:
             load()
         return self._names
 
+    def fill(self, names: dict[str, Any]) -> None:
+        """Hold the names of a table, which may be one that makes a name when it is asked for."""
+        self._names = names
+
     def __repr__(self) -> str:
         return f"<module '{self.name}'>"
 
     def get(self, name: str) -> Any:
         """What the module holds under a name; raises KeyError."""
         found = self.modules.get(name)
-        return self.names[name] if found is None else found
+        if found is None:
+            found = self.names[name]
+            if type(found) is PerSession:
+                return found.read()
+        return found
 
     def public_names(self) -> list[str]:
         """The names that `from module import *` binds."""
@@ -123,10 +153,31 @@ def get_attribute(value: Any, name: str) -> Any:
         found = _object_attribute(value, kind, name)
         if found is not MISSING:
             return found
+    if name in _OF_ANYTHING:
+        return _OF_ANYTHING[name](value)
     raise no_attribute(value, name)
 
 
-METHODS[str]["format"] = formatting(get_attribute)
+def documentation(value: Any) -> str | None:
+    """`value.__doc__`: what a program wrote at the top of a function or class."""
+    return getattr(value, "language_doc", None)
+
+
+_OF_ANYTHING: dict[str, Callable[[Any], Any]] = {
+    "__class__": type_of,
+    "__doc__": documentation,
+}
+"""The attributes that every value has: its class, which is a value of the language, and text."""
+
+
+def _in_a_field(value: Any, name: str) -> Any:
+    """What a field of a format reads: no name of Python's machinery."""
+    if name.startswith("__"):
+        raise no_attribute(value, name)
+    return get_attribute(value, name)
+
+
+METHODS[str]["format"] = formatting(_in_a_field)
 
 
 def _object_attribute(value: Any, kind: type, name: str) -> Any:
@@ -142,6 +193,8 @@ def _object_attribute(value: Any, kind: type, name: str) -> Any:
 
 def _declared_attribute(value: Any, kind: type, name: str) -> Any:
     """An attribute that an object's class declares or computes, `MISSING` where there is none."""
+    if name == "__qualname__":
+        name = "__name__"
     if name in getattr(kind, "language_attributes", ()):
         try:
             return getattr(value, name)
@@ -150,12 +203,16 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
     if isinstance(value, LanguageType):
         if name == "__name__":
             return value.name
+        if name == "__module__":
+            return value.full_name.rpartition(".")[0] or "builtins"
         if isinstance(value, UserClass):
             return class_attribute(value, name)
         for host in value.hosts:
             function = METHODS.get(host, {}).get(name)
             if function is not None:
                 return unbound(host, name, function)
+            if name in CLASS_METHODS.get(host, ()):
+                return CLASS_METHODS[host][name]
             found = _host_attribute(host, name)
             if found is not MISSING:
                 return found
@@ -163,10 +220,13 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
     if name == "__class__" and getattr(kind, "language_base", False):
         return type_of(value)
     if isinstance(value, GradcliError):
-        return arguments_of(value) if name == "args" else MISSING
-    if isinstance(value, tuple):  # Size and the named results
-        function = METHODS[tuple].get(name)
-        return MISSING if function is None else Method(value, name, function)
+        try:
+            return exception_attribute(value, name)
+        except AttributeError:
+            return MISSING
+    inherited = inherited_method(kind, name)
+    if inherited is not None:  # Size, the named results, classes derived from list
+        return Method(value, name, inherited)
     if name == "__name__" and (kind in _HOST_FUNCTIONS or kind is Method):
         return value.name if kind is Method else value.__name__
     computed = getattr(kind, "language_getattr", None)
@@ -212,8 +272,14 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
         if setter is not None:
             setter(value, new)
             return
-    elif kind is UserClass:
+    elif isinstance(value, UserClass):
         value.bind(name, new)
+        return
+    elif kind is Module and type(setting := value.names.get(name)) is PerSession and setting.write:
+        setting.write(new)
+        return
+    elif kind is Module and value.is_file:
+        value.names[name] = new
         return
     elif hasattr(kind, "language_class"):
         set_instance_attribute(value, kind.language_class, name, new)

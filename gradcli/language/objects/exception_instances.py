@@ -12,12 +12,7 @@ from gradcli.nn.extensible import store_value, stored_value
 
 
 class ExceptionInstance(Raised):
-    """An exception whose class is the program's.
-
-    Attributes:
-        values: the attributes that the program set.
-        ancestors: the names of the classes of ours that it derives from.
-    """
+    """An exception whose class is the program's."""
 
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.arrays.sizes import no_such_shape
 from gradcli.codes import CODES
 from gradcli.errors import GradcliError
 from gradcli.language.objects.types import is_exception
@@ -16,9 +17,7 @@ from gradcli.state import active
 
 
 class Raised(GradcliError):
-    """An exception with arguments of its own: one that the program made (`ValueError("no")`),
-    or a missing key.
-    """
+    """An exception with arguments of its own, such as `ValueError("no")`, or a missing key."""
 
     def __init__(
         self, raises: str, message: str, arguments: tuple[Any, ...], code: str = "E702"
@@ -26,11 +25,19 @@ class Raised(GradcliError):
         super().__init__(code, message, raises=raises)
         self.arguments = arguments
 
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a run that this error ends: SystemExit brings its own."""
+        if self.raises != "SystemExit":
+            return super().exit_code
+        status = self.arguments[0] if self.arguments else None
+        if status is None:
+            return 0
+        return status & 0xFF if isinstance(status, int) else 1
+
 
 def handles(classes: Any, error: GradcliError) -> bool:
-    """Whether `except classes` catches an error; raises E202 where `classes` is no exception
-    class or tuple of them.
-    """
+    """Whether `except classes` catches an error; raises E202 for no exception class."""
     if is_exception(classes):
         return classes.has_instance(error)
     if type(classes) is tuple and all(is_exception(each) for each in classes):
@@ -41,6 +48,19 @@ def handles(classes: Any, error: GradcliError) -> bool:
 def arguments_of(error: GradcliError) -> tuple[Any, ...]:
     """`error.args`."""
     return error.arguments if isinstance(error, Raised) else (error.message,)
+
+
+def exception_attribute(error: GradcliError, name: str) -> Any:
+    """An attribute that exceptions of the host's have; raises AttributeError."""
+    if name == "args":
+        return arguments_of(error)
+    wanted = {"StopIteration": "value", "SystemExit": "code", "ImportError": "msg"}
+    arguments = arguments_of(error) if isinstance(error, Raised) else ()
+    if wanted.get(error.raises) == name:
+        return arguments[0] if arguments else None
+    if name == "__cause__":
+        return error.cause
+    raise AttributeError(name)
 
 
 # What the host may raise on a program's values, derived classes before their bases: the code and
@@ -71,6 +91,9 @@ def converted(error: Exception) -> GradcliError:
     """A host exception as the language's own; the host's stays reachable as its cause."""
     if isinstance(error, MemoryError):
         return _out_of_memory(error)
+    shape = no_such_shape(error)
+    if shape is not None:
+        return shape
     for kind, code, raises in _CONVERSIONS:
         if isinstance(error, kind):
             made = GradcliError(code, _message(error) or CODES[code].title, raises=raises)
@@ -95,6 +118,9 @@ def caught(error: Exception) -> GradcliError:
         raise error
     if isinstance(error, (MemoryError, RecursionError)):
         return converted(error)
+    shape = no_such_shape(error)
+    if shape is not None:
+        return shape
     kind = next(each for each in type(error).__mro__ if each.__module__ == "builtins")
     made = GradcliError("E209", _message(error) or kind.__name__, raises=kind.__name__)
     made.help = "if the program is right here, this is a bug of gradcli: please report it"

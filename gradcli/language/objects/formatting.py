@@ -17,6 +17,9 @@ from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.repr import display, text
 from gradcli.language.objects.types import type_name
 
+HOST_FORMAT: set[type] = set()
+"""Further types that the host formats: dates and times."""
+
 _FORMATTED = frozenset({int, float, complex, bool, str})
 
 
@@ -36,6 +39,12 @@ def format_value(value: Any, spec: str) -> str:
             return format(value, spec)
         except HOST_ERRORS as error:
             raise converted(error) from error
+    written: Any = type(value).__format__
+    if hasattr(type(value), "language_class") and written is not object.__format__:
+        return str(written(value, spec))
+    if spec and type(value) in HOST_FORMAT:
+        _check_numbers(spec)
+        return format(value, spec)
     if spec:
         raise GradcliError(
             "E202",
@@ -180,7 +189,7 @@ def percent(template: str, values: Any) -> str:
     Raises E202 for values that are too few, too many or of a wrong type, E204 for a malformed
     template.
     """
-    mapping = values if type(values) is dict else None
+    mapping = values if isinstance(values, dict) else None
     arguments = tuple(values) if isinstance(values, tuple) else (values,)
     used = 0
     pieces = []
@@ -226,9 +235,7 @@ def _argument(arguments: tuple[Any, ...], number: int) -> Any:
 
 
 def _directive(template: str, at: int) -> tuple[str | None, str, int, int]:
-    """The field after a `%`: its key, its flags, width, precision and letter, how many `*` they
-    hold, and where it ends.
-    """
+    """The field after a `%`: key, flags, width, precision, letter, count of `*`, and end."""
     key = None
     if template[at : at + 1] == "(":
         end = template.find(")", at)

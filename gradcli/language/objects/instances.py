@@ -14,7 +14,9 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError
-from gradcli.language.objects.descriptors import MISSING, Property, StaticMethod, bound
+from gradcli.language.objects.absent import Absent
+from gradcli.language.objects.descriptors import MISSING, BoundMethod, Property, StaticMethod, bound
+from gradcli.language.objects.methods import inherited_method
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.special_methods import is_special, sequence_iterator, special_method
 from gradcli.language.objects.types import (
@@ -24,14 +26,13 @@ from gradcli.language.objects.types import (
     type_name,
     type_of,
 )
-from gradcli.nn.extensible import discard_value, store_value, stored_value
+from gradcli.nn.extensible import Slotted, discard_value, store_value, stored_value
 
 
 class Instance:
     """An instance of a class that has no base but `object`.
 
     Attributes:
-        values: the attributes that the program set.
         number: its printed number, 0 until it is asked for.
     """
 
@@ -67,10 +68,8 @@ class Instance:
     language_delattr = discard_value
 
 
-class HostClass(type):
-    """Makes the host classes. `Instance` stands behind every base of ours, as `object` does, so a
-    class may derive from a plain one and from `nn.Module`, in either order.
-    """
+class HostClass(Slotted):
+    """Makes the host classes; `Instance` stands behind every base of ours, in either order."""
 
     def mro(cls) -> list[type]:
         """The order in which attributes are looked up."""
@@ -82,19 +81,21 @@ class HostClass(type):
 
 
 class UserClass(LanguageType):
-    """A class that the program wrote.
+    """A class that the program wrote."""
 
-    Attributes:
-        names: what its body bound: methods, properties, values.
-        host: the host class of its instances.
-    """
+    __slots__ = ("fields", "host", "names")
 
-    __slots__ = ("host", "names")
-
-    def __init__(self, name: str, names: dict[str, Any], bases: tuple[type, ...]) -> None:
+    def __init__(
+        self,
+        name: str,
+        names: dict[str, Any],
+        bases: tuple[type, ...],
+        fields: dict[str, str] | None = None,
+    ) -> None:
         self.names = names
+        self.fields = fields or {}
         try:
-            host: Any = HostClass(name, bases, {"__slots__": (), "__module__": __name__})
+            host: Any = HostClass(name, bases, {"__module__": __name__})
         except TypeError as error:  # an order of bases that cannot be, or two that are layers
             raise GradcliError("E202", f"the bases of {name} do not go together") from error
         self.host = host
@@ -142,7 +143,9 @@ class UserClass(LanguageType):
             _override(self.host, name, value)
 
 
-_OURS = frozenset({"__getattr__", "__init__"})
+_OURS = frozenset(
+    {"__doc__", "__getattr__", "__init__", "__match_args__", "__post_init__", "__slots__"}
+)
 """Special methods that are called from here and must not change how the host class works."""
 
 
@@ -185,8 +188,11 @@ def instance_attribute(value: Any, cls: UserClass, name: str) -> Any:
     """What the program's own classes and assignments make of `value.name`, `MISSING` if nothing."""
     if name == "__class__":
         return cls
+    if name == "__dict__":
+        return attributes_of(value)
     if is_dunder(name):
-        return MISSING
+        found = cls.find(name)
+        return MISSING if found is MISSING else bound(found, value, cls)
     found = cls.find(name)
     if type(found) is Property:
         return found.language_get(value, cls)
@@ -194,6 +200,25 @@ def instance_attribute(value: Any, cls: UserClass, name: str) -> Any:
         return value.language_getattr(name)
     except AttributeError:
         return bound(found, value, cls) if found is not MISSING else MISSING
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """`value.__dict__`: what the program set; of a plain object the very table, of others a copy.
+
+    Raises E202 for a value that holds nothing of the program's.
+    """
+    try:
+        held = object.__getattribute__(value, "values")
+    except AttributeError:
+        held = None
+    if type(held) is dict and isinstance(value, (Instance, GradcliError)):
+        return held
+    names = getattr(value, "language_names", None)
+    if names is None:
+        raise GradcliError(
+            "E202", f"vars() needs an object of the program's, not {type_name(value)}"
+        )
+    return {name: value.language_getattr(name) for name in names()}
 
 
 def computed_attribute(value: Any, cls: UserClass, name: str) -> Any:
@@ -205,6 +230,8 @@ def computed_attribute(value: Any, cls: UserClass, name: str) -> Any:
 def set_instance_attribute(value: Any, cls: UserClass, name: str, new: Any) -> None:
     """`value.name = new`; raises E102 for a property without setter and for a host's name."""
     found = cls.find(name)
+    if getattr(type(value), "language_frozen", False):
+        raise GradcliError("E102", f"cannot assign to field {name!r}", raises="FrozenInstanceError")
     if is_dunder(name) or (type(found) is Property and found.fset is None):
         raise GradcliError("E102", f"the attribute '{name}' of {cls.name} cannot be set")
     if type(found) is Property:
@@ -236,6 +263,8 @@ def class_attribute(cls: UserClass, name: str) -> Any:
     found = cls.find(name)
     if found is not MISSING:
         return bound(found, None, cls)
+    if name == "__annotations__":
+        return dict(cls.fields)
     if name in getattr(cls.host, "language_class_attributes", ()):
         return getattr(cls.host, name)
     return MISSING
@@ -281,23 +310,43 @@ class Super:
             if cls is not None:
                 if name in cls.names:
                     return bound(cls.names[name], None if of_class else receiver, owner)
-            elif name in _INHERITED or name in getattr(host, "language_attributes", ()):
+            elif (
+                name in _INHERITED
+                or name in getattr(host, "language_attributes", ())
+                or (name in _OF_COLLECTIONS and issubclass(host, (list, dict)))
+            ):
                 found = getattr(super(previous, owner.host if of_class else receiver), name, None)
                 if found is not None:
                     return found
+            elif issubclass(host, (list, dict)):
+                method = inherited_method(host, name)
+                if method is not None:
+                    return BoundMethod(receiver, method)
         raise AttributeError(name)
 
+
+_OF_COLLECTIONS = frozenset(
+    {"__contains__", "__delitem__", "__getitem__", "__iter__", "__len__", "__setitem__"}
+)
+"""Those that a class derived from list or dict has from it."""
 
 _INHERITED = frozenset({"__call__", "__init__", "__repr__", "__str__"})
 """The methods of our own classes that a program's method may call through `super()`."""
 
 
-def define_class(name: str, bases: list[Any], names: dict[str, Any]) -> UserClass:
-    """The class of a `class` statement; raises E202 for a base that is no class, E205 for one of
-    ours that programs cannot derive from.
+def define_class(
+    name: str, bases: list[Any], names: dict[str, Any], fields: dict[str, str] | None = None
+) -> UserClass:
+    """The class of a `class` statement; raises E202 for no class, E205 for one of ours.
+
+    `fields` are the names that its body annotates, each with the annotation's text.
     """
     hosts = tuple([_host_of(base) for base in bases]) or (Instance,)
-    return UserClass(name, names, hosts)
+    for host in hosts:
+        if hasattr(host, "language_define"):  # enumerations and named tuples make their own
+            made: UserClass = host.language_define(name, names, hosts, fields or {})
+            return made
+    return UserClass(name, names, hosts, fields)
 
 
 def _host_of(base: Any) -> type:
@@ -307,9 +356,18 @@ def _host_of(base: Any) -> type:
         from gradcli.language.objects.exception_instances import exception_base  # lazy: start-up
 
         return exception_base(base)
+    if type(base) is Absent:
+        base.refuse()
+    stand_in: type | None = getattr(base, "language_stands_for", None)
+    if stand_in is not None:
+        return stand_in
     if not isinstance(base, (LanguageType, type)):
         raise GradcliError("E202", f"a base of a class is a class, not {type_name(base)}")
     host = base if isinstance(base, type) else base.hosts[0] if len(base.hosts) == 1 else object
+    if host in (dict, list):
+        from gradcli.language.objects.derived import DERIVED  # lazy: start-up
+
+        return DERIVED[host]
     if not getattr(host, "language_base", False):
         raise GradcliError(
             "E205", f"a class derived from {class_name(base)} is outside the language"

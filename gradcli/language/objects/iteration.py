@@ -6,8 +6,9 @@ host's. Whatever draws from an iterator to its end counts, since an iterator nee
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from collections.abc import Iterator as HostIterator
+from functools import cache
 from typing import Any
 
 from gradcli.errors import GradcliError
@@ -19,16 +20,14 @@ from gradcli.language.limits import (
     too_deep,
     too_many_steps,
 )
-from gradcli.language.objects.exceptions import HOST_ERRORS, converted
-from gradcli.language.objects.repr import numbered
-from gradcli.language.objects.types import define, type_name
+from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
+from gradcli.language.objects.repr import numbered, text
+from gradcli.language.objects.types import LanguageType, is_exception, type_name
 from gradcli.state import active
 
 
 class Iterator:
-    """An iterator as a value: `kind` is its class's name, `depth` how many iterators it draws
-    from in a row.
-    """
+    """An iterator of a kind; `depth` is how many iterators it draws from in a row."""
 
     __slots__ = ("depth", "kind", "number", "source")
 
@@ -45,17 +44,58 @@ class Iterator:
         return next(self.source)
 
     def __repr__(self) -> str:
-        origin = " <genexpr>" if self.kind == "generator" else ""
+        origin = f" {self.origin}" if self.kind == "generator" else ""
         return numbered(f"{self.kind} object{origin}", self)
 
+    @property
+    def origin(self) -> str:
+        """The name of a generator: its function's, or that of generator expressions."""
+        return getattr(self.source, "name", "<genexpr>")
 
-define("iterator", Iterator)
+    def language_type(self) -> LanguageType:
+        """The class of the iterator: one for each kind."""
+        return _iterator_type(self.kind)
+
+    def language_getattr(self, name: str) -> Any:
+        """`next` by its other name, and what a generator can be told; raises AttributeError."""
+        if name == "__next__" or (self.kind == "generator" and name in ("close", "send", "throw")):
+            return _told(getattr(self.source, name))
+        if name == "__name__" and self.kind == "generator":
+            return self.origin
+        raise AttributeError(name)
+
+
+def _told(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of the host's iterator for a program."""
+
+    def tell(*values: Any) -> Any:
+        if len(values) == 1 and is_exception(values[0]):
+            values = (values[0](),)
+        try:
+            return method(*values)
+        except StopIteration as ended:
+            raise ended_iteration(ended) from ended
+        except HOST_ERRORS as error:
+            raise converted(error) from error
+
+    tell.__name__ = tell.__qualname__ = method.__name__
+    return tell
+
+
+@cache
+def _iterator_type(kind: str) -> LanguageType:
+    return LanguageType(kind, (Iterator,))
+
+
+def ended_iteration(ended: StopIteration) -> GradcliError:
+    """The StopIteration that a program sees, with what a generator returned."""
+    if ended.value is None:
+        return GradcliError("E703", "the iterator has no more values")
+    return Raised("StopIteration", text(ended.value), (ended.value,), "E703")
 
 
 def drawing(kind: str, source: HostIterator[Any], *values: Any) -> Iterator:
-    """The iterator of a kind whose source draws from `values`; raises E601 for too many
-    iterators in a row.
-    """
+    """The iterator of a kind over `values`; raises E601 for too many in a row."""
     depth = 1 + max((value.depth for value in values if type(value) is Iterator), default=0)
     if depth > DEEPEST_ITERATOR:
         raise too_deep("iterators")
@@ -63,8 +103,14 @@ def drawing(kind: str, source: HostIterator[Any], *values: Any) -> Iterator:
 
 
 _SEQUENCES = frozenset({list, tuple, str, range})
-_CHANGING = frozenset({dict, set, type({}.keys()), type({}.values()), type({}.items())})
-_SIZED = _SEQUENCES | _CHANGING
+_CHANGING = {dict, set, frozenset, type({}.keys()), type({}.values()), type({}.items())}
+_SIZED = {*_SEQUENCES, *_CHANGING, bytes}
+
+
+def sized(*kinds: type) -> None:
+    """Know more collections of the host's that tell their length and may change in a loop."""
+    _CHANGING.update(kinds)
+    _SIZED.update(kinds)
 
 
 def iterate(values: Any) -> HostIterator[Any]:

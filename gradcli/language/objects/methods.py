@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.language.limits import check_collection, check_nesting, check_text
+from gradcli.language.limits import charge_copy, check_collection, check_nesting, check_text
 from gradcli.language.objects.formatting import format_template
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.ordering import sort_values
@@ -17,11 +17,29 @@ Function = Callable[..., Any]
 
 
 def _host(kind: type, *names: str) -> dict[str, Function]:
-    """Methods that the host may run as they are: their work is no more than the value's own
-    size.
-    """
+    """Methods that the host may run as they are: their work is the value's own size."""
     return {name: getattr(kind, name) for name in names}
 
+
+def _walking(kind: type, *names: str) -> dict[str, Function]:
+    """Methods of the host that walk through the value, which counts."""
+
+    def counted(name: str) -> Function:
+        method = getattr(kind, name)
+
+        def walk(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            if args or name not in _AT_THE_END:
+                charge_copy(len(self))
+            return method(self, *args, **kwargs)
+
+        walk.__name__ = name
+        return walk
+
+    return {name: counted(name) for name in names}
+
+
+_AT_THE_END = frozenset({"pop"})
+"""Methods that walk only where they are given a position."""
 
 # --- str ----------------------------------------------------------------------------------
 
@@ -81,11 +99,12 @@ def formatting(get_attribute: Callable[[Any, str], Any]) -> Function:
 
 
 _STR: dict[str, Function] = {
-    **_host(
+    **_walking(
         str,
         "capitalize",
         "casefold",
         "count",
+        "encode",
         "endswith",
         "find",
         "index",
@@ -117,6 +136,7 @@ _STR: dict[str, Function] = {
         "strip",
         "swapcase",
         "title",
+        "translate",
         "upper",
     ),
     **{name: _padded(name) for name in ("center", "ljust", "rjust", "zfill")},
@@ -161,9 +181,7 @@ def _searching(kind: type, name: str) -> Function:
 
 
 def _range_searching(name: str) -> Function:
-    """`count` and `index` of a range, which the host would search step by step for all but an
-    integer.
-    """
+    """`count` and `index` of a range, which the host would search step by step."""
     method = getattr(range, name)
 
     def search(self: range, value: Any, /) -> Any:
@@ -180,7 +198,8 @@ def _range_searching(name: str) -> Function:
 
 
 _LIST: dict[str, Function] = {
-    **_host(list, "clear", "copy", "insert", "pop", "reverse"),
+    **_host(list, "clear"),
+    **_walking(list, "copy", "insert", "pop", "reverse"),
     **{name: _searching(list, name) for name in ("count", "index", "remove")},
     "append": append,
     "extend": extend,
@@ -211,7 +230,7 @@ def dict_of(*values: Any, **named: Any) -> dict[Any, Any]:
         raise GradcliError("E201", f"dict() takes at most one value by position, not {len(values)}")
     made: dict[Any, Any] = {}
     for value in values:
-        if type(value) is dict:
+        if isinstance(value, dict):
             made.update(value)
             continue
         for pair in bounded(value):
@@ -231,20 +250,31 @@ def update(self: dict[Any, Any], *values: Any, **named: Any) -> None:
     self.update(dict_of(*values, **named))
 
 
-def _with_sets(name: str) -> Function:
+def _with_sets(name: str, kind: type = set) -> Function:
     """A method of sets that takes any number of collections."""
-    method = getattr(set, name)
+    method = getattr(kind, name)
 
-    def combine(self: set[Any], /, *others: Any) -> Any:
+    def combine(self: Any, /, *others: Any) -> Any:
         return method(self, *[set_of(other) for other in others])
 
     combine.__name__ = name
     return combine
 
 
+_FROZEN = (
+    "difference",
+    "intersection",
+    "isdisjoint",
+    "issubset",
+    "issuperset",
+    "symmetric_difference",
+    "union",
+)
+
+
 def set_of(values: Any) -> set[Any]:
     """`set(values)`."""
-    if type(values) is set:
+    if type(values) in (set, frozenset):
         return set(values)
     items = list(bounded(values))
     for item in items:
@@ -263,30 +293,44 @@ _SET = {
     **{
         name: _with_sets(name)
         for name in (
-            "difference",
+            *_FROZEN,
             "difference_update",
-            "intersection",
             "intersection_update",
-            "isdisjoint",
-            "issubset",
-            "issuperset",
-            "symmetric_difference",
             "symmetric_difference_update",
-            "union",
             "update",
         )
     },
 }
 
 
+def fromkeys(keys: Any, value: Any = None, /) -> dict[Any, Any]:
+    """`dict.fromkeys(keys, value)`."""
+    made: dict[Any, Any] = {}
+    for key in bounded(keys):
+        check_key(key)
+        made[key] = value
+    return made
+
+
 # --- the tables -----------------------------------------------------------------------------
 
 _INT = _host(int, "as_integer_ratio", "bit_count", "bit_length", "conjugate")
 
+_BYTES = _host(
+    bytes,
+    "count", "decode", "endswith", "find", "hex", "isdigit", "lower", "lstrip", "rstrip", "split",
+    "startswith", "strip", "upper",
+)  # fmt: skip
+
 METHODS: dict[type, dict[str, Function]] = {
     bool: _INT,
+    bytes: _BYTES,
     complex: _host(complex, "conjugate"),
     dict: _DICT,
+    frozenset: {
+        "copy": lambda self: self,
+        **{name: _with_sets(name, frozenset) for name in _FROZEN},
+    },
     float: _host(float, "as_integer_ratio", "conjugate", "hex", "is_integer"),
     int: _INT,
     list: _LIST,
@@ -314,3 +358,19 @@ VALUES: dict[type, dict[str, Callable[[Any], Any]]] = {
     slice: _data("start", "step", "stop"),
 }
 """The data attributes of each type, each with the function that reads it."""
+
+CLASS_METHODS: dict[type, dict[str, Function]] = {
+    bytes: _host(bytes, "fromhex"),
+    dict: {"fromkeys": fromkeys},
+    float: _host(float, "fromhex"),
+    str: _host(str, "maketrans"),
+}
+"""What is called on the classes themselves."""
+
+_BASES = (dict, list, tuple, set, frozenset, str)
+
+
+def inherited_method(kind: type, name: str) -> Function | None:
+    """The method that a class derived from one of Python's collections has from it."""
+    base = next((each for each in _BASES if issubclass(kind, each)), None)
+    return None if base is None else METHODS[base].get(name)

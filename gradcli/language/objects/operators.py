@@ -10,7 +10,13 @@ from typing import Any
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language.limits import check_collection, check_integer, check_nesting, check_text
+from gradcli.language.limits import (
+    charge_copy,
+    check_collection,
+    check_integer,
+    check_nesting,
+    check_text,
+)
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.iteration import bounded
@@ -24,6 +30,9 @@ NUMBERS = frozenset({int, float, bool, complex})
 
 _SEQUENCES = (list, tuple)
 
+_CHARACTERS = 16
+"""Characters of a string that are copied in the time of an element of a list."""
+
 _ELEMENTS = (Tensor, bool, int, float, complex)
 """What a program may look for in a tensor."""
 
@@ -33,8 +42,10 @@ def add(left: Any, right: Any) -> Any:
     if type(left) not in NUMBERS:
         if isinstance(left, str) and isinstance(right, str):
             check_text(len(left) + len(right))
+            charge_copy((len(left) + len(right)) // _CHARACTERS)
         elif isinstance(left, _SEQUENCES) and isinstance(right, _SEQUENCES):
             check_collection(len(left) + len(right))
+            charge_copy(len(left) + len(right))
     return left + right
 
 
@@ -183,9 +194,7 @@ _METHODS = {
 
 
 def own_operator(symbol: str, left: Any, right: Any) -> Callable[[], Any] | None:
-    """What an object of the program's does for an operator whose other operand is a tensor, None
-    where there is no such object or method.
-    """
+    """What an object of the program's does for an operator with a tensor; None if nothing."""
     for position, (own, other) in enumerate(((left, right), (right, left))):
         if type(other) is Tensor and hasattr(type(own), "language_class"):
             method = getattr(type(own), f"__{_METHODS[symbol][position]}__", None)
@@ -226,9 +235,7 @@ def identity(left: Any, right: Any) -> bool:
 
 
 def augmented(symbol: str, left: Any, right: Any) -> Any:
-    """The value of `left` after `left symbol= right`: tensors, lists, sets and dicts change in
-    place.
-    """
+    """The value of `left symbol= right`; tensors, lists, sets and dicts change in place."""
     kind = type(left)
     if kind is Tensor and symbol in catalogue.inplace_operators:
         try:

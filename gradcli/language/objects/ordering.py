@@ -11,9 +11,7 @@ from gradcli.language.objects.iteration import bounded
 
 
 def sort_values(values: Any, key: Any = None, reverse: Any = False) -> list[Any]:
-    """The values in order of themselves or of their keys, equal ones as they stood; raises
-    E202, E602.
-    """
+    """The values in order of themselves or of their keys, stably; raises E202, E602."""
     items = list(bounded(values))
     keys = items if key is None else [key(item) for item in items]
     check_nesting(keys)

@@ -12,7 +12,10 @@ from gradcli.errors import GradcliError
 from gradcli.language.limits import DEEPEST_NESTING, check_text, too_deep
 from gradcli.language.objects.exceptions import arguments_of, converted
 from gradcli.language.objects.types import EXCEPTIONS, LanguageType, host_name, type_name
-from gradcli.state import active
+from gradcli.state import active, charge_tensors
+
+HOST_TEXT: set[type] = {bytes, type(NotImplemented)}
+"""Types whose text the host writes, as it is: all that they hold is plain."""
 
 _PLAIN = frozenset({int, float, complex, bool, str, type(None), type(...), range, slice})
 
@@ -22,17 +25,19 @@ def text(value: Any) -> str:
     if type(value) is str:
         return value
     kind = type(value)
+    if kind in HOST_TEXT:
+        return str(value)
     if isinstance(value, GradcliError) and not hasattr(kind, "language_class"):
         return value.message
     if kind is Device or hasattr(kind, "language_class"):  # objects whose str may not be their repr
-        return str(value)
+        written: Any = kind.__str__, kind.__repr__
+        if written != (object.__str__, object.__repr__):
+            return str(value)
     return display(value)
 
 
 def display(value: Any) -> str:
-    """`repr(value)`; raises E601 for containers nested too deeply, E602 for too much
-    text.
-    """
+    """`repr(value)`; raises E601 for deep nesting, E602 for too much text."""
     if type(value) in _PLAIN:
         try:
             return repr(value)
@@ -68,8 +73,6 @@ _PIECE = 16
 class _Writer:
     """Collects the text of one value, with the containers that it is inside of."""
 
-    __slots__ = ("inside", "length", "pieces")
-
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.length = 0
@@ -92,11 +95,21 @@ class _Writer:
             self.sequence(value, "{", "}") if value else self.put("set()")
         elif kind is dict:
             self.mapping(value)
+        elif kind is frozenset:
+            self.put("frozenset(")
+            if value:
+                self.sequence(value, "{", "}")
+            self.put(")")
+        elif hasattr(kind, "language_write") and not _writes_itself(kind):
+            value.language_write(self)
+        elif kind in HOST_TEXT:
+            self.put(repr(value))
         elif kind in _VIEWS:
             self.put(f"{_VIEWS[kind]}(")
             self.write(list(value))
             self.put(")")
         else:
+            charge_tensors(4)
             self.put(_display_object(value))
 
     def enter(self, value: Any, recursive: str) -> bool:
@@ -144,6 +157,12 @@ _VIEWS: dict[type, str] = {
 }
 
 
+def _writes_itself(kind: type) -> bool:
+    """Whether the program's class has a text of its own."""
+    cls = getattr(kind, "language_class", None)
+    return cls is not None and "__repr__" in cls.names
+
+
 def _display_object(value: Any) -> str:
     if isinstance(value, GradcliError) and not hasattr(type(value), "language_class"):
         arguments = arguments_of(value)
@@ -155,7 +174,8 @@ def _display_object(value: Any) -> str:
         return f"<class '{host_name(value)}'>"
     written: Any = kind.__repr__
     if written is object.__repr__ and kind.__module__.startswith("gradcli."):
-        return _numbered_beside(f"{host_name(kind)} object", value)
+        cls = getattr(kind, "language_class", None)
+        return _numbered_beside(f"{cls.full_name if cls else host_name(kind)} object", value)
     if isinstance(value, LanguageType) or kind.__module__.startswith("gradcli."):
         return repr(value)
     function_name = getattr(value, "__name__", None)

@@ -25,7 +25,7 @@ _PLAIN = frozenset(
         *(f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")),
         *(f"__{name}__" for name in ("neg", "pos", "invert", "abs", "round")),
         *(f"__{name}__" for name in ("call", "getitem", "setitem", "delitem", "contains")),
-        *(f"__{name}__" for name in ("iter", "reversed", "enter", "exit", "getattr")),
+        *(f"__{name}__" for name in ("iter", "missing", "reversed", "enter", "exit", "getattr")),
     }
 )
 """Methods whose result may be any value."""
@@ -77,9 +77,7 @@ def special_method(name: str, function: Any) -> Callable[..., Any]:
 
 
 def sequence_iterator(self: Any) -> Iterator[Any]:
-    """`__iter__` of a class that has `__getitem__` alone: the items from 0 on, up to an
-    IndexError.
-    """
+    """`__iter__` of a class with `__getitem__` alone: items from 0 up to an IndexError."""
     for number in count():
         try:
             item = self[number]

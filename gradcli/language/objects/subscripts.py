@@ -15,9 +15,7 @@ from gradcli.ops.binding import catalogue
 
 
 def get_item(value: Any, index: Any) -> Any:
-    """`value[index]`; raises E207 for a key, E302 for an index that is not there, E202 for a
-    value without items.
-    """
+    """`value[index]`; raises E207, E302 for what is not there, E202 for no items."""
     kind = type(value)
     if kind is Tensor:
         return catalogue.operators["[]"](value, index)

@@ -18,9 +18,7 @@ class LanguageType:
     """A class as a value.
 
     Attributes:
-        name: what `__name__` gives.
         full_name: with the module, as it is printed.
-        hosts: the host classes whose instances are its instances.
         construct: makes an instance, None where programs cannot.
     """
 
@@ -54,15 +52,20 @@ class LanguageType:
 _BASES = {
     "BaseException": "",
     "Exception": "BaseException",
+    "GeneratorExit": "BaseException",
     "KeyboardInterrupt": "BaseException",
+    "SystemExit": "BaseException",
     "ArithmeticError": "Exception",
     "AssertionError": "Exception",
     "AttributeError": "Exception",
+    "EOFError": "Exception",
     "FileNotFoundError": "OSError",
     "GradcheckError": "RuntimeError",
     "FloatingPointError": "ArithmeticError",
+    "FrozenInstanceError": "AttributeError",
     "ImportError": "Exception",
     "IndexError": "LookupError",
+    "JSONDecodeError": "ValueError",
     "IsADirectoryError": "OSError",
     "KeyError": "LookupError",
     "LookupError": "Exception",
@@ -76,6 +79,13 @@ _BASES = {
     "RecursionError": "RuntimeError",
     "RuntimeError": "Exception",
     "StopIteration": "Exception",
+    "Warning": "Exception",
+    "UserWarning": "Warning",
+    "DeprecationWarning": "Warning",
+    "FutureWarning": "Warning",
+    "RuntimeWarning": "Warning",
+    "ResourceWarning": "Warning",
+    "SyntaxWarning": "Warning",
     "SyntaxError": "Exception",
     "TimeoutError": "OSError",
     "TypeError": "Exception",
@@ -84,14 +94,13 @@ _BASES = {
     "ValueError": "Exception",
     "ZeroDivisionError": "ArithmeticError",
     "_LinAlgError": "RuntimeError",
+    "error": "Exception",
 }
 """Each class of exceptions with the one that it derives from."""
 
 
 class ExceptionType(LanguageType):
-    """A class of exceptions; `ancestors` holds its own name and those of all that it derives
-    from.
-    """
+    """A class of exceptions; `ancestors` has its own name and those of all its bases."""
 
     __slots__ = ("ancestors",)
 
@@ -174,6 +183,8 @@ def type_of(value: Any) -> LanguageType:
     found = _by_host.get(host)
     if found is None:
         found = getattr(host, "language_class", None)  # the program's own
+        if hasattr(host, "language_type"):
+            found = value.language_type()
         if found is None and isinstance(value, GradcliError):
             return exception_type(value.raises)
         if found is None and isinstance(value, (LanguageType, type)):

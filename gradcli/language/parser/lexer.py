@@ -42,6 +42,9 @@ from gradcli.language.parser.tokens import (
     text_pattern,
 )
 
+_AFTER_A_NAME = frozenset({"=", ".", ",", ":", ":="})
+"""What makes the name before it a name, and no word of a statement."""
+
 
 class Lexer:
     """The tokens of a text, statement by statement.
@@ -128,15 +131,30 @@ class Lexer:
         )
 
     def may_go_on(self, first: int) -> bool:
-        """Whether more lines may belong to the statement.
-
-        `first` is the index of the first token of the logical line read last.
-        """
+        """Whether more lines may belong to the statement whose last line begins at `first`."""
         kinds = self.kinds
+        self.soft_keyword(first)
         # A line that ends with a colon has a block, even where its first word is none of ours.
         self.compound = self.compound or kinds[0] in COMPOUNDS or kinds[-2:-1] == [":"]
         self.decorated = kinds[first] == "@" and len(self.indents) == 1
         return self.compound
+
+    def soft_keyword(self, first: int) -> None:
+        """Reads `match` at the start of a line that ends with a colon, and `case` at that of a line
+        inside with a colon outside of brackets, as words of the language.
+        """
+        kinds, word = self.kinds, self.texts[first]
+        if kinds[first] != "NAME" or len(kinds) < first + 4 or kinds[first + 1] in _AFTER_A_NAME:
+            return
+        if word == "match" and kinds[-2] == ":":
+            kinds[first] = word
+        elif word == "case" and "match" in kinds[:first]:
+            depth = 0
+            for kind in kinds[first:]:
+                depth += (kind in CLOSERS) - (kind in CLOSERS.values())
+                if kind == ":" and depth == 0:
+                    kinds[first] = word
+                    return
 
     def indent(self, margin: str) -> None:
         """Marks where a line with this margin opens or closes blocks."""
@@ -199,9 +217,8 @@ class Lexer:
         return True
 
     def tokens(self, in_field: bool) -> bool | None:
-        """Reads tokens until the logical line ends (True) or the text does (False).
-
-        None where what is on top of `brackets` has to be read in another way.
+        """Read tokens to the line's end (True) or the text's (False); None for another bracket
+        mode.
         """
         brackets = self.brackets
         add_kind = self.kinds.append
@@ -260,9 +277,7 @@ class Lexer:
         return False
 
     def close(self, bracket: str) -> bool:
-        """Reads a closing bracket. Returns whether what follows is the expression of an f-string's
-        field.
-        """
+        """Read a closing bracket; returns whether an f-string's expression follows."""
         brackets = self.brackets
         if brackets and CLOSERS.get(brackets[-1]) == bracket:
             brackets.pop()

@@ -22,7 +22,8 @@ from gradcli.language.parser.actions.placement import (
 from gradcli.language.parser.lexer import Lexer
 from gradcli.language.parser.tables import BUILD, PASS, Tables, load
 from gradcli.language.parser.tokens import COMPOUNDS, STRINGS
-from gradcli.language.tree import Expression, Statement
+from gradcli.language.tree import syntax
+from gradcli.language.tree.syntax import Expression, Statement
 
 # No tree that the interpreter accepts needs a stack of this height.
 STACK_LIMIT = 4000
@@ -46,8 +47,6 @@ class Rejected(Exception):
 
 class Parser:
     """The grammar's automaton, ready to run."""
-
-    __slots__ = ("steps", "tables")
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -172,12 +171,15 @@ class Parser:
 
 
 def find_builder(name: str) -> Callable[..., Any]:
-    """The function that builds the tree of a rule."""
+    """What builds the tree of a rule: the function of its name, its row in `NODES`, or the class
+    of the node.
+    """
     for room in (expressions, statements, literals):
         builder: Callable[..., Any] | None = getattr(room, name, None)
         if builder is not None:
             return builder
-    raise LookupError(f"no builder for the rule {name}")
+    found = expressions.NODES.get(name) or statements.NODES.get(name)
+    return found or getattr(syntax, name.title().replace("_", ""))
 
 
 def picker(mode: int, places: tuple[Any, ...]) -> Pick:

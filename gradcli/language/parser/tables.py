@@ -14,6 +14,7 @@ from typing import Any
 
 import gradcli
 from gradcli.files import cache
+from gradcli.record import Record
 
 # Raise it when what `Tables` holds changes.
 FORMAT = 2
@@ -31,7 +32,7 @@ Rule = tuple[int, int, int, str, tuple[Any, ...]]
 Key = tuple[int, str, str, str]
 
 
-class Tables:
+class Tables(Record):
     """An LALR automaton.
 
     `rows[state]` maps the kind of the next token to the state that it leads to or, when a rule ends
@@ -39,19 +40,10 @@ class Tables:
     follows when the symbol has been read there. `starts` names the first states.
     """
 
-    __slots__ = ("gotos", "rows", "rules", "starts")
-
-    def __init__(
-        self,
-        rows: list[dict[str, int]],
-        rules: list[Rule],
-        gotos: list[dict[int, int]],
-        starts: dict[str, int],
-    ) -> None:
-        self.rows = rows
-        self.rules = rules
-        self.gotos = gotos
-        self.starts = starts
+    rows: list[dict[str, int]]
+    rules: list[Rule]
+    gotos: list[dict[int, int]]
+    starts: dict[str, int]
 
 
 def grammar_path() -> str:

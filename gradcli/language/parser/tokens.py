@@ -15,8 +15,8 @@ KEYWORDS = frozenset((
 
 # Kinds of tokens that no program may hold: a character that begins no token, a string without an
 # end, an opening bracket or a block nested too deeply, a line indented as no open block is, a
-# backslash that ends the text, bytes.
-BAD_KINDS = frozenset({"CHARACTER", "UNCLOSED", "TOO_DEEP", "MISALIGNED", "BACKSLASH", "BYTES"})
+# backslash that ends the text.
+BAD_KINDS = frozenset({"CHARACTER", "UNCLOSED", "TOO_DEEP", "MISALIGNED", "BACKSLASH"})
 
 # Python's own limits.
 BRACKET_LIMIT = 200
@@ -26,7 +26,7 @@ INDENTATION_LIMIT = 100
 # that begin a statement of several lines.
 CONTINUATIONS = frozenset({"elif", "else", "except", "finally"})
 COMPOUNDS = frozenset(
-    {"if", "while", "for", "with", "try", "def", "class", "async", "@", "_INDENT"}
+    {"if", "while", "for", "with", "try", "def", "class", "match", "async", "@", "_INDENT"}
 )
 
 CLOSERS = {"(": ")", "[": "]", "{": "}"}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 Variables = dict[str, Any]
 
@@ -22,16 +22,19 @@ CLASS = "class"
 """The key of the class that a class's body made, for its methods; a word no variable is named."""
 
 
+def names_around(variables: Variables) -> Variables:
+    """The names of the program, or of the file, whose function has these variables."""
+    while PARENT in variables:
+        variables = variables[PARENT]
+    return variables
+
+
 class Scope:
     """The names that a function, lambda or comprehension binds; without a parent, those of the
     program.
 
     Attributes:
-        parent: the enclosing scope, None for the program's.
-        bound: the names that are its own.
-        global_names: the names that it declares global.
         comprehension: whether `:=` binds outside of it.
-        is_class: whether it is the body of a class, whose names the functions in it do not see.
         first_parameter: the name by which a method calls its receiver, "" for none.
     """
 
@@ -101,12 +104,10 @@ def class_scope(parent: Scope, body: list[tree.Statement]) -> Scope:
 def _bindings(
     parent: Scope, bound: set[str], body: list[tree.Statement]
 ) -> tuple[set[str], set[str]]:
-    """The names that a body binds for itself, beside those that are bound already, and those that
-    it declares global.
-    """
+    """The names that a body binds for itself beside `bound`, and those it declares global."""
     global_names: set[str] = set()
     nonlocal_names: set[str] = set()
-    for node in _own_nodes(body):
+    for node in own_nodes(body):
         if isinstance(node, tree.Global):
             if node.keyword == "global":
                 global_names.update(node.names)
@@ -139,9 +140,35 @@ def target_names(target: tree.Expression) -> Iterator[str]:
             yield from target_names(element)
 
 
+def captured_names(pattern: tree.Expression) -> Iterator[str]:
+    """The names that a pattern binds."""
+    if isinstance(pattern, tree.Name):
+        if pattern.name != "_":
+            yield pattern.name
+    elif isinstance(pattern, tree.Starred):
+        yield from captured_names(pattern.value)
+    elif isinstance(pattern, tree.Call):
+        for argument in pattern.arguments:
+            yield from captured_names(argument.value)
+    elif isinstance(pattern, tree.Dict):
+        for _, value in pattern.items:
+            yield from captured_names(value)
+    elif isinstance(pattern, (tree.Tuple, tree.List)):
+        for element in pattern.elements:
+            yield from captured_names(element)
+    elif isinstance(pattern, tree.Binary):
+        for operand in (pattern.first, *[operand for _, operand in pattern.rest]):
+            yield from captured_names(operand)
+
+
+def is_generator(body: list[tree.Statement]) -> bool:
+    """Whether a function with this body is a generator."""
+    return any(isinstance(node, (tree.Yield, tree.YieldFrom)) for node in own_nodes(body))
+
+
 def bound_names(body: list[tree.Statement]) -> Iterator[str]:
     """The names that statements bind in the function around them."""
-    for node in _own_nodes(body):
+    for node in own_nodes(body):
         yield from _bound_by(node)
 
 
@@ -163,6 +190,10 @@ def _bound_by(node: tree.Syntax) -> Iterator[str]:
     elif isinstance(node, tree.Handler):
         if node.name is not None:
             yield node.name
+    elif isinstance(node, tree.Case):
+        yield from captured_names(node.pattern)
+        if node.name:
+            yield node.name
     elif isinstance(node, tree.Import):
         for module, alias in node.names:
             yield alias or module.partition(".")[0]
@@ -171,7 +202,7 @@ def _bound_by(node: tree.Syntax) -> Iterator[str]:
             yield alias or name
 
 
-def _own_nodes(body: list[tree.Statement]) -> Iterator[tree.Syntax]:
+def own_nodes(body: list[tree.Statement]) -> Iterator[tree.Syntax]:
     """All nodes of a body that are not inside a function or a class of its own."""
     pending: list[Any] = list(body)
     while pending:
@@ -187,4 +218,4 @@ def _own_nodes(body: list[tree.Statement]) -> Iterator[tree.Syntax]:
             elif isinstance(node, tree.Class):
                 pending += [node.bases, node.decorators]
             else:
-                pending.extend(getattr(node, slot) for slot in type(node).__slots__)
+                pending.extend(getattr(node, name) for name in node.fields)

@@ -59,8 +59,6 @@ for _name, _function, _settings, _template in (
 class _Hardtanh(Layer):
     """A hardtanh whose bounds are in order."""
 
-    __slots__ = ()
-
     def check(self) -> None:
         low, high = self._values["min_val"], self._values["max_val"]
         if not low < high:
@@ -83,8 +81,6 @@ layer(
 
 class _Randomised(Layer):
     """An activation that is random in training only."""
-
-    __slots__ = ()
 
     def forward(self, input: Tensor) -> Tensor:
         values = self._values
@@ -109,8 +105,6 @@ class PReLU(Module):
 
     Example: nn.PReLU()(tensor([-1.5, 0., 2.5]))
     """
-
-    __slots__ = ()
 
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
@@ -137,8 +131,6 @@ class Softmax2d(Module):
 
     Example: nn.Softmax2d()(arange(16.).reshape(1, 1, 4, 4))
     """
-
-    __slots__ = ()
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):

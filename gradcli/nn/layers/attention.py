@@ -19,8 +19,6 @@ from gradcli.ops.binding.catalogue import methods, modules
 class NonDynamicallyQuantizableLinear(Linear):
     """The layer that the heads' results go through; PyTorch prints it by this name."""
 
-    __slots__ = ()
-
 
 def _additive(mask: Tensor, like: Tensor) -> Tensor:
     """A mask as numbers to add: minus infinity where a mask of truth values is True."""
@@ -38,8 +36,6 @@ class MultiheadAttention(Module):
 
     Example: nn.MultiheadAttention(2, 1)(ones(3, 2), ones(3, 2), ones(3, 2))[0].shape
     """
-
-    __slots__ = ()
 
     def __init__(
         self,

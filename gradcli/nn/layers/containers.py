@@ -13,6 +13,7 @@ from gradcli.nn.attributes import is_parameter, kind_of
 from gradcli.nn.layer import register
 from gradcli.nn.module import Module, bracketed, indented
 from gradcli.ops.creation.data import parameter
+from gradcli.state import charge_tensors
 
 
 def _position(index: Any, count: int) -> int:
@@ -42,8 +43,6 @@ def _grouped(texts: list[str]) -> list[str]:
 
 class _Numbered(Module):
     """Modules in a row, named by their numbers."""
-
-    __slots__ = ()
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -88,7 +87,9 @@ class _Numbered(Module):
 
     def extend(self, modules: Any) -> Any:
         """Add modules at the end; returns the container."""
-        for module in list(modules):
+        added = list(modules)
+        charge_tensors(len(added))
+        for module in added:
             self.append(module)
         return self
 
@@ -115,8 +116,6 @@ class Sequential(_Numbered):
     Example: nn.Sequential(nn.Linear(3, 2), nn.ReLU())
     """
 
-    __slots__ = ()
-
     language_attributes = Module.language_attributes | _LISTED
 
     def __init__(self, *args: Any) -> None:
@@ -125,6 +124,7 @@ class Sequential(_Numbered):
             for name, module in args[0].items():
                 self.add_module(name, module)
         else:
+            charge_tensors(len(args))
             for number, module in enumerate(args):
                 self.add_module(str(number), module)
 
@@ -154,8 +154,6 @@ class ModuleList(_Numbered):
     Example: nn.ModuleList([nn.Linear(3, 2)])
     """
 
-    __slots__ = ()
-
     language_attributes = Module.language_attributes | _LISTED
 
     def __init__(self, modules: Any = None) -> None:
@@ -175,8 +173,6 @@ class ModuleList(_Numbered):
 
 class _Named(Module):
     """A dictionary of modules or parameters."""
-
-    __slots__ = ()
 
     language_attributes = Module.language_attributes | {
         "clear",
@@ -240,8 +236,6 @@ class ModuleDict(_Named):
     Example: nn.ModuleDict({'a': nn.Linear(3, 2)})
     """
 
-    __slots__ = ()
-
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
         if modules is not None:
@@ -259,8 +253,6 @@ class ParameterDict(_Named):
 
     Example: nn.ParameterDict({'a': tensor(1.)})
     """
-
-    __slots__ = ()
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -282,8 +274,6 @@ class ParameterList(Module):
 
     Example: nn.ParameterList([tensor(1.)])
     """
-
-    __slots__ = ()
 
     language_attributes = Module.language_attributes | {"append", "extend"}
 

@@ -28,8 +28,6 @@ class _Convolution(Module):
         transposed: whether the layer is the gradient of a convolution.
     """
 
-    __slots__ = ()
-
     dimensions: ClassVar[int]
     transposed: ClassVar[bool] = False
 
@@ -110,8 +108,6 @@ class _Forward(_Convolution):
     Example: nn.Conv2d(1, 2, 3)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         in_channels: int,
@@ -167,8 +163,6 @@ class _Transposed(_Convolution):
 
     Example: nn.ConvTranspose2d(1, 2, 3)
     """
-
-    __slots__ = ()
 
     transposed: ClassVar[bool] = True
 
@@ -241,5 +235,5 @@ class _Transposed(_Convolution):
 
 for _count in (1, 2, 3):
     for _name, _base in (("Conv", _Forward), ("ConvTranspose", _Transposed)):
-        _body = {"__slots__": (), "__doc__": _base.__doc__, "dimensions": _count}
+        _body = {"__doc__": _base.__doc__, "dimensions": _count}
         register("conv", type(f"{_name}{_count}d", (_base,), _body))

@@ -10,8 +10,6 @@ from gradcli.nn.layer import FUNCTIONS, Layer, layer
 class _Dropout(Layer):
     """Sets elements, or whole channels, to 0 with probability p."""
 
-    __slots__ = ()
-
     def check(self) -> None:
         p = self._values["p"]
         if not 0 <= p <= 1:

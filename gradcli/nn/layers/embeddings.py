@@ -18,9 +18,8 @@ from gradcli.ops.creation.data import parameter
 class _Rows(Module):
     """What both embeddings share: a matrix of normal numbers, with a row of zeros for padding."""
 
-    __slots__ = ()
-
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"from_pretrained"})
+    language_attributes = Module.language_attributes | language_class_attributes
 
     def _set_up(
         self, count: int, width: int, padding_idx: int | None, weight: Any, device: Any, dtype: Any
@@ -74,8 +73,6 @@ class Embedding(_Rows):
 
     Example: nn.Embedding(3, 2)
     """
-
-    __slots__ = ()
 
     def __init__(
         self,
@@ -158,8 +155,6 @@ class EmbeddingBag(_Rows):
 
     Example: nn.EmbeddingBag(3, 2)
     """
-
-    __slots__ = ()
 
     def __init__(
         self,

@@ -17,8 +17,6 @@ class Identity(Module):
     Example: nn.Identity()(tensor([-1.5, 0., 2.5]))
     """
 
-    __slots__ = ()
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
@@ -31,8 +29,6 @@ class Linear(Module):
 
     Example: nn.Linear(3, 2)
     """
-
-    __slots__ = ()
 
     def __init__(
         self,
@@ -77,8 +73,6 @@ class Bilinear(Module):
 
     Example: nn.Bilinear(3, 2, 4)
     """
-
-    __slots__ = ()
 
     def __init__(
         self,

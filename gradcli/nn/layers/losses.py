@@ -13,8 +13,6 @@ class Loss(Layer):
     `reduce` choose the reduction where they are given.
     """
 
-    __slots__ = ()
-
     weights: ClassVar[tuple[str, ...]] = ("weight", "pos_weight")
 
     def check(self) -> None:

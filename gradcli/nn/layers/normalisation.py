@@ -39,8 +39,6 @@ class _Running(Module):
         ndims: the numbers of dimensions that the input may have.
     """
 
-    __slots__ = ()
-
     ndims: ClassVar[tuple[int, ...]]
 
     def _set_up(
@@ -102,8 +100,6 @@ class _BatchNorm(_Running):
     Example: nn.BatchNorm2d(3)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         num_features: int,
@@ -147,8 +143,6 @@ class _InstanceNorm(_Running):
     Example: nn.InstanceNorm2d(3)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         num_features: int,
@@ -185,7 +179,7 @@ for _count, _batch, _instance in ((1, (2, 3), (2, 3)), (2, (4,), (3, 4)), (3, (5
         ("BatchNorm", "batchnorm", _BatchNorm, _batch),
         ("InstanceNorm", "instancenorm", _InstanceNorm, _instance),
     ):
-        _body = {"__slots__": (), "__doc__": _base.__doc__, "ndims": _ndims}
+        _body = {"__doc__": _base.__doc__, "ndims": _ndims}
         register(_home, type(f"{_name}{_count}d", (_base,), _body))
 
 
@@ -198,8 +192,6 @@ class LayerNorm(Module):
 
     Example: nn.LayerNorm(3)
     """
-
-    __slots__ = ()
 
     def __init__(
         self,
@@ -240,8 +232,6 @@ class RMSNorm(Module):
     Example: nn.RMSNorm(3)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         normalized_shape: Any,
@@ -277,8 +267,6 @@ class GroupNorm(Module):
 
     Example: nn.GroupNorm(2, 4)
     """
-
-    __slots__ = ()
 
     def __init__(
         self,

@@ -11,8 +11,6 @@ from gradcli.nn.layer import REQUIRED, Layer, Settings, layer
 class _Pooling(Layer):
     """A pooling whose stride is the size of its windows unless it is given."""
 
-    __slots__ = ()
-
     def check(self) -> None:
         if self._values["stride"] is None:
             self._values["stride"] = self._values["kernel_size"]
@@ -20,8 +18,6 @@ class _Pooling(Layer):
 
 class _Pooling1d(_Pooling):
     """One of a single dimension, which keeps its numbers as tuples."""
-
-    __slots__ = ()
 
     def check(self) -> None:
         super().check()
@@ -32,8 +28,6 @@ class _Pooling1d(_Pooling):
 
 class _Fractional(Layer):
     """A pooling of windows at random positions, as many as a size or a ratio says."""
-
-    __slots__ = ()
 
     def check(self) -> None:
         given = self._values["output_size"], self._values["output_ratio"]
@@ -58,8 +52,6 @@ class _Unpooling(_Pooling):
     """The inverse of a max pool: it takes the indices, and the size of its output where that is not
     what the windows say.
     """
-
-    __slots__ = ()
 
     def check(self) -> None:
         super().check()

@@ -18,15 +18,16 @@ from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
 from gradcli.nn.layers.recurrent_node import as_one_node
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.shape.joining import cat_, stack_
-from gradcli.state import charge_steps
+from gradcli.state import charge_tensors
+
+_LAYER_TENSORS = 32
+"""Tensors that are made in the time that a layer's parameters take, with their initial values."""
 
 
 class _Layers(Recurrent):
     """Layers of steps over inputs (time, batch, input_size), or (batch, time, …) if
     `batch_first`; without a batch (time, input_size).
     """
-
-    __slots__ = ()
 
     def _set_up(
         self,
@@ -46,7 +47,7 @@ class _Layers(Recurrent):
             raise GradcliError("E204", f"{name}(): dropout is a probability, and {dropout} is none")
         if hidden_size <= 0 or num_layers <= 0:
             raise GradcliError("E204", f"{name}(): hidden_size and num_layers have to be positive")
-        charge_steps(num_layers)
+        charge_tensors(_LAYER_TENSORS * num_layers)
         if not 0 <= proj_size < hidden_size:
             raise GradcliError("E204", f"{name}(): proj_size has to be below hidden_size")
         self.input_size = input_size
@@ -209,8 +210,6 @@ class RNN(_Layers):
     Example: nn.RNN(2, 4)
     """
 
-    __slots__ = ()
-
     gates: ClassVar[int] = 1
 
     def __init__(
@@ -246,8 +245,6 @@ class RNN(_Layers):
 
 class _Gated(_Layers):
     """Layers with gates, which `RNN` does without."""
-
-    __slots__ = ()
 
     def __init__(
         self,
@@ -285,8 +282,6 @@ class LSTM(_Gated):
     Example: nn.LSTM(2, 4)
     """
 
-    __slots__ = ()
-
     gates: ClassVar[int] = 4
     states: ClassVar[int] = 2
 
@@ -296,8 +291,6 @@ class GRU(_Gated):
 
     Example: nn.GRU(2, 4)
     """
-
-    __slots__ = ()
 
     gates: ClassVar[int] = 3
 

@@ -60,8 +60,6 @@ class Recurrent(Module):
         states: how many tensors the state has.
     """
 
-    __slots__ = ()
-
     gates: ClassVar[int]
     states: ClassVar[int] = 1
 
@@ -88,8 +86,6 @@ class Recurrent(Module):
 
 class _Cell(Recurrent):
     """One step on (batch, input_size), or (input_size)."""
-
-    __slots__ = ()
 
     def __init__(
         self,
@@ -141,8 +137,6 @@ class RNNCell(_Cell):
     Example: nn.RNNCell(2, 4)
     """
 
-    __slots__ = ()
-
     gates: ClassVar[int] = 1
 
     def __init__(
@@ -177,8 +171,6 @@ class LSTMCell(_Cell):
     Example: nn.LSTMCell(2, 4)
     """
 
-    __slots__ = ()
-
     gates: ClassVar[int] = 4
     states: ClassVar[int] = 2
 
@@ -188,8 +180,6 @@ class GRUCell(_Cell):
 
     Example: nn.GRUCell(2, 4)
     """
-
-    __slots__ = ()
 
     gates: ClassVar[int] = 3
 

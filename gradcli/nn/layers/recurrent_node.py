@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.autograd.custom.function import refusing
+from gradcli.autograd.custom.function import refused
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import Node, freed
@@ -66,10 +66,8 @@ class MkldnnRnnLayerBackward0(Node):
     def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         """The gradients, which cannot be differentiated again."""
         arrays = [None if grad is None else grad.array for grad in grads]
-        return tuple(
-            None if gradient is None else refusing(Tensor(gradient))
-            for gradient in self.run(arrays, keep)
-        )
+        gradients = self.run(arrays, keep)
+        return refused(tuple(None if each is None else Tensor(each) for each in gradients))
 
 
 def as_one_node(steps: Steps, given: Sequence[Tensor]) -> list[Tensor]:

@@ -21,8 +21,6 @@ class Flatten(Module):
     Example: nn.Flatten()(tensor([[2., 1.], [1., 3.]]))
     """
 
-    __slots__ = ()
-
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim = start_dim
@@ -40,8 +38,6 @@ class Unflatten(Module):
 
     Example: nn.Unflatten(1, (2, 1))(tensor([[2., 1.], [1., 3.]]))
     """
-
-    __slots__ = ()
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
@@ -71,8 +67,6 @@ class _Padding(Layer):
         dimensions: how many dimensions are padded.
     """
 
-    __slots__ = ()
-
     mode: ClassVar[str]
     dimensions: ClassVar[int]
 
@@ -95,9 +89,7 @@ for _count in (1, 2, 3):
         ("ReplicationPad", "replicate", {}, "{padding}"),
         ("CircularPad", "circular", {}, "{padding}"),
     ):
-        _base = type(
-            "_Padding", (_Padding,), {"__slots__": (), "mode": _mode, "dimensions": _count}
-        )
+        _base = type("_Padding", (_Padding,), {"mode": _mode, "dimensions": _count})
         _all: Settings = {"padding": REQUIRED, **_settings}
         _example = f"nn.{_name}{_count}d(1{', 7.' * len(_settings)})({SAMPLES[_count]})"
         layer("padding", f"{_name}{_count}d", "pad", _all, _template, _base, _example)
@@ -130,8 +122,6 @@ for _name, _function, _setting in (
 class _Resampling(Layer):
     """Resamples the spatial dimensions to a size, or by a factor."""
 
-    __slots__ = ()
-
     def check(self) -> None:
         factor = self._values["scale_factor"]
         if isinstance(factor, (tuple, list)):
@@ -146,8 +136,6 @@ class _Resampling(Layer):
 
 class _Fixed(_Resampling):
     """One whose mode is in its name."""
-
-    __slots__ = ()
 
     mode: ClassVar[str]
 
@@ -177,6 +165,6 @@ layer(
     base=_Resampling,
 )
 for _mode in ("nearest", "bilinear"):
-    _base = type("_Fixed", (_Fixed,), {"__slots__": (), "mode": _mode})
+    _base = type("_Fixed", (_Fixed,), {"mode": _mode})
     _name = f"Upsampling{_mode.title()}2d"
     layer("upsampling", _name, "interpolate", _SIZE, base=_base)

@@ -29,8 +29,6 @@ class ParametrizationList(ModuleList):
     `original1` and so on.
     """
 
-    __slots__ = ()
-
     language_name = "torch.nn.utils.parametrize.ParametrizationList"
 
     def __init__(self, modules: list[Any], original: Tensor) -> None:

@@ -24,8 +24,6 @@ _PARAMETRIZATIONS = "torch.nn.utils.parametrizations"
 class _WeightNorm(Module):
     """A weight from its lengths and its direction."""
 
-    __slots__ = ()
-
     language_name = "torch.nn.utils.parametrizations._WeightNorm"
 
     def __init__(self, dim: int | None = 0) -> None:
@@ -42,8 +40,6 @@ class _WeightNorm(Module):
 
 class _SpectralNorm(Module):
     """A weight over its largest singular value, which power iteration finds."""
-
-    __slots__ = ()
 
     language_name = "torch.nn.utils.parametrizations._SpectralNorm"
 
@@ -65,7 +61,8 @@ class _SpectralNorm(Module):
         u, v = self.lookup("_u"), self.lookup("_v")
         if self.training:
             iterate(matrix, u, v, self.n_power_iterations, self.eps)
-        return weight / _spectral_value(matrix, u, v)
+        u, v = methods["clone"](u), methods["clone"](v)
+        return weight / methods["vdot"](u, methods["mv"](matrix, v))
 
 
 def _normalised(vector: Tensor, eps: float) -> Any:
@@ -83,14 +80,10 @@ def _first_vectors(weight: Tensor, dim: int, eps: float) -> tuple[Any, Any]:
 def iterate(matrix: Tensor, u: Tensor, v: Tensor, count: int, eps: float) -> None:
     """Steps of power iteration, written into the vectors."""
     with NoGrad():
+        adjoint = methods["conj"](methods["t"](matrix))
         for _ in range(count):
             overwrite(u, _normalised(methods["mv"](matrix, v), eps).array)
-            overwrite(v, _normalised(methods["mv"](methods["t"](matrix), u), eps).array)
-
-
-def _spectral_value(matrix: Tensor, u: Tensor, v: Tensor) -> Any:
-    u, v = methods["clone"](u), methods["clone"](v)
-    return methods["vdot"](u, methods["mv"](matrix, v))
+            overwrite(v, _normalised(methods["mv"](adjoint, u), eps).array)
 
 
 def _weight_of(module: Any, name: str, raises: str = "ValueError") -> Tensor:
@@ -172,7 +165,8 @@ class _SpectralHook(_NormHook):
                     step = methods["mv"](methods["t"](matrix), u)
                     overwrite(v, _normalised(step, self.eps).array)
                     overwrite(u, _normalised(methods["mv"](matrix, v), self.eps).array)
-        return weight / _spectral_value(matrix, u, v)
+        u, v = methods["clone"](u), methods["clone"](v)
+        return weight / methods["dot"](u, methods["mv"](matrix, v))
 
 
 def _hooked(module: Any, hook: _NormHook) -> Any:

@@ -123,36 +123,31 @@ def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
 
 add = pointwise(
     "add",
-    "AddBackward0",
     _total,
     self=lambda grad: grad,
     other=lambda grad, alpha: _scaled(grad, alpha),
     doc="The sum: `input + alpha * other`.",
-    example="torch.add(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     hazard=_DIFFERENCE,
 )
 
 sub = pointwise(
     "sub",
-    "SubBackward0",
     lambda self, other, alpha=1: _difference(self, other, alpha),
     self=lambda grad: grad,
     other=lambda grad, alpha: _scaled(-grad, alpha),
     doc="The difference: `input - alpha * other`.",
-    example="torch.sub(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     hazard=_DIFFERENCE,
 )
 
 rsub_number = pointwise(
     "rsub",
-    "RsubBackward1",
     lambda self, other, alpha=1: _difference(other, self, alpha),
+    node="RsubBackward1",
     self=lambda grad, alpha: _scaled(-grad, alpha),
     hazard=_DIFFERENCE,
 )
 rsub_tensor = pointwise(
     "rsub",
-    "RsubBackward0",
     lambda self, other, alpha=1: _difference(other, self, alpha),
     self=lambda grad, alpha: _scaled(-grad, alpha),
     other=lambda grad: grad,
@@ -162,10 +157,7 @@ rsub_tensor = pointwise(
 
 @function("rsub")
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """`other - alpha * input`. Raises E203 for bools.
-
-    Example: torch.rsub(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
+    """`other - alpha * input`. Raises E203 for bools."""
     check_subtraction(input.array, other.array if type(other) is Tensor else other)
     if type(other) is Tensor:
         return rsub_tensor.apply(input, other, alpha)
@@ -180,7 +172,6 @@ def _negative(self: Any) -> Any:
 
 neg = pointwise(
     "neg",
-    "NegBackward0",
     _negative,
     self=lambda grad: -grad,
     doc="The input with its sign turned.",
@@ -191,37 +182,31 @@ neg = pointwise(
 
 mul = pointwise(
     "mul",
-    "MulBackward0",
     lambda self, other: self * other,
     exact_numbers=True,
     self=lambda grad, other: grad * conj(other),
     other=lambda grad, self: grad * conj(self),
     doc="The product, element by element.",
-    example="torch.mul(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     hazard=_PRODUCT,
 )
 
 div = pointwise(
     "div",
-    "DivBackward0",
     lambda self, other: self / other,
     floating=True,
     exact_numbers=True,
     self=lambda grad, other: grad / conj(other),
     other=lambda grad, self, other: -grad * conj((self / other) / other),
     doc="The quotient, element by element; integers become floating.",
-    example="torch.true_divide(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     hazard=_QUOTIENT,
 )
 
 reciprocal = pointwise(
     "reciprocal",
-    "ReciprocalBackward0",
     lambda self: 1 / self,
     floating=True,
     self=lambda grad, result: -grad * conj(result * result),
     doc="1 over the input.",
-    example="torch.reciprocal(tensor([0.5, 1., 2.]))",
     hazard=Hazard(
         values=((lambda self: self == 0, "division by zero", "a number divided by 0"),),
         slopes=((lambda self: self == 0, "the slope of a division by 0 is infinite"),),
@@ -256,8 +241,8 @@ def _rounded_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
 
 div_rounded = pointwise(
     "div",
-    "DivBackward2",
     _rounded_quotient,
+    node="DivBackward2",
     # The quotient is constant between its steps. PyTorch keeps the operands all the same, and so a
     # write to them is an error.
     self=lambda grad, other: zeros_like(grad),
@@ -271,8 +256,6 @@ div_rounded = pointwise(
 def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """The quotient, element by element; integers become floating. It is rounded where
     `rounding_mode` is "floor" or "trunc"; raises E204 for any other mode.
-
-    Example: torch.div(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     if rounding_mode is None:
         return div.apply(input, other)
@@ -308,28 +291,27 @@ def _floored(self: Any, other: Any) -> Any:
 
 floor_divide_tensor = pointwise(
     "floor_divide",
-    "NotImplemented",
     _floored,
+    node="NotImplemented",
     self=_no_quotient,
     other=_no_quotient,
     unsupported=_BOOL_OR_COMPLEX,
     doc="The quotient rounded down.",
     numpy="({0} // {1})",
-    example="torch.floor_divide(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     effects=(CHECKS,),
 )
 floor_divide_number = pointwise(
     "floor_divide_number",
-    "NotImplemented",
     _floored,
+    node="NotImplemented",
     self=_no_quotient,
     unsupported=_BOOL_OR_COMPLEX,
     effects=(CHECKS,),
 )
 floor_divide_of_number = pointwise(
     "floor_divide_of_number",
-    "NotImplemented",
     lambda other, self: _floored(self, other),
+    node="NotImplemented",
     other=_no_quotient,
     unsupported=_BOOL_OR_COMPLEX,
     effects=(CHECKS,),
@@ -353,20 +335,18 @@ def _fmod(self: Any, other: Any) -> Any:
 
 remainder_number = pointwise(
     "remainder",
-    "RemainderBackward0",
     lambda self, other: _remainder(self, other),
     self=lambda grad: grad,
     unsupported=_BOOL_OR_COMPLEX,
     doc="What division leaves, with the sign of the divisor: Python's `%`.",
-    example="torch.remainder(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="On the steps the gradient is that between them.",
     hazard=_MODULUS,
     effects=(CHECKS,),
 )
 remainder_tensor = pointwise(
     "remainder",
-    "RemainderBackward1",
     _remainder,
+    node="RemainderBackward1",
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_rounded(self, other, "floor"),
     unsupported=_BOOL_OR_COMPLEX,
@@ -375,19 +355,17 @@ remainder_tensor = pointwise(
 )
 fmod_number = pointwise(
     "fmod",
-    "FmodBackward0",
     lambda self, other: _fmod(self, other),
     self=lambda grad: grad,
     unsupported=_BOOL_OR_COMPLEX,
     doc="What division leaves, with the sign of the dividend: C's `fmod`.",
-    example="torch.fmod(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     hazard=_MODULUS,
     effects=(CHECKS,),
 )
 fmod_tensor = pointwise(
     "fmod",
-    "FmodBackward1",
     _fmod,
+    node="FmodBackward1",
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_rounded(self, other, "trunc"),
     unsupported=_BOOL_OR_COMPLEX,
@@ -400,8 +378,8 @@ _no_modulus = no_derivative("a number modulo a tensor", "make the number a tenso
 
 remainder_of_number = pointwise(
     "remainder",
-    "NotImplemented",
     lambda other, self: _remainder(self, other),
+    node="NotImplemented",
     other=_no_modulus,
     unsupported=_BOOL_OR_COMPLEX,
     hazard=_MODULUS,
@@ -423,7 +401,6 @@ def _by_operand(name: str, number: Op, tensor: Op, of_number: Op | None = None) 
             raise wrong_operand(tensor, "self", input)
         return tensor.apply(input, other)
 
-    overloaded.__name__ = overloaded.__qualname__ = name
     return function(name, method=True, inplace=True)(overloaded)
 
 
@@ -458,30 +435,30 @@ fmod = _by_operand("fmod", fmod_number, fmod_tensor)
 
 mul_number = pointwise(
     "mul",
-    "MulBackward1",
     lambda self, other: self * other,
+    node="MulBackward1",
     self=lambda grad, other: grad * conj(other),
     hazard=_PRODUCT,
 )
 div_number = pointwise(
     "div",
-    "DivBackward1",
     lambda self, other: self / other,
+    node="DivBackward1",
     floating=True,
     self=lambda grad, other: grad / conj(other),
     hazard=_QUOTIENT,
 )
 add_number = pointwise(
     "add",
-    "AddBackward1",
     lambda self, other: self + other,
+    node="AddBackward1",
     self=lambda grad: grad,
     hazard=_DIFFERENCE,
 )
 sub_number = pointwise(
     "sub",
-    "SubBackward1",
     lambda self, other: self - other,
+    node="SubBackward1",
     self=lambda grad: grad,
     hazard=_DIFFERENCE,
 )

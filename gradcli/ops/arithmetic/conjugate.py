@@ -66,24 +66,19 @@ def reflection_of(tensor: Tensor) -> Reflection:
 
 # The views have memory of their own, kept equal to the tensor's: `arrays/lazy_conjugation.py`.
 
-conjugate: Op = op(
-    "_conj", "ConjBackward0", lambda self: np.conj(self), view=True, self=lambda grad: conj(grad)
-)
+conjugate: Op = op("_conj", lambda self: np.conj(self), view=True, self=lambda grad: conj(grad))
 
-neg_view: Op = op(
-    "_neg_view", "NegViewBackward0", lambda self: -self, view=True, self=lambda grad: -grad
-)
+neg_view: Op = op("_neg_view", lambda self: -self, view=True, self=lambda grad: -grad)
 
 conj_physical: Op = pointwise(
     "conj_physical",
-    "ConjPhysicalBackward0",
     lambda self: np.conj(self),
     self=lambda grad: conj_physical(grad),
 )
 
 conj_physical_written: Op = pointwise(
     "conj_physical_",
-    "ConjPhysicalBackward1",
     conj_physical.forward,
+    node="ConjPhysicalBackward1",
     self=lambda grad: conj_physical(grad),
 )

@@ -11,7 +11,7 @@ from gradcli.arrays import dtypes
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
@@ -165,12 +165,10 @@ def expose_of_tensors(
 ) -> None:
     """Make an entry of two tensors reachable, as a function and a method that take no numbers."""
 
-    def of_tensors(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-        refuse_out(entry.name, out)
+    def of_tensors(input: Tensor, other: Tensor) -> Tensor:
         check_tensors(entry.name, input=input, other=other)
         return entry.apply(input, other)
 
-    of_tensors.__name__ = of_tensors.__qualname__ = entry.name
     register = function(
         entry.name,
         *aliases,

@@ -168,7 +168,11 @@ def in_place(name: str, body: Function, *, check: Callable[..., Any] = check_inp
     changes what is read later on.
     """
 
-    def write_result(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def write_result(self: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if self is None and "input" not in kwargs:
+            return body(*args, **kwargs)  # it says what is missing
+        if self is None:
+            self = kwargs.pop("input")
         try:
             overlapping = check(self, *args)
         except GradcliError:
@@ -251,21 +255,3 @@ def _check_result(entry: Op, self: Tensor, args: tuple[Any, ...]) -> None:
 
 
 _ORDERINGS = frozenset({"lt", "le", "gt", "ge"})
-
-
-def refuse_out(name: str, out: Any, *operands: Any) -> None:
-    """Raise E205 where a function was given `out=`; PyTorch raises too if something requires grad.
-
-    Args:
-        name: the function.
-        out: what it was given, None for nothing.
-        operands: its other arguments.
-    """
-    if out is not None:
-        recorded = any(isinstance(v, Tensor) and v.requires_grad for v in (out, *operands))
-        raise GradcliError(
-            "E205",
-            f"{name}(): the `out` argument is outside the language",
-            raises="RuntimeError" if recorded else None,
-            help="assign the result instead: `x = ...`",
-        )

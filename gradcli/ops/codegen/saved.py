@@ -108,13 +108,13 @@ def saved_attribute(node: Any, name: str) -> Any:
         if value is FREED:
             raise freed(node)
         if what in node.op.outputs:
-            number = node.op.outputs.index(what)
-            recorded = node.op.outputs == ("result",) or number in node.op.differentiable
-            return saved_result(node, value, number) if recorded else Tensor(value)
+            return _shown_result(node, what, value)
         if type(value) is not Tensor:
             return None if value is None else Tensor(np.asarray(value)[()])
         if value.grad_fn is None and not value.requires_grad:
             return value
+        if value.storage is not None:
+            check_saved(node, what, value, getattr(node, f"version_{what}"))
         inputs = node.op.inputs
         return saved_tensor(node, value, inputs.index(what) if what in inputs else None)
     for slot in (what, f"argument_{what}", f"argument_{what}s"):
@@ -134,6 +134,20 @@ def saved_attribute(node: Any, name: str) -> Any:
         if type(value) is Tensor:
             return tuple(strides_of(value.array))
     raise AttributeError(name)
+
+
+def _shown_result(node: Any, name: str, array: Any) -> Tensor:
+    """A saved result as a program sees it, on the memory of the tensor; E404 where it was written
+    to since.
+    """
+    number = node.op.outputs.index(name)
+    recorded = node.op.outputs == ("result",) or number in node.op.differentiable
+    shown = saved_result(node, array, number) if recorded else Tensor(array)
+    storage = getattr(node, f"storage_{name}")
+    if storage is not None:
+        check_result(node, name, storage, getattr(node, f"version_{name}"))
+        shown.storage = storage
+    return shown
 
 
 def _sizes_of_input(node: Node, number: int) -> tuple[int, ...]:

@@ -39,7 +39,6 @@ real_part = ref("real_part")
 
 clone = op(
     "clone",
-    "CloneBackward0",
     lambda self: copied_in_order(self),
     keeps_layout=True,
     self=lambda grad: grad,
@@ -53,7 +52,6 @@ def _cast(self: Any, dtype: DType) -> Any:
 
 cast_to_floating = op(
     "_to_copy",
-    "ToCopyBackward0",
     lambda self, dtype: _cast(self, dtype),
     keeps_layout=True,
     # The engine casts the gradient back to the input's dtype.
@@ -62,7 +60,6 @@ cast_to_floating = op(
 # Integers and bools have no gradient.
 cast_to_integer = op(
     "_to_copy.integer",
-    "",
     lambda self, dtype: _cast(self, dtype),
     constant=("self",),
     keeps_layout=True,
@@ -77,18 +74,15 @@ def cast_to(value: Any, dtype: DType) -> Any:
 
 @function("clone", method=True)
 def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy, in the graph; `torch.contiguous_format` makes it lie in row order.
-
-    Example: torch.clone(tensor([0.5, 1., 2.]))
-    """
+    """A copy, in the graph; `torch.contiguous_format` makes it lie in row order."""
     return (row_order if by_rows("clone", memory_format) else clone).apply(input)
 
 
 # A copy on another device; the gradient is copied back to the first one.
 to_device: Op = op(
     "_to_copy.device",
-    "ToCopyBackward0",
     lambda self, device, home: moved(self, device),
+    node="ToCopyBackward0",
     self=lambda grad, device, home: to_device(grad, home, device),
 )
 
@@ -168,7 +162,6 @@ def _cast_method(name: str) -> None:
     def convert(self: Tensor) -> Tensor:
         return self if self.dtype is target else cast_to(self, target)
 
-    convert.__name__ = convert.__qualname__ = name
     describe(
         convert,
         f"The tensor as {target}; itself where it is one already.",
@@ -230,7 +223,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 row_order = op(
-    "contiguous", "CloneBackward0", lambda self: self.copy(order="C"), self=lambda grad: grad
+    "contiguous", lambda self: self.copy(order="C"), node="CloneBackward0", self=lambda grad: grad
 )
 
 # --- leaving the graph --------------------------------------------------------------------------
@@ -238,35 +231,32 @@ row_order = op(
 
 @function("detach", method=True)
 def detach(input: Tensor) -> Tensor:
-    """The same memory and version, outside the graph.
-
-    Example: torch.detach(tensor([0.5, 1., 2.]))
-    """
+    """The same memory and version, outside the graph."""
     return alias(input)
 
 
 @function("detach_", method=True)
-def detach_in_place(self: Tensor) -> Tensor:
+def detach_in_place(input: Tensor) -> Tensor:
     """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view."""
-    if self.base is not None:
+    if input.base is not None:
         raise GradcliError("E405", "a view cannot be detached in place", help="use detach()")
-    storage_of(self)
-    if self.grad_fn is not None and self.grad_fn.extra is not None:
-        hooks = self.grad_fn.extra.tensor_hooks.get(self.output_nr)
+    storage_of(input)
+    if input.grad_fn is not None and input.grad_fn.extra is not None:
+        hooks = input.grad_fn.extra.tensor_hooks.get(input.output_nr)
         if hooks is not None:  # they stay the tensor's too
-            meta_of(self).hooks = hooks
-    self.grad_fn = None
-    self.output_nr = 0
-    self.requires_grad = False
-    return self
+            meta_of(input).hooks = hooks
+    input.grad_fn = None
+    input.output_nr = 0
+    input.requires_grad = False
+    return input
 
 
 # --- writing ------------------------------------------------------------------------------------
 
 copied = op(
     "copy",
-    "CopyBackwards",
     lambda self, src: np.broadcast_to(src, self.shape).astype(self.dtype),
+    node="CopyBackwards",
     # Nothing of the old value is left.
     self=lambda grad: zeros_like(grad),
     src=lambda grad: grad,
@@ -303,67 +293,65 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 filled = op(
     "fill",
-    "FillBackward2",
     lambda self, value: module_of(self).full(self.shape, value, self.dtype),
+    node="FillBackward2",
     self=lambda grad: zeros_like(grad),
 )
 # The engine sums the value's gradient to its shape, 0-dim.
 filled_with_tensor = op(
     "fill",
-    "FillBackward3",
     lambda self, value: module_of(self).full(
         self.shape, dtypes.cast(value, dtypes.of_array(self)), self.dtype
     ),
+    node="FillBackward3",
     self=lambda grad: zeros_like(grad),
     value=lambda grad: grad,
 )
 zeroed = op(
     "zero",
-    "ZeroBackward0",
     lambda self: module_of(self).zeros(self.shape, self.dtype),
     self=lambda grad: zeros_like(grad),
 )
 
 
 @function("fill_", method=True)
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(input: Tensor, value: Any) -> Tensor:
     """Write one number, or a 0-dim tensor's, into every element. Raises E301 for other tensors.
 
     Example: torch.fill_(tensor([0.5, 1., 2.]), 7)
     """
     if type(value) is not Tensor and type(value) not in NUMBERS:
         raise GradcliError("E202", f"fill_(): the value must be a number, not {type_name(value)}")
-    check_graph(self)
+    check_graph(input)
     if isinstance(value, Tensor):
         if value.array.ndim:
             raise GradcliError(
                 "E301", f"fill_(): the value must be 0-dim, not of shape {tuple(value.array.shape)}"
             )
-        check_memory(self)
-        if value.array.dtype is self.array.dtype and not is_recorded(self, value):
-            overwrite(self, value.array)
+        check_memory(input)
+        if value.array.dtype is input.array.dtype and not is_recorded(input, value):
+            overwrite(input, value.array)
         else:
-            write(self, filled_with_tensor.apply(self, value))
-        return self
-    number = checked_cast(value, self.dtype)
-    if is_recorded(self):
-        write(self, filled.apply(self, number))
+            write(input, filled_with_tensor.apply(input, value))
+        return input
+    number = checked_cast(value, input.dtype)
+    if is_recorded(input):
+        write(input, filled.apply(input, number))
     else:
-        overwrite(self, number)
-    return self
+        overwrite(input, number)
+    return input
 
 
 fill_number = op(
     "fill",
-    "FillBackward0",
     lambda self, value: laid_out_like(self, filled(self, value)),
     keeps_layout=True,
     self=lambda grad: zeros_like(grad),
 )
 fill_tensor = op(
     "fill",
-    "FillBackward1",
     lambda self, value: laid_out_like(self, filled_with_tensor(self, value)),
+    node="FillBackward1",
     keeps_layout=True,
     self=lambda grad: zeros_like(grad),
     value=lambda grad: grad,
@@ -394,14 +382,11 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 
 @function("zero_", method=True)
-def zero_(self: Tensor) -> Tensor:
-    """Write zero into every element.
-
-    Example: torch.zero_(tensor([0.5, 1., 2.]))
-    """
-    check_graph(self)
-    write(self, zeroed.apply(self))
-    return self
+def zero_(input: Tensor) -> Tensor:
+    """Write zero into every element."""
+    check_graph(input)
+    write(input, zeroed.apply(input))
+    return input
 
 
 def _cast_gradient(gradient: Any, dtype: Any) -> Any:

@@ -235,7 +235,6 @@ def _constructor(name: str, dtype: DType | None) -> None:
             return made(name, array_of(data, target), None, False)
         return zeros(data_or_sizes, dtype=target)
 
-    construct.__name__ = construct.__qualname__ = name
     describe(
         construct,
         f"A {dtype or 'default dtype'} tensor of nested lists, or of the sizes.",

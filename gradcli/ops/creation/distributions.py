@@ -24,7 +24,7 @@ from gradcli.ops.binding.arguments import (
     plain_float,
     plain_integer,
 )
-from gradcli.ops.binding.catalogue import function, method, methods, operators, refuse_out
+from gradcli.ops.binding.catalogue import function, method, methods, operators
 from gradcli.ops.creation.fill import checked_dtype, checked_sizes, chosen_device, made
 from gradcli.ops.creation.random import (
     bernoulli_array,
@@ -79,29 +79,29 @@ def _check_chances(chances: Any) -> None:
 
 def _redrawn(name: str, node_name: str) -> Op:
     """An op that replaces a tensor by drawn values, which do not depend on it."""
-    return op(name, node_name, lambda self, values: values, self=lambda grad: zeros_like(grad))
+    return op(name, lambda self, values: values, node=node_name, self=lambda grad: zeros_like(grad))
 
 
 bernoulli_of = _redrawn("bernoulli", "BernoulliBackward0")
 _bernoulli_of_number = op(
     "bernoulli",
-    "NotImplemented",
     lambda self, values: values,
+    node="NotImplemented",
     self=no_derivative("bernoulli", "draw from a detached tensor"),
 )
 _normal_of_mean = op(
     "normal",
-    "NormalBackward1",
     lambda mean, values: values,
+    node="NormalBackward1",
     mean=lambda grad: zeros_like(grad),
 )
 _normal_of_std = op(
-    "normal", "NormalBackward2", lambda std, values: values, std=lambda grad: zeros_like(grad)
+    "normal", lambda std, values: values, node="NormalBackward2", std=lambda grad: zeros_like(grad)
 )
 _normal_of_both = op(
     "normal",
-    "NormalBackward3",
     lambda mean, std, values: values,
+    node="NormalBackward3",
     # The engine sums what was broadcast: zeros either way.
     mean=lambda grad: zeros_like(grad),
     std=lambda grad: zeros_like(grad),
@@ -119,13 +119,11 @@ def normal(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
-    out: Any = None,
 ) -> Tensor:
     """Normal numbers of the given mean and standard deviation: numbers with a size, or tensors.
 
     Example: torch.normal(0., tensor([1., 2.]))
     """
-    refuse_out("normal", out)
     of_mean, of_std = isinstance(mean, Tensor), isinstance(std, Tensor)
     if not of_mean and not of_std:
         if size is None:
@@ -156,12 +154,11 @@ def normal(
 
 @function("bernoulli", method=True)
 @effects(CHECKS, RANDOM)
-def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     """Ones with the probabilities that the tensor holds, or with probability p; zeros elsewhere.
 
     Example: torch.bernoulli(tensor([0.2, 0.8]))
     """
-    refuse_out("bernoulli", out)
     check_tensors("bernoulli", input=input)
     if p is None:
         check_floating("bernoulli", input)
@@ -337,12 +334,7 @@ def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any =
 @function("multinomial", method=True)
 @effects(CHECKS, RANDOM)
 def multinomial(
-    input: Tensor,
-    num_samples: int,
-    replacement: bool = False,
-    *,
-    generator: Any = None,
-    out: Any = None,
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
 ) -> Tensor:
     """Positions chosen with the probabilities that the rows hold, up to a factor; int64.
 
@@ -351,7 +343,6 @@ def multinomial(
 
     Example: torch.multinomial(tensor([0.2, 0.8]), 1)
     """
-    refuse_out("multinomial", out)
     check_tensors("multinomial", input=input)
     check_floating("multinomial", input, "RuntimeError")
     chances = input.array

@@ -290,7 +290,6 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
         f"torch.{name}_like(tensor([0.5, 1., 2.]))",
     )
     for body, made_name in ((new, name), (like, f"{name}_like")):
-        body.__name__ = body.__qualname__ = made_name
         function(made_name)(effects(RANDOM)(body))
 
 

@@ -192,7 +192,6 @@ def _triangle_indices(name: str, lower: bool) -> None:
         inside = np.tril(full, offset) if lower else np.triu(full, offset)
         return made(name, np.stack(np.nonzero(inside)).astype(target.numpy_dtype), device, False)
 
-    indices.__name__ = indices.__qualname__ = name
     describe(
         indices,
         f"The rows and columns of a matrix's {'lower' if lower else 'upper'} triangle, one row of"

@@ -342,10 +342,7 @@ def dim(self: Tensor) -> int:
 
 @function("numel", method=True)
 def numel(input: Tensor) -> int:
-    """The number of elements.
-
-    Example: torch.numel(tensor([0.5, 1., 2.]))
-    """
+    """The number of elements."""
     return int(input.array.size)
 
 
@@ -391,10 +388,7 @@ def is_view(self: Tensor) -> bool:
 
 @function("is_inference", method=True)
 def is_inference(input: Tensor) -> bool:
-    """Whether it was made under `torch.inference_mode()`, or is a view of such a tensor.
-
-    Example: torch.is_inference(tensor([0.5, 1., 2.]))
-    """
+    """Whether it was made under `torch.inference_mode()`, or is a view of such a tensor."""
     return type(input.storage) is InferenceStorage
 
 
@@ -409,17 +403,11 @@ def is_tensor(obj: Any) -> bool:
 
 @function("is_floating_point", method=True)
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is floating.
-
-    Example: torch.is_floating_point(tensor([0.5, 1., 2.]))
-    """
+    """Whether the dtype is floating."""
     return input.dtype.is_floating_point
 
 
 @function("is_complex", method=True)
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is complex.
-
-    Example: torch.is_complex(tensor([0.5, 1., 2.]))
-    """
+    """Whether the dtype is complex."""
     return input.dtype.is_complex

@@ -101,6 +101,16 @@ def implicit_dim(name: str, input: Tensor) -> int:
     return dim
 
 
+def check_resized(name: str, given: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """Warn (W010) of a tensor with elements, given as `out`, that gets another shape."""
+    active.state.warn(
+        "W010",
+        f"{name}(): an output with one or more elements was resized since it had shape"
+        f" {tuple(given)}, which does not match the required output shape {tuple(shape)}",
+        help="give a tensor of that shape, or one without elements: `torch.empty(0)`",
+    )
+
+
 def check_kept(tensor: Tensor) -> None:
     """Warn (W003) of reading the gradient of a non-leaf that keeps none."""
     if tensor.grad is None and not tensor.retains_grad and tensor.requires_grad:

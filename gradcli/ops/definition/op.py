@@ -120,56 +120,64 @@ class Op:
     def __init__(
         self,
         name: str,
-        node_name: str,
         forward: Function,
+        /,
         *,
-        rules: dict[str, Function],
-        joint: Function | None,
-        inputs: tuple[str, ...],
-        tensors: tuple[str, ...],
-        lists: tuple[str, ...],
-        outputs: tuple[str, ...],
-        differentiable: tuple[int, ...],
-        pointwise: bool,
-        floating: bool,
-        view: bool,
-        keeps_layout: bool,
-        keeps: tuple[str, ...],
-        reads_lazy: bool,
-        exact_numbers: bool,
-        unsupported: Unsupported,
-        unread: tuple[str, ...],
-        doc: OpDoc,
-        numpy: str,
-        loop: str,
-        hazard: Hazard,
-        effects: frozenset[str],
+        node: str = "",
+        constant: tuple[str, ...] = (),
+        lists: tuple[str, ...] = (),
+        joint: Function | None = None,
+        inputs: tuple[str, ...] = (),
+        outputs: tuple[str, ...] = ("result",),
+        differentiable: tuple[int, ...] | None = None,
+        pointwise: bool = False,
+        floating: bool = False,
+        view: bool = False,
+        keeps_layout: bool = False,
+        keeps: tuple[str, ...] = (),
+        reads_lazy: bool = False,
+        exact_numbers: bool = False,
+        unsupported: Unsupported = NOTHING,
+        unread: tuple[str, ...] = (),
+        doc: str = "",
+        example: str = "",
+        conventions: str = "",
+        numpy: str = "",
+        loop: str = VECTOR,
+        hazard: Hazard = NO_HAZARD,
+        effects: tuple[str, ...] = (),
+        **rules: Function,
     ) -> None:
         self.name = name
-        self.node_name = node_name
+        self.node_name = node or (node_name_of(name) if rules or joint else "")
         self.forward = forward
         self.parameters = parameters_of(forward)
         self.rules = rules
         self.joint = joint
-        self.inputs = inputs
-        self.tensors = tensors
+        self.inputs = inputs or tuple(rules)
+        if pointwise and not self.inputs:
+            self.tensors = self.parameters[: _operand_count(forward)]
+        else:
+            operands = {*self.inputs, *constant}.difference(lists)
+            self.tensors = tuple(p for p in self.parameters if p in operands)
         self.lists = lists
         self.outputs = outputs
-        self.differentiable = differentiable
+        everything = tuple(range(len(outputs)))
+        self.differentiable = everything if differentiable is None else differentiable
         self.pointwise = pointwise
         self.floating = floating
         self.view = view
-        self.keeps_layout = keeps_layout
+        self.keeps_layout = keeps_layout or pointwise or view
         self.keeps = keeps
-        self.reads_lazy = reads_lazy
+        self.reads_lazy = reads_lazy or pointwise
         self.exact_numbers = exact_numbers
         self.unsupported = unsupported
         self.unread = unread
-        self.doc = doc
+        self.doc = OpDoc(doc, example, conventions) if doc or example or conventions else NO_DOC
         self.numpy = numpy
         self.loop = loop
         self.hazard = hazard
-        self.effects = effects
+        self.effects = frozenset(effects) if effects else _NO_EFFECTS
         self.node_class: type[Node] | None = None
         self.bindings: list[tuple[dict[str, Any], str]] = []
         self._check()
@@ -205,10 +213,8 @@ class Op:
 
     def _check(self) -> None:
         """Raise TypeError where rules and inputs do not match."""
-        if bool(self.node_name) != bool(self.rules or self.joint):
-            raise TypeError(
-                f"{self.name}: a node name goes with derivative rules, and without none"
-            )
+        if self.node_name and not self.rules and not self.joint:
+            raise TypeError(f"{self.name}: a node name goes with derivative rules")
         known = {"grad", "grads", "needs", *self.parameters, *self.outputs}
         known |= {f"{tensor}_sizes" for tensor in (*self.tensors, *self.lists)}
         known |= {f"{tensor}_strides" for tensor in self.tensors}
@@ -245,88 +251,26 @@ def takes_tensors(function: Function) -> Function:
     return function
 
 
-def op(
-    name: str,
-    node_name: str,
-    forward: Function,
-    *,
-    constant: tuple[str, ...] = (),
-    lists: tuple[str, ...] = (),
-    joint: Function | None = None,
-    inputs: tuple[str, ...] = (),
-    outputs: tuple[str, ...] = ("result",),
-    differentiable: tuple[int, ...] | None = None,
-    pointwise: bool = False,
-    floating: bool = False,
-    view: bool = False,
-    keeps_layout: bool = False,
-    keeps: tuple[str, ...] = (),
-    reads_lazy: bool = False,
-    exact_numbers: bool = False,
-    unsupported: Unsupported = NOTHING,
-    unread: tuple[str, ...] = (),
-    doc: str = "",
-    example: str = "",
-    conventions: str = "",
-    numpy: str = "",
-    loop: str = VECTOR,
-    hazard: Hazard = NO_HAZARD,
-    effects: tuple[str, ...] = (),
-    **rules: Function,
-) -> Op:
-    """Add an entry to the catalogue.
+def node_name_of(name: str) -> str:
+    """The name of the node of an op's first derivative: `avg_pool2d` has `AvgPool2DBackward0`."""
+    return f"{name.title().replace('_', '')}Backward0"
+
+
+def op(name: str, forward: Function, **facts: Any) -> Op:
+    """Add an entry to the catalogue. Raises TypeError where its facts do not fit, or the name is
+    taken.
 
     Args:
         name: PyTorch's name.
-        node_name: the node's name, "" for an op without derivative.
         forward: computes the result from arrays; its parameters name the operands and arguments.
-        constant: tensor parameters without derivative (an index, a mask).
-        lists: the one parameter that is a list of tensors; its rule returns a list of gradients.
-        joint: one rule that gives the gradients of all `inputs` at once, in place of `rules`.
-        inputs: the differentiable inputs of a joint rule.
-        outputs: names of the outputs.
-        differentiable: the outputs that carry a gradient, by number; all when not given.
-        pointwise, floating, view, keeps_layout, keeps, reads_lazy, exact_numbers, unsupported,
-            unread, numpy, loop, hazard, effects: see `Op`.
-        doc, example, conventions: the text of its page of help, see `OpDoc`.
-        rules: the derivative rule of each differentiable input, in the order of `next_functions`.
-
-    Raises:
-        TypeError: the rules do not fit the forward function; the name is taken.
+        facts: the rest, by name: see `Op`. Others are the derivative rules of the differentiable
+            inputs, in the order of `next_functions`; beside them
+            `node`: the node's name, where it is not that of `node_name_of`;
+            `constant`: tensor parameters without derivative (an index, a mask);
+            `doc, example, conventions`: the text of its page of help, see `OpDoc`.
     """
-    inputs = inputs or tuple(rules)
-    parameters = parameters_of(forward)
-    if pointwise and not inputs:
-        tensors = tuple(parameters[: _operand_count(forward)])
-    else:
-        tensors = tuple(p for p in parameters if p in (*inputs, *constant) and p not in lists)
-    entry = Op(
-        name,
-        node_name,
-        forward,
-        rules=rules,
-        joint=joint,
-        inputs=inputs,
-        tensors=tensors,
-        lists=lists,
-        outputs=outputs,
-        differentiable=tuple(range(len(outputs))) if differentiable is None else differentiable,
-        pointwise=pointwise,
-        floating=floating,
-        view=view,
-        keeps_layout=keeps_layout or pointwise or view,
-        keeps=keeps,
-        reads_lazy=reads_lazy or pointwise,
-        exact_numbers=exact_numbers,
-        unsupported=unsupported,
-        unread=unread,
-        doc=OpDoc(doc, example, conventions) if doc or example or conventions else NO_DOC,
-        numpy=numpy,
-        loop=loop,
-        hazard=hazard,
-        effects=frozenset(effects) if effects else _NO_EFFECTS,
-    )
-    key = name if name not in registry else f"{name}.{node_name}"
+    entry = Op(name, forward, **facts)
+    key = name if name not in registry else f"{name}.{entry.node_name}"
     if key in registry:
         raise TypeError(f"{name}: there is an entry of this name and node already")
     registry[key] = entry
@@ -352,10 +296,8 @@ def _operand_count(forward: Function) -> int:
     return int(forward.__code__.co_argcount) - len(forward.__defaults__ or ())
 
 
-def pointwise(
-    name: str, node_name: str, forward: Function, *, floating: bool = False, **others: Any
-) -> Op:
+def pointwise(name: str, forward: Function, **facts: Any) -> Op:
     """Register an elementwise op: operands are promoted to one dtype and broadcast, and
     may be numbers.
     """
-    return op(name, node_name, forward, pointwise=True, floating=floating, **others)
+    return op(name, forward, pointwise=True, **facts)

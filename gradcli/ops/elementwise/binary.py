@@ -24,7 +24,7 @@ from gradcli.ops.binding.arguments import (
     check_tensors,
     expose_of_tensors,
 )
-from gradcli.ops.binding.catalogue import check_write, function, method, refuse_out
+from gradcli.ops.binding.catalogue import check_write, function, method
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import WIDE, Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, NOT_FLOATING, dtype_names
@@ -49,14 +49,12 @@ def _atan2_rule(grad: Any, self: Any, other: Any, needs: list[bool]) -> tuple[An
 
 atan2 = pointwise(
     "atan2",
-    "Atan2Backward0",
     lambda self, other: np.arctan2(self, other),
     floating=True,
     inputs=("self", "other"),
     joint=_atan2_rule,
     unsupported=COMPLEX,
     doc="The angle of the point (other, input).",
-    example="torch.atan2(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     hazard=Hazard(
         slopes=((lambda self, other: self == 0 and other == 0, "atan2 has no slope at (0, 0)"),),
         undefined=True,
@@ -67,13 +65,11 @@ atan2 = pointwise(
 
 hypot = pointwise(
     "hypot",
-    "HypotBackward0",
     lambda self, other: np.hypot(self, other),
     self=lambda grad, self, result: grad * self / result,
     other=lambda grad, other, result: grad * other / result,
     unsupported=NOT_FLOATING,
     doc="`sqrt(input ** 2 + other ** 2)`, without overflow.",
-    example="torch.hypot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     hazard=Hazard(
         slopes=((lambda self, other: self == other == 0, "hypot has no slope at (0, 0)"),),
         undefined=True,
@@ -94,7 +90,6 @@ def _same_sign(self: Any, result: Any) -> Any:
 
 copysign_tensor = pointwise(
     "copysign",
-    "CopysignBackward0",
     lambda self, other: np.copysign(self, other),
     floating=True,
     self=lambda grad, self, result: grad * _same_sign(self, result),
@@ -103,20 +98,16 @@ copysign_tensor = pointwise(
 
 copysign_number = pointwise(
     "copysign",
-    "CopysignBackward1",
     lambda self, other: np.copysign(self, other),
+    node="CopysignBackward1",
     floating=True,
     self=lambda grad, self, result: grad * _same_sign(self, result),
 )
 
 
 @function("copysign", method=True, inplace=True)
-def copysign(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
-    """The magnitude of the input with the sign of a tensor or a number.
-
-    Example: torch.copysign(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
-    refuse_out("copysign", out)
+def copysign(input: Tensor, other: Any) -> Tensor:
+    """The magnitude of the input with the sign of a tensor or a number."""
     check_tensors("copysign", input=input)
     if type(other) is Tensor:
         return copysign_tensor.apply(input, other)
@@ -142,24 +133,20 @@ def logaddexp_array(self: Any, other: Any) -> Any:
 
 logaddexp = pointwise(
     "logaddexp",
-    "LogaddexpBackward0",
     logaddexp_array,
     self=lambda grad, self, other: grad / conj(exp(other - self) + 1),
     other=lambda grad, self, other: grad / conj(exp(self - other) + 1),
     unsupported=INTEGRAL,
     doc="`log(exp(input) + exp(other))`, without overflow.",
-    example="torch.logaddexp(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 
 logaddexp2 = pointwise(
     "logaddexp2",
-    "Logaddexp2Backward0",
     lambda self, other: np.logaddexp2(self, other),
     self=lambda grad, self, other: grad / (2 ** (other - self) + 1),
     other=lambda grad, self, other: grad / (2 ** (self - other) + 1),
     unsupported=NOT_FLOATING,
     doc="`log2(2 ** input + 2 ** other)`, without overflow.",
-    example="torch.logaddexp2(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 
 expose_of_tensors(logaddexp)
@@ -186,7 +173,6 @@ def _lerp_array(self: Any, end: Any, weight: Any) -> Any:
 
 lerp_number = pointwise(
     "lerp",
-    "LerpBackward0",
     _lerp_array,
     self=lambda grad, weight: grad * conj(1 - weight),
     end=lambda grad, weight: grad * conj(weight),
@@ -194,8 +180,8 @@ lerp_number = pointwise(
 
 lerp_tensor = pointwise(
     "lerp",
-    "LerpBackward1",
     _lerp_array,
+    node="LerpBackward1",
     self=lambda grad, weight: grad * conj(1 - weight),
     end=lambda grad, weight: grad * conj(weight),
     weight=lambda grad, self, end: grad * conj(end - self),
@@ -203,13 +189,12 @@ lerp_tensor = pointwise(
 
 
 @function("lerp", method=True, inplace=True)
-def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """From `input` a share `weight` of the way to `end`. The weight is a number or a tensor. Raises
     E203 where the dtypes differ.
 
     Example: torch.lerp(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]), 0.5)
     """
-    refuse_out("lerp", out)
     check_tensors("lerp", input=input, end=end)
     check_same_dtype("lerp", input, end)
     check_not_integral("lerp", input)
@@ -225,7 +210,6 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
 
 addcmul_ = pointwise(
     "addcmul",
-    "AddcmulBackward0",
     lambda self, tensor1, tensor2, value=1: multiply_add(self, tensor1 * value, tensor2),
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
@@ -235,7 +219,6 @@ addcmul_ = pointwise(
 
 addcdiv_ = pointwise(
     "addcdiv",
-    "AddcdivBackward0",
     lambda self, tensor1, tensor2, value=1: self + tensor1 * value / tensor2,
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(div(value, tensor2)),
@@ -252,27 +235,21 @@ def _factor(value: Any, *tensors: Tensor) -> Any:
 
 
 @function("addcmul", method=True, inplace=True)
-def addcmul(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1, out: Any = None
-) -> Tensor:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`.
 
     Example: torch.addcmul(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("addcmul", out)
     check_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
     return addcmul_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
 
 
 @function("addcdiv", method=True, inplace=True)
-def addcdiv(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1, out: Any = None
-) -> Tensor:
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`. Raises E203 for the quotient of integers.
 
     Example: torch.addcdiv(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("addcdiv", out)
     check_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)
     if all(t.dtype.category in ("int", "bool") for t in (tensor1, tensor2)):
         check_not_integral("addcdiv", tensor1, "RuntimeError")
@@ -283,13 +260,12 @@ def addcdiv(
 
 
 @function("float_power", method=True)
-def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+def float_power(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent` in float64, or complex128 for complex operands; one of the two may be a
     number.
 
     Example: torch.float_power(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("float_power", out)
     values = (input, exponent)
     if type(exponent) is not Tensor:
         check_tensors("float_power", input=input)

@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import with_number
 from gradcli.ops.binding.arguments import check_number, check_tensors, expose_of_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import op, pointwise
 from gradcli.ops.elementwise.comparison import isnan, logical_and, logical_not, logical_or, where
@@ -33,33 +33,27 @@ _NO_COMPLEX = dtype_names("complex", raises="RuntimeError")
 
 maximum = pointwise(
     "maximum",
-    "MaximumBackward0",
-    # In this order NumPy gives the first of two equal zeros, as PyTorch does.
     lambda self, other: np.maximum(other, self),
     self=lambda grad, self, other: _shared(grad, self == other, self < other),
     other=lambda grad, self, other: _shared(grad, self == other, self > other),
     unsupported=_NO_COMPLEX,
     doc="The larger of two tensors, element by element; nan where one is.",
-    example="torch.maximum(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="Where the two are equal, each gets half of the gradient.",
 )
 
 minimum = pointwise(
     "minimum",
-    "MinimumBackward0",
     lambda self, other: np.minimum(other, self),
     self=lambda grad, self, other: _shared(grad, self == other, self > other),
     other=lambda grad, self, other: _shared(grad, self == other, self < other),
     unsupported=_NO_COMPLEX,
     doc="The smaller of two tensors, element by element; nan where one is.",
-    example="torch.minimum(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="Where the two are equal, each gets half of the gradient.",
 )
 
 # Of two equal ones `fmax` and `fmin` take the first, and so they do where the second is nan.
 fmax = pointwise(
     "fmax",
-    "FmaxBackward0",
     lambda self, other: np.fmax(other, self),
     self=lambda grad, self, other: masked_fill_number(
         grad, logical_not(logical_or(self >= other, isnan(other))), 0
@@ -69,13 +63,11 @@ fmax = pointwise(
     ),
     unsupported=_NO_COMPLEX,
     doc="The larger of two tensors, element by element; the other where one is nan.",
-    example="torch.fmax(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="Where the two are equal, the input gets the gradient.",
 )
 
 fmin = pointwise(
     "fmin",
-    "FminBackward0",
     lambda self, other: np.fmin(other, self),
     self=lambda grad, self, other: masked_fill_number(
         grad, logical_not(logical_or(self <= other, isnan(other))), 0
@@ -85,7 +77,6 @@ fmin = pointwise(
     ),
     unsupported=_NO_COMPLEX,
     doc="The smaller of two tensors, element by element; the other where one is nan.",
-    example="torch.fmin(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="Where the two are equal, the input gets the gradient.",
 )
 
@@ -121,8 +112,8 @@ def _above(grad: Any, self: Any, min: Any, max: Any) -> Any:
 
 clamp_to_numbers = pointwise(
     "clamp",
-    "ClampBackward1",
     lambda self, min=None, max=None: np.clip(self, min, max),
+    node="ClampBackward1",
     self=_inside,
     unsupported=_BOOL_OR_COMPLEX,
     numpy="clip",
@@ -142,7 +133,6 @@ def _clamp_arrays(self: Any, min: Any = None, max: Any = None) -> Any:
 
 clamp_to_tensors = op(
     "clamp",
-    "ClampBackward0",
     _clamp_arrays,
     keeps_layout=True,
     self=_inside,
@@ -157,7 +147,7 @@ def _complex_bound(name: str, raises: str) -> GradcliError:
 
 
 @function("clamp", "clip", method=True, inplace_function=True)
-def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """The tensor with what is less than `min` or greater than `max` set to that bound; where the
     bounds are crossed, to `max`. The bounds are numbers, or tensors.
 
@@ -167,7 +157,6 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
 
     Example: torch.clamp(tensor([-1.5, 0., 2.5]), -1., 1.)
     """
-    refuse_out("clamp", out)
     check_tensors("clamp", input=input)
     bounds = [bound for bound in (min, max) if bound is not None]
     if not bounds:
@@ -197,7 +186,6 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
 
 clamp_min_number = pointwise(
     "clamp_min",
-    "ClampMinBackward0",
     lambda self, min: np.maximum(min, self),
     self=lambda grad, self, min: where(self >= min, grad, 0.0),
     unsupported=COMPLEX,
@@ -206,8 +194,8 @@ clamp_min_number = pointwise(
 
 clamp_min_tensor = pointwise(
     "clamp_min",
-    "ClampMinBackward1",
     lambda self, min: np.maximum(min, self),
+    node="ClampMinBackward1",
     self=lambda grad, self, min: where(self >= min, grad, 0.0),
     unsupported=COMPLEX,
     min=lambda grad, self, min: where(self < min, grad, 0.0),
@@ -215,7 +203,6 @@ clamp_min_tensor = pointwise(
 
 clamp_max_number = pointwise(
     "clamp_max",
-    "ClampMaxBackward0",
     lambda self, max: np.minimum(max, self),
     self=lambda grad, self, max: where(self <= max, grad, 0.0),
     unsupported=COMPLEX,
@@ -224,8 +211,8 @@ clamp_max_number = pointwise(
 
 clamp_max_tensor = pointwise(
     "clamp_max",
-    "ClampMaxBackward1",
     lambda self, max: np.minimum(max, self),
+    node="ClampMaxBackward1",
     self=lambda grad, self, max: where(self <= max, grad, 0.0),
     unsupported=COMPLEX,
     max=lambda grad, self, max: where(self > max, grad, 0.0),
@@ -233,14 +220,13 @@ clamp_max_tensor = pointwise(
 
 
 @function("clamp_min", method=True, inplace_function=True)
-def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
+def clamp_min(input: Tensor, min: Any) -> Tensor:
     """The tensor with what is less than a number, or a tensor's element, set to that.
 
     Conventions: On the bound the gradient passes.
 
     Example: torch.clamp_min(tensor([-1.5, 0., 2.5]), 0.)
     """
-    refuse_out("clamp_min", out)
     check_tensors("clamp_min", input=input)
     if type(min) is Tensor:
         return clamp_min_tensor.apply(input, min)
@@ -251,14 +237,13 @@ def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
 
 
 @function("clamp_max", method=True, inplace_function=True)
-def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
+def clamp_max(input: Tensor, max: Any) -> Tensor:
     """The tensor with what is greater than a number, or a tensor's element, set to that.
 
     Conventions: On the bound the gradient passes.
 
     Example: torch.clamp_max(tensor([-1.5, 0., 2.5]), 0.)
     """
-    refuse_out("clamp_max", out)
     check_tensors("clamp_max", input=input)
     if type(max) is Tensor:
         return clamp_max_tensor.apply(input, max)

@@ -29,7 +29,6 @@ from gradcli.ops.binding.catalogue import (
     method,
     methods,
     operators,
-    refuse_out,
     unary_operators,
 )
 from gradcli.ops.codegen.promotion import NUMBERS
@@ -44,7 +43,6 @@ from gradcli.ops.definition.op import Function, op, pointwise
 def _comparison(name: str, symbol: str, forward: Function, doc: str, *aliases: str) -> None:
     entry = pointwise(
         name,
-        "",
         forward,
         doc=doc,
         example=f"torch.{name}(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
@@ -52,8 +50,7 @@ def _comparison(name: str, symbol: str, forward: Function, doc: str, *aliases: s
     expose(entry, name, *aliases, function=False)
 
     @function(name, *aliases)
-    def compared(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
-        refuse_out(name, out)
+    def compared(input: Tensor, other: Any) -> Tensor:
         check_tensors(name, input=input)
         return entry.apply(input, other)
 
@@ -73,8 +70,8 @@ def _written_answer(name: str, forward: Function) -> Function:
         return zeros_like(grad)
 
     node = f"{name.capitalize()}Backward"
-    with_tensor = pointwise(f"{name}_", f"{node}1", forward, self=of_self, other=of_self)
-    with_number = pointwise(f"{name}_.Scalar", f"{node}0", forward, self=of_self)
+    with_tensor = pointwise(f"{name}_", forward, node=f"{node}1", self=of_self, other=of_self)
+    with_number = pointwise(f"{name}_.Scalar", forward, node=f"{node}0", self=of_self)
 
     def answer(self: Tensor, other: Any) -> Tensor:
         return (with_number if type(other) in NUMBERS else with_tensor).apply(self, other)
@@ -127,31 +124,24 @@ _ordering("ge", ">=", np.greater_equal, "Where the input is greater or equal.", 
 
 logical_and = pointwise(
     "logical_and",
-    "",
     lambda self, other: np.logical_and(self, other),
     doc="Where both are nonzero.",
-    example="torch.logical_and(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     loop=SCALAR,
 )
 logical_or = pointwise(
     "logical_or",
-    "",
     lambda self, other: np.logical_or(self, other),
     doc="Where at least one is nonzero.",
-    example="torch.logical_or(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     loop=SCALAR,
 )
 logical_xor = pointwise(
     "logical_xor",
-    "",
     lambda self, other: np.logical_xor(self, other),
     doc="Where exactly one is nonzero.",
-    example="torch.logical_xor(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     loop=SCALAR,
 )
 logical_not = pointwise(
     "logical_not",
-    "",
     lambda self: np.logical_not(self),
     doc="Where the input is zero.",
     example="torch.logical_not(tensor([-1.5, 0., 2.5]))",
@@ -167,7 +157,6 @@ for _entry in (logical_and, logical_or, logical_xor, logical_not):
 def _bitwise(name: str, symbol: str, ufunc: Any, doc: str, *excluded: str) -> None:
     entry = pointwise(
         name,
-        "",
         lambda self, other: ufunc(self, other),
         unsupported=dtype_names("float", "complex", *excluded),
         doc=doc,
@@ -189,7 +178,6 @@ _bitwise(
 
 bitwise_not = pointwise(
     "bitwise_not",
-    "",
     lambda self: np.invert(self),
     unsupported=dtype_names("float", "complex"),
     doc="The bits turned; for bools, the opposite.",
@@ -209,21 +197,18 @@ unary_operators["~"] = _inverted
 
 isnan = pointwise(
     "isnan",
-    "",
     lambda self: np.isnan(self),
     doc="Where the input is nan.",
     example="torch.isnan(tensor([1., inf, nan]))",
 )
 isinf = pointwise(
     "isinf",
-    "",
     lambda self: np.isinf(self),
     doc="Where the input is infinite.",
     example="torch.isinf(tensor([1., inf, nan]))",
 )
 isfinite = pointwise(
     "isfinite",
-    "",
     lambda self: np.isfinite(self),
     doc="Where the input is neither infinite nor nan.",
     example="torch.isfinite(tensor([-1.5, 0., 2.5]))",
@@ -231,7 +216,6 @@ isfinite = pointwise(
 _NO_COMPLEX = dtype_names("complex", raises="RuntimeError")
 isposinf = pointwise(
     "isposinf",
-    "",
     lambda self: np.equal(self, np.inf),
     unsupported=_NO_COMPLEX,
     doc="Where the input is inf.",
@@ -239,7 +223,6 @@ isposinf = pointwise(
 )
 isneginf = pointwise(
     "isneginf",
-    "",
     lambda self: np.equal(self, -np.inf),
     unsupported=_NO_COMPLEX,
     doc="Where the input is -inf.",
@@ -247,7 +230,6 @@ isneginf = pointwise(
 )
 signbit = pointwise(
     "signbit",
-    "",
     lambda self: np.signbit(self) if self.dtype.kind != "b" else np.zeros_like(self),
     doc="Where the input's sign is negative, also for -0.",
     example="torch.signbit(tensor([-1.5, 0., 2.5]))",
@@ -266,7 +248,7 @@ def _isclose_array(self: Any, other: Any, rtol: float, atol: float, equal_nan: b
     return laid_out_like_operands(close, self, other)
 
 
-_isclose = op("isclose", "", _isclose_array, constant=("self", "other"), keeps_layout=True)
+_isclose = op("isclose", _isclose_array, constant=("self", "other"), keeps_layout=True)
 
 
 @function("isclose", method=True)
@@ -275,8 +257,6 @@ def isclose(
 ) -> Tensor:
     """Where `|input - other| <= atol + rtol * |other|`. Raises E203 where the dtypes differ, E204
     for a negative tolerance.
-
-    Example: torch.isclose(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     check_tensors("isclose", input=input, other=other)
     check_same_dtype("isclose", input, other)
@@ -299,10 +279,7 @@ def isclose(
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
-    """Whether `isclose` holds everywhere.
-
-    Example: torch.allclose(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
+    """Whether `isclose` holds everywhere."""
     refuse_batched("allclose", input, other)
     return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
 
@@ -310,10 +287,7 @@ def allclose(
 @function("equal", method=True)
 @effects(READS)
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and the same values, of whatever dtype.
-
-    Example: torch.equal(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
+    """Whether two tensors have the same shape and the same values, of whatever dtype."""
     check_tensors("equal", input=input, other=other)
     refuse_batched("equal", input, other)
     if input.array.shape != other.array.shape:
@@ -331,8 +305,8 @@ def _step_array(self: Any, values: Any) -> Any:
 _no_step = no_derivative("heaviside", "take heaviside() of a detached tensor")
 heaviside = pointwise(
     "heaviside",
-    "NotImplemented",
     _step_array,
+    node="NotImplemented",
     self=_no_step,
     values=_no_step,
     unsupported=_NO_COMPLEX,
@@ -341,13 +315,12 @@ heaviside = pointwise(
 
 
 @function("heaviside", method=True, inplace=True)
-def heaviside_(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
+def heaviside_(input: Tensor, values: Tensor) -> Tensor:
     """0 where the input is negative, 1 where it is positive, `values` where it is 0. Raises E203
     where the dtypes differ.
 
     Example: torch.heaviside(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("heaviside", out)
     check_tensors("heaviside", input=input, values=values)
     check_same_dtype("heaviside", input, values)
     return heaviside.apply(input, values)
@@ -362,7 +335,6 @@ def _choose(condition: Any, self: Any, other: Any) -> Any:
 
 choose = pointwise(
     "where",
-    "WhereBackward0",
     _choose,
     constant=("condition",),
     self=lambda grad, condition: where(condition, grad, 0.0),
@@ -400,7 +372,7 @@ def _checked_where(condition: Any, input: Any, other: Any) -> Tensor:
 
 
 @function("where")
-def where_(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+def where_(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """`input` where the condition holds, `other` elsewhere, in their common dtype; both may be
     numbers. The condition alone gives the indices of its nonzero elements, a tensor for each
     dimension.
@@ -411,7 +383,6 @@ def where_(condition: Tensor, input: Any = None, other: Any = None, *, out: Any 
 
     Example: torch.where(tensor([True, False, True]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("where", out)
     if input is None and other is None:
         from gradcli.ops.indexing.masks import nonzero  # lazy: family: masks
 

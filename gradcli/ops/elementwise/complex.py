@@ -31,7 +31,6 @@ from gradcli.ops.binding.catalogue import (
     expose_written,
     function,
     in_place,
-    refuse_out,
     setters,
     tensor_property,
 )
@@ -55,7 +54,6 @@ def _pairs(self: Any) -> Any:
 
 view_as_real: Op = op(
     "view_as_real",
-    "ViewAsRealBackward0",
     _pairs,
     view=True,
     self=lambda grad: view_as_complex(_in_pairs(grad)),
@@ -63,7 +61,6 @@ view_as_real: Op = op(
 
 view_as_complex: Op = op(
     "view_as_complex",
-    "ViewAsComplexBackward0",
     lambda self: self.view(np.result_type(self.dtype, np.complex64))[..., 0],
     view=True,
     self=lambda grad: view_as_real(grad),
@@ -205,12 +202,11 @@ def conj_(input: Tensor) -> Tensor:
 
 
 @function("conj_physical", method=True)
-def conj_physical_(input: Tensor, *, out: Any = None) -> Tensor:
+def conj_physical_(input: Tensor) -> Tensor:
     """The complex conjugate, copied at once; a real tensor itself.
 
     Example: torch.conj_physical(tensor([0.5, 1., 2.5]))
     """
-    refuse_out("conj_physical", out)
     check_tensors("conj_physical", input=input)
     return conj_physical.apply(input) if input.dtype.is_complex else input
 
@@ -283,7 +279,6 @@ def _complex_array(real: Any, imag: Any) -> Any:
 
 complex_: Op = op(
     "complex",
-    "ComplexBackward0",
     _complex_array,
     keeps_layout=True,
     real=lambda grad: real_part(grad),
@@ -306,7 +301,6 @@ def _polar_rule(grad: Any, result: Any, needs: list[bool]) -> tuple[Any, Any]:
 
 polar: Op = op(
     "polar",
-    "PolarBackward0",
     _polar_array,
     inputs=("abs", "angle"),
     keeps_layout=True,
@@ -328,26 +322,24 @@ def _check_parts(name: str, first: Tensor, second: Tensor) -> None:
 
 
 @function("complex")
-def complex_of_parts(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
+def complex_of_parts(real: Tensor, imag: Tensor) -> Tensor:
     """The complex tensor of two real ones, broadcast. Raises E203 where their dtypes differ or are
     neither float32 nor float64.
 
     Example: torch.complex(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("complex", out)
     check_tensors("complex", real=real, imag=imag)
     _check_parts("complex", real, imag)
     return complex_.apply(real, imag)
 
 
 @function("polar")
-def polar_(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
+def polar_(abs: Tensor, angle: Tensor) -> Tensor:
     """The complex tensor of two real ones, its magnitudes and angles. Raises E203 where their
     dtypes differ or are neither float32 nor float64.
 
     Example: torch.polar(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("polar", out)
     check_tensors("polar", abs=abs, angle=angle)
     _check_parts("polar", abs, angle)
     return polar.apply(abs, angle)
@@ -373,7 +365,6 @@ def _angle_rule(grad: Any, self: Any) -> Any:
 
 angle = pointwise(
     "angle",
-    "AngleBackward0",
     _angle_array,
     floating=True,
     self=_angle_rule,

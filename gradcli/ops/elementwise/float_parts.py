@@ -16,7 +16,7 @@ from gradcli.ops.binding.arguments import (
     expose_of_tensors,
     in_single,
 )
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.doc import STEPS
 from gradcli.ops.definition.dtype_support import NOT_FLOATING, check_dtype, dtype_names
@@ -32,7 +32,6 @@ def _power_of_two(value: Any) -> Any:
 
 ldexp: Op = pointwise(
     "ldexp",
-    "LdexpBackward0",
     lambda self, other: self * np.power(other.dtype.type(2), other),
     floating=True,
     self=lambda grad, other: grad * conj(_power_of_two(other)),
@@ -42,12 +41,8 @@ ldexp: Op = pointwise(
 
 
 @function("ldexp", method=True, inplace_function=True)
-def ldexp_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """`input * 2 ** other`.
-
-    Example: torch.ldexp(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
-    refuse_out("ldexp", out)
+def ldexp_(input: Tensor, other: Tensor) -> Tensor:
+    """`input * 2 ** other`."""
     check_tensors("ldexp", input=input, other=other)
     # PyTorch raises a 2 of the input's dtype to the power first.
     if input.dtype.category == "float":
@@ -66,7 +61,6 @@ def _mantissa_and_exponent(self: Any) -> tuple[Any, Any]:
 
 frexp = op(
     "frexp",
-    "FrexpBackward0",
     _mantissa_and_exponent,
     outputs=("mantissa", "exponent"),
     differentiable=(0,),
@@ -77,13 +71,12 @@ _FREXP = return_type("frexp", ("mantissa", "exponent"))
 
 
 @function("frexp", method=True)
-def frexp_(input: Tensor, *, out: Any = None) -> Any:
+def frexp_(input: Tensor) -> Any:
     """Mantissas from 0.5 up to 1, and exponents, int32: `input = mantissa * 2 ** exponent`. Raises
     E203 for integers.
 
     Example: torch.frexp(tensor([0.5, 1., 2.5]))
     """
-    refuse_out("frexp", out)
     check_tensors("frexp", input=input)
     check_floating("frexp", input, "RuntimeError")
     return _FREXP(frexp.apply(input))
@@ -91,13 +84,11 @@ def frexp_(input: Tensor, *, out: Any = None) -> Any:
 
 nextafter: Op = pointwise(
     "nextafter",
-    "NextafterBackward0",
     lambda self, other: np.nextafter(self, other),
     # The step is constant; where there is none the result is `other`, which is read as constant.
     self=lambda grad, self, other: where(self != other, grad, 0.0),
     other=lambda grad: zeros_like(grad),
     unsupported=NOT_FLOATING,
     doc="The next floating number after the input towards `other`.",
-    example="torch.nextafter(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 expose_of_tensors(nextafter, inplace=True)

@@ -21,7 +21,7 @@ from gradcli.ops.definition.doc import WIDE, Hazard, in_numpy
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
-from gradcli.ops.elementwise.complex import real_part
+from gradcli.ops.elementwise.complex import imaginary_part, real_part
 from gradcli.ops.elementwise.unary import is_complex, log
 
 _BY_PRODUCTS = (1, 2, 3, 0.5, -2)
@@ -135,7 +135,6 @@ _POWER_OF_NUMBER = Hazard(
 
 pow_number = pointwise(
     "pow",
-    "PowBackward0",
     lambda self, exponent: _power(self, exponent),
     self=_power_rule_self,
     hazard=_POWER,
@@ -145,11 +144,17 @@ pow_number = pointwise(
 
 def _power_rule_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     # The limit where 0 ** exponent has none of its own: 0 for any exponent that is not negative.
-    rising = (real_part(exponent) if is_complex(exponent) else exponent) >= 0
-    flat = logical_and(self == 0, rising)
+    flat = logical_and(self == 0, _rising(exponent))
     if is_complex(exponent) and not is_complex(self):
         self = self + 0j  # so that a negative one has a logarithm
     return grad * where(flat, 0.0, conj(result * log(self)))
+
+
+def _rising(exponent: Any) -> Any:
+    """Where 0 to the power of an exponent does not fall from infinity."""
+    if not is_complex(exponent):
+        return exponent >= 0
+    return logical_and(imaginary_part(exponent) == 0, real_part(exponent) >= 0)
 
 
 def _power_rule_base(grad: Any, self: Any, exponent: Any) -> Any:
@@ -158,8 +163,8 @@ def _power_rule_base(grad: Any, self: Any, exponent: Any) -> Any:
 
 pow_tensor = pointwise(
     "pow",
-    "PowBackward1",
     _power,
+    node="PowBackward1",
     self=_power_rule_base,
     exponent=_power_rule_exponent,
     unsupported=dtype_names("bool"),
@@ -170,21 +175,21 @@ pow_tensor = pointwise(
 
 def _exponential_rule(grad: Any, base: Any, exponent: Any, result: Any) -> Any:
     if base == 0:
-        return grad * where(exponent >= 0, 0.0, result * -math.inf)
-    return grad * conj(result * _logarithm(base))
+        return grad * where(_rising(exponent), 0.0, result * -math.inf)
+    return grad * conj(result * _logarithm(base, is_complex(exponent)))
 
 
-def _logarithm(base: Any) -> Any:
-    """The logarithm of a number; nan for a negative one."""
-    if type(base) is complex:
+def _logarithm(base: Any, as_complex: bool) -> Any:
+    """The logarithm of a number; nan for a negative one unless `as_complex`."""
+    if type(base) is complex or as_complex:
         return cmath.log(base)
     return math.log(base) if base > 0 else math.nan
 
 
 pow_base = pointwise(
     "pow",
-    "PowBackward2",
     lambda exponent, base: in_row_order(_power(base, exponent)),
+    node="PowBackward2",
     exponent=_exponential_rule,
     unsupported=dtype_names("bool"),
     hazard=_POWER_OF_NUMBER,
@@ -225,10 +230,7 @@ def power(input: Any, exponent: Any) -> Tensor:
 @function("square", method=True, inplace_function=True)
 @in_numpy("square")
 def square(input: Tensor) -> Tensor:
-    """`input ** 2`, by the same entry as the operator.
-
-    Example: torch.square(tensor([0.5, 1., 2.]))
-    """
+    """`input ** 2`, by the same entry as the operator."""
     check_tensors("square", input=input)
     return power(input, 2)
 

@@ -22,7 +22,6 @@ from gradcli.ops.shape.views import view
 _NO_INTEGERS = dtype_names("float", "complex", "bool")
 gcd = pointwise(
     "gcd",
-    "",
     lambda self, other: np.gcd(self, other),
     unsupported=_NO_INTEGERS,
     doc="The greatest common divisor of integers.",
@@ -31,7 +30,6 @@ gcd = pointwise(
 )
 lcm = pointwise(
     "lcm",
-    "",
     lambda self, other: np.lcm(self, other),
     unsupported=_NO_INTEGERS,
     doc="The least common multiple of integers.",

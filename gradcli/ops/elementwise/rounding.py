@@ -15,19 +15,18 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors, plain_integer
-from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.comparison import isfinite
 
 
-def _steps(name: str, node_name: str, ufunc: Any, doc: str = "") -> Op:
+def _steps(name: str, ufunc: Any, doc: str = "") -> Op:
     def forward(self: Any) -> Any:
         check_real(name, self)
         return self.copy() if self.dtype.kind in "iu" else ufunc(self)
 
     return pointwise(
         name,
-        node_name,
         forward,
         self=lambda grad: zeros_like(grad),
         doc=doc,
@@ -37,11 +36,9 @@ def _steps(name: str, node_name: str, ufunc: Any, doc: str = "") -> Op:
     )
 
 
-floor = _steps(
-    "floor", "FloorBackward0", np.floor, "The largest integer that is not above the input."
-)
-ceil = _steps("ceil", "CeilBackward0", np.ceil, "The smallest integer that is not below the input.")
-trunc = _steps("trunc", "TruncBackward0", np.trunc, "The input without its fraction.")
+floor = _steps("floor", np.floor, "The largest integer that is not above the input.")
+ceil = _steps("ceil", np.ceil, "The smallest integer that is not below the input.")
+trunc = _steps("trunc", np.trunc, "The input without its fraction.")
 
 
 def _frac_array(self: Any) -> Any:
@@ -56,7 +53,6 @@ def _frac_array(self: Any) -> Any:
 
 frac = pointwise(
     "frac",
-    "FracBackward0",
     _frac_array,
     self=lambda grad: grad,
     doc="The input's fraction, with its sign.",
@@ -66,7 +62,7 @@ frac = pointwise(
 # --- round --------------------------------------------------------------------------------------
 
 # A half goes to the even neighbour.
-round_to_integer = _steps("round", "RoundBackward0", np.rint)
+round_to_integer = _steps("round", np.rint)
 
 
 def _round_decimals(self: Any, decimals: int) -> Any:
@@ -79,14 +75,14 @@ def _round_decimals(self: Any, decimals: int) -> Any:
 
 round_to_decimals = pointwise(
     "round",
-    "RoundBackward1",
     _round_decimals,
+    node="RoundBackward1",
     self=lambda grad: zeros_like(grad),
 )
 
 
 @function("round", method=True, inplace_function=True)
-def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Tensor:
+def round_(input: Tensor, *, decimals: int | None = None) -> Tensor:
     """The nearest integers, a half to the even one; or to a number of decimals, which may be
     negative. Raises E203 for decimals of integers.
 
@@ -94,7 +90,6 @@ def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Te
 
     Example: torch.round(tensor([-1.5, 0., 2.5]))
     """
-    refuse_out("round", out)
     check_tensors("round", input=input)
     if decimals is None:
         return round_to_integer.apply(input)
@@ -104,14 +99,14 @@ def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Te
 
 
 @function("round", module="torch.special")
-def round_special(input: Tensor, *, decimals: int = 0, out: Any = None) -> Tensor:
+def round_special(input: Tensor, *, decimals: int = 0) -> Tensor:
     """As `round`, always with a number of decimals.
 
     Conventions: A half goes to the even neighbour. The gradient is 0 everywhere.
 
     Example: torch.special.round(tensor([-1.5, 0., 2.5]))
     """
-    return round_(input, decimals=decimals, out=out)
+    return round_(input, decimals=decimals)
 
 
 # --- nan and inf --------------------------------------------------------------------------------
@@ -144,7 +139,6 @@ def _nan_to_num_array(
 
 nan_to_num = pointwise(
     "nan_to_num",
-    "NanToNumBackward0",
     _nan_to_num_array,
     # What was replaced is constant.
     self=lambda grad, self: grad * isfinite(self),
@@ -155,10 +149,7 @@ nan_to_num = pointwise(
 
 @function("positive", method=True)
 def positive(input: Tensor) -> Tensor:
-    """The tensor itself. Raises E203 for bools.
-
-    Example: torch.positive(tensor([0.5, 1., 2.]))
-    """
+    """The tensor itself. Raises E203 for bools."""
     check_tensors("positive", input=input)
     if input.dtype.category == "bool":
         raise GradcliError("E203", "positive() is not defined for bool tensors")

@@ -27,33 +27,27 @@ from gradcli.ops.definition.op import Op, pointwise
 
 exp = pointwise(
     "exp",
-    "ExpBackward0",
     lambda self: vector_math.exp(self),
     floating=True,
     self=lambda grad, result: grad * conj(result),
     doc="e to the power of the input.",
-    example="torch.exp(tensor([0.5, 1., 2.]))",
     hazard=Hazard(steep=True),
 )
 
 exp2 = pointwise(
     "exp2",
-    "Exp2Backward0",
     lambda self: vector_math.exp2(self),
     floating=True,
     self=lambda grad, result: grad * conj(result) * math.log(2),
     doc="2 to the power of the input.",
-    example="torch.exp2(tensor([0.5, 1., 2.]))",
 )
 
 expm1 = pointwise(
     "expm1",
-    "Expm1Backward0",
     lambda self: vector_math.expm1(self),
     floating=True,
     self=lambda grad, result: grad * (conj(result) + 1),
     doc="`exp(input) - 1`, exact near 0.",
-    example="torch.expm1(tensor([0.5, 1., 2.]))",
 )
 
 # --- logarithms ---------------------------------------------------------------------------------
@@ -72,45 +66,37 @@ def _logarithm(name: str, edge: int, below: Test, at_edge: Test) -> Hazard:
 
 log = pointwise(
     "log",
-    "LogBackward0",
     lambda self: vector_math.log(self),
     floating=True,
     self=lambda grad, self: grad / conj(self),
     doc="The natural logarithm.",
-    example="torch.log(tensor([0.5, 1., 2.]))",
     hazard=_logarithm("log", 0, lambda self: self < 0, lambda self: self == 0),
 )
 
 log2 = pointwise(
     "log2",
-    "Log2Backward0",
     lambda self: vector_math.log2(self),
     floating=True,
     self=lambda grad, self: grad / (conj(self) * math.log(2)),
     doc="The logarithm to base 2.",
-    example="torch.log2(tensor([0.5, 1., 2.]))",
     hazard=_logarithm("log2", 0, lambda self: self < 0, lambda self: self == 0),
 )
 
 log10 = pointwise(
     "log10",
-    "Log10Backward0",
     lambda self: vector_math.log10(self),
     floating=True,
     self=lambda grad, self: grad / (conj(self) * math.log(10)),
     doc="The logarithm to base 10.",
-    example="torch.log10(tensor([0.5, 1., 2.]))",
     hazard=_logarithm("log10", 0, lambda self: self < 0, lambda self: self == 0),
 )
 
 log1p = pointwise(
     "log1p",
-    "Log1PBackward0",
     lambda self: vector_math.log1p(self),
     floating=True,
     self=lambda grad, self: grad / conj(self + 1),
     doc="`log(1 + input)`, exact near 0.",
-    example="torch.log1p(tensor([0.5, 1., 2.]))",
     hazard=_logarithm("log1p", -1, lambda self: self < -1, lambda self: self == -1),
 )
 
@@ -118,13 +104,11 @@ log1p = pointwise(
 
 sqrt = pointwise(
     "sqrt",
-    "SqrtBackward0",
     lambda self: np.sqrt(self),
     floating=True,
     # At 0 it is inf, the limit.
     self=lambda grad, result: grad / (conj(result) * 2),
     doc="The square root.",
-    example="torch.sqrt(tensor([0.5, 1., 2.]))",
     conventions="At 0 the gradient is inf, the limit: mask the input, not the result.",
     hazard=Hazard(
         values=((lambda self: self < 0, "sqrt of a negative", "sqrt is not defined below 0"),),
@@ -140,12 +124,10 @@ def _cube(value: Any) -> Any:
 
 rsqrt = pointwise(
     "rsqrt",
-    "RsqrtBackward0",
     lambda self: 1 / np.sqrt(self),
     floating=True,
     self=lambda grad, result: grad * -0.5 * conj(_cube(result)),
     doc="1 over the square root.",
-    example="torch.rsqrt(tensor([0.5, 1., 2.]))",
     hazard=Hazard(
         values=(
             (lambda self: self < 0, "rsqrt of a negative", "rsqrt is not defined below 0"),
@@ -161,37 +143,30 @@ rsqrt = pointwise(
 
 sin = pointwise(
     "sin",
-    "SinBackward0",
     lambda self: vector_math.sin(self),
     floating=True,
     self=lambda grad, self: grad * conj(cos(self)),
     doc="The sine of an angle in radians.",
-    example="torch.sin(tensor([0.5, 1., 2.]))",
 )
 
 cos: Op = pointwise(
     "cos",
-    "CosBackward0",
     lambda self: vector_math.cos(self),
     floating=True,
     self=lambda grad, self: grad * -conj(sin(self)),
     doc="The cosine of an angle in radians.",
-    example="torch.cos(tensor([0.5, 1., 2.]))",
 )
 
 tan = pointwise(
     "tan",
-    "TanBackward0",
     lambda self: vector_math.tan(self),
     floating=True,
     self=lambda grad, result: grad * conj(result**2 + 1),
     doc="The tangent of an angle in radians.",
-    example="torch.tan(tensor([0.5, 1., 2.]))",
 )
 
 asin = pointwise(
     "asin",
-    "AsinBackward0",
     lambda self: vector_math.arcsin(self),
     floating=True,
     self=lambda grad, self: grad * conj(rsqrt(-self * self + 1)),
@@ -206,7 +181,6 @@ asin = pointwise(
 
 acos = pointwise(
     "acos",
-    "AcosBackward0",
     lambda self: vector_math.arccos(self),
     floating=True,
     self=lambda grad, self: grad * -conj(rsqrt(-self * self + 1)),
@@ -221,62 +195,51 @@ acos = pointwise(
 
 atan = pointwise(
     "atan",
-    "AtanBackward0",
     lambda self: vector_math.arctan(self),
     floating=True,
     self=lambda grad, self: grad / conj(self * self + 1),
     doc="The angle whose tangent is the input.",
-    example="torch.atan(tensor([0.5, 1., 2.]))",
     numpy="arctan",
 )
 
 deg2rad = pointwise(
     "deg2rad",
-    "Deg2RadBackward0",
     lambda self: in_single(np.multiply, self, math.pi / 180),
     floating=True,
     self=lambda grad: grad * (math.pi / 180),
     unsupported=dtype_names("complex", raises="RuntimeError"),
     doc="Degrees as radians.",
-    example="torch.deg2rad(tensor([0.5, 1., 2.]))",
 )
 
 rad2deg = pointwise(
     "rad2deg",
-    "Rad2DegBackward0",
     lambda self: in_single(np.multiply, self, 180 / math.pi),
     floating=True,
     self=lambda grad: grad * (180 / math.pi),
     unsupported=dtype_names("complex", raises="RuntimeError"),
     doc="Radians as degrees.",
-    example="torch.rad2deg(tensor([0.5, 1., 2.]))",
 )
 
 # --- hyperbolic functions -----------------------------------------------------------------------
 
 sinh = pointwise(
     "sinh",
-    "SinhBackward0",
     lambda self: vector_math.sinh(self),
     floating=True,
     self=lambda grad, self: grad * conj(cosh(self)),
     doc="The hyperbolic sine.",
-    example="torch.sinh(tensor([0.5, 1., 2.]))",
 )
 
 cosh: Op = pointwise(
     "cosh",
-    "CoshBackward0",
     lambda self: vector_math.cosh(self),
     floating=True,
     self=lambda grad, self: grad * conj(sinh(self)),
     doc="The hyperbolic cosine.",
-    example="torch.cosh(tensor([0.5, 1., 2.]))",
 )
 
 tanh_backward: Op = pointwise(
     "tanh_backward",
-    "TanhBackwardBackward0",
     lambda grad_output, output: grad_output * conj(vector_math.one_less_square(output)),
     grad_output=lambda grad, output: tanh_backward(grad, conj(output)),
     output=lambda grad, grad_output, output: conj(grad) * (conj(output) * -2 * grad_output),
@@ -284,22 +247,18 @@ tanh_backward: Op = pointwise(
 
 tanh = pointwise(
     "tanh",
-    "TanhBackward0",
     lambda self: vector_math.tanh(self),
     floating=True,
     self=lambda grad, result: tanh_backward(grad, result),
     doc="The hyperbolic tangent.",
-    example="torch.tanh(tensor([0.5, 1., 2.]))",
 )
 
 asinh = pointwise(
     "asinh",
-    "AsinhBackward0",
     lambda self: np.arcsinh(self),
     floating=True,
     self=lambda grad, self: grad * conj(rsqrt(self**2 + 1)),
     doc="The inverse hyperbolic sine.",
-    example="torch.asinh(tensor([0.5, 1., 2.]))",
     numpy="arcsinh",
 )
 
@@ -312,7 +271,6 @@ def _acosh_rule(grad: Any, self: Any) -> Any:
 
 acosh = pointwise(
     "acosh",
-    "AcoshBackward0",
     lambda self: np.arccosh(self),
     floating=True,
     self=_acosh_rule,
@@ -327,7 +285,6 @@ acosh = pointwise(
 
 atanh = pointwise(
     "atanh",
-    "AtanhBackward0",
     lambda self: vector_math.arctanh(self),
     floating=True,
     self=lambda grad, self: grad * 1 / conj(1 - self**2),
@@ -350,7 +307,6 @@ atanh = pointwise(
 
 sigmoid_backward: Op = pointwise(
     "sigmoid_backward",
-    "SigmoidBackwardBackward0",
     lambda grad_output, output: grad_output * conj(1 - output) * conj(output),
     grad_output=lambda grad, output: sigmoid_backward(grad, conj(output)),
     output=lambda grad, grad_output, output: conj(grad) * grad_output * (conj(output) * -2 + 1),
@@ -363,12 +319,10 @@ def _logistic(self: Any) -> Any:
 
 sigmoid = pointwise(
     "sigmoid",
-    "SigmoidBackward0",
     lambda self: in_single(_logistic, self),
     floating=True,
     self=lambda grad, result: sigmoid_backward(grad, result),
     doc="The logistic function: `1 / (1 + exp(-input))`.",
-    example="torch.sigmoid(tensor([0.5, 1., 2.]))",
     numpy="""\
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
@@ -398,7 +352,6 @@ def _real_sign_array(self: Any) -> Any:
 
 sign = pointwise(
     "sign",
-    "SignBackward0",
     _real_sign_array,
     self=lambda grad: zeros_like(grad),
     doc="-1, 0 or 1: the sign.",
@@ -430,7 +383,6 @@ def is_complex(value: Any) -> bool:
 
 sgn = pointwise(
     "sgn",
-    "SgnBackward0",
     _sgn_array,
     self=_sgn_rule,
     doc="The sign; of a complex number, the number over its magnitude.",
@@ -448,7 +400,6 @@ def _abs_array(self: Any) -> Any:
 
 abs_ = pointwise(
     "abs",
-    "AbsBackward0",
     _abs_array,
     # At 0 it is 0, the middle of the slopes -1 and 1.
     self=lambda grad, self: grad * sgn(self),
@@ -483,8 +434,8 @@ def _without_derivative(entry: Op) -> None:
     name = entry.name
     written = pointwise(
         f"{name}_",
-        f"{name.capitalize()}Backward1",
         entry.forward,
+        node=f"{name.capitalize()}Backward1",
         floating=True,
         self=no_derivative(
             f"{name}_", f"write it out of place: `x = {name}(x)`", "NotImplementedError"

@@ -223,13 +223,13 @@ def index_put_(
 
 @function("index_put_", method=True)
 def put_in_place(
-    self: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
+    input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """Write the values at an index of the tensor itself, or add them there."""
-    _check_written(self, values)
-    key = _key_of("index_put_", self, indices, values, accumulate)
-    _put(self, key, values, accumulate, any_dtype=True)
-    return self
+    _check_written(input, values)
+    key = _key_of("index_put_", input, indices, values, accumulate)
+    _put(input, key, values, accumulate, any_dtype=True)
+    return input
 
 
 # --- a copy with one part replaced --------------------------------------------------------------
@@ -259,7 +259,6 @@ _diagonal_replaced = _part_of(diagonal_of)
 
 select_scatter: Op = op(
     "select_scatter",
-    "SelectScatterBackward0",
     lambda self, src, dim, index: _select_replaced(self, src, dim, index),
     keeps_layout=True,
     self=lambda grad, src_sizes, dim, index: select_scatter(
@@ -270,7 +269,6 @@ select_scatter: Op = op(
 
 slice_scatter: Op = op(
     "slice_scatter",
-    "SliceScatterBackward0",
     lambda self, src, dim, start, end, step: _slice_replaced(self, src, dim, start, end, step),
     keeps_layout=True,
     self=lambda grad, src_sizes, dim, start, end, step: slice_scatter(
@@ -281,7 +279,6 @@ slice_scatter: Op = op(
 
 diagonal_scatter: Op = op(
     "diagonal_scatter",
-    "DiagonalScatterBackward0",
     lambda self, src, offset, dim1, dim2: _diagonal_replaced(self, src, offset, dim1, dim2),
     keeps_layout=True,
     self=lambda grad, src_sizes, offset, dim1, dim2: diagonal_scatter(

@@ -86,7 +86,6 @@ def _picked(self: Any, indices: Key) -> Any:
 
 index: Op = op(
     "index",
-    "IndexBackward0",
     lambda self, indices: _picked(self, indices),
     keeps_layout=True,
     keeps=("indices",),
@@ -135,10 +134,9 @@ def _put_at(whole: Any, values: Any, indices: Key, accumulate: bool) -> None:
     add_at(whole, where, np.broadcast_to(values, where.shape))
 
 
-def _index_put(name: str, node_name: str, forward: Function) -> Op:
+def _index_put(name: str, forward: Function) -> Op:
     return op(
         name,
-        node_name,
         forward,
         keeps_layout=True,
         keeps=("indices",),
@@ -151,7 +149,7 @@ def _index_put(name: str, node_name: str, forward: Function) -> Op:
     )
 
 
-index_put: Op = _index_put("index_put", "IndexPutBackward0", _index_put_array)
+index_put: Op = _index_put("index_put", _index_put_array)
 
 
 def _write_at(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
@@ -165,8 +163,8 @@ def _write_at(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
 
 
 # These write to the tensor's own memory: a loop of writes does not copy it each time.
-index_put_in_place: Op = _index_put("index_put_", "IndexPutBackward0", _write_at)
-index_put_impl: Op = _index_put("_index_put_impl", "IndexPutImplBackward0", _write_at)
+index_put_in_place: Op = _index_put("index_put_", _write_at)
+index_put_impl: Op = _index_put("_index_put_impl", _write_at)
 
 # --- what stands in brackets --------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from gradcli.errors import GradcliError
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import checked_values
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.doc import CHECKS
@@ -52,6 +52,8 @@ def in_index_shape(array: Any, index: Any) -> Any:
     shape."""
     if not index.size:
         return np.zeros(index.shape, array.dtype)
+    if array.ndim != index.ndim:  # one of them is 0-dim
+        return array.reshape(-1)[: index.size].reshape(index.shape)
     return array[tuple(slice(0, size) for size in index.shape)]
 
 
@@ -149,7 +151,6 @@ def _gathered(self: Any, dim: int, index: Any) -> Any:
 
 gather: Op = op(
     "gather",
-    "GatherBackward0",
     _gathered,
     constant=("index",),
     # PyTorch keeps the input, though only its shape is needed: so do the rules below that read a
@@ -160,9 +161,7 @@ gather: Op = op(
 
 
 @function("gather", method=True)
-def gather_(
-    input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None
-) -> Tensor:
+def gather_(input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
     """At each place of the index the element that stands there along the dimension.
 
     Raises E203, E301 or E302 where the index does not fit.
@@ -171,7 +170,6 @@ def gather_(
 
     Example: torch.gather(tensor([[2., 1.], [1., 3.]]), 1, tensor([[0, 1], [1, 0]]))
     """
-    refuse_out("gather", out)
     at = checked_dim("gather", input, dim, index)
     if index.array.ndim != input.array.ndim and not index.array.size:
         return Tensor(module_of(input.array).zeros(index.array.shape, input.array.dtype))
@@ -197,6 +195,8 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
         at = checked_dim("take_along_dim", input, 0, flat)
         return gather.apply(input, at, flat)
     at = normal_dim("take_along_dim", dim, input.array.ndim)
+    if not input.array.ndim and not indices.array.ndim:
+        raise GradcliError("E302", f"Dimension specified as {dim} but tensor has no dimensions")
     if input.array.ndim != indices.array.ndim:
         raise GradcliError(
             "E301",
@@ -231,7 +231,6 @@ def _scattered(self: Any, dim: int, index: Any, src: Any) -> Any:
 
 scatter_tensor: Op = op(
     "scatter",
-    "ScatterBackward0",
     _scattered,
     constant=("index",),
     # Where several elements go to one position the last one stays, yet each gets the gradient.
@@ -249,8 +248,8 @@ def _scattered_number(self: Any, dim: int, index: Any, value: Any) -> Any:
 
 scatter_number: Op = op(
     "scatter",
-    "ScatterBackward1",
     _scattered_number,
+    node="ScatterBackward1",
     constant=("index",),
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
     effects=(CHECKS,),
@@ -272,8 +271,8 @@ def _scattered_into(self: Any, dim: int, index: Any, src: Any, reduce: str) -> A
 
 scatter_into_by_tensor: Op = op(
     "scatter.reduce",
-    "NotImplemented",
     lambda self, dim, index, src, reduce: _scattered_into(self, dim, index, src, reduce),
+    node="NotImplemented",
     constant=("index",),
     self=_no_reduced,
     src=_no_reduced,
@@ -282,8 +281,8 @@ scatter_into_by_tensor: Op = op(
 
 scatter_into_by_number: Op = op(
     "scatter.value_reduce",
-    "NotImplemented",
     lambda self, dim, index, value, reduce: _scattered_into(self, dim, index, value, reduce),
+    node="NotImplemented",
     constant=("index",),
     self=_no_reduced,
     effects=(CHECKS,),
@@ -354,7 +353,6 @@ def _scatter_added(self: Any, dim: int, index: Any, src: Any) -> Any:
 
 scatter_add: Op = op(
     "scatter_add",
-    "ScatterAddBackward0",
     _scatter_added,
     constant=("index",),
     self=lambda grad: grad,

@@ -16,7 +16,7 @@ from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
 from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.op import Op, op
@@ -55,7 +55,6 @@ def _filled(self: Any, mask: Any, value: Any) -> Any:
 
 masked_fill_number: Op = op(
     "masked_fill",
-    "MaskedFillBackward0",
     _filled,
     constant=("mask",),
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
@@ -64,8 +63,8 @@ masked_fill_number: Op = op(
 
 masked_fill_tensor: Op = op(
     "masked_fill",
-    "MaskedFillBackward1",
     _filled,
+    node="MaskedFillBackward1",
     constant=("mask",),
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
     # The engine sums the gradient to the value's shape, 0-dim.
@@ -106,7 +105,6 @@ def _masked_select_rule(grad: Any, self: Any, mask: Any) -> Any:
 
 masked_select: Op = op(
     "masked_select",
-    "MaskedSelectBackward0",
     _select_masked,
     constant=("mask",),
     self=_masked_select_rule,
@@ -115,12 +113,11 @@ masked_select: Op = op(
 
 
 @function("masked_select", method=True)
-def masked_select_(input: Tensor, mask: Any, *, out: Any = None) -> Tensor:
+def masked_select_(input: Tensor, mask: Any) -> Tensor:
     """The elements where the mask is true, as a vector.
 
     Example: torch.masked_select(tensor([0.5, 1., 2.]), tensor([True, False, True]))
     """
-    refuse_out("masked_select", out)
     check_tensors("masked_select", input=input)
     refuse_batched("masked_select", input, mask)
     _checked_mask("masked_select", input, mask)
@@ -137,7 +134,6 @@ def _scatter_masked(self: Any, mask: Any, source: Any) -> Any:
 
 masked_scatter: Op = op(
     "masked_scatter",
-    "MaskedScatterBackward0",
     _scatter_masked,
     constant=("mask",),
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
@@ -155,7 +151,6 @@ def _gather_masked(grad_output: Any, mask: Any, sizes: tuple[int, ...]) -> Any:
 
 masked_scatter_backward: Op = op(
     "masked_scatter_backward",
-    "MaskedScatterBackwardBackward0",
     _gather_masked,
     constant=("mask",),
     grad_output=lambda grad, grad_output_sizes, mask: masked_scatter(
@@ -201,14 +196,13 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
 
 @function("nonzero", method=True)
 @effects(READS)
-def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: a row for each, or a vector per dimension.
 
     A 0-dim tensor has rows of no columns.
 
     Example: torch.nonzero(tensor([True, False, True]))
     """
-    refuse_out("nonzero", out)
     refuse_batched("nonzero", input)
     if as_tuple:
         return tuple(Tensor(found) for found in np.atleast_1d(input.array).nonzero())
@@ -232,7 +226,6 @@ def argwhere(input: Tensor) -> Tensor:
 
 take: Op = op(
     "take",
-    "TakeBackward0",
     lambda self, index: self.reshape(-1)[index],
     constant=("index",),
     # The input is kept as PyTorch keeps it: see `gather`.
@@ -253,7 +246,6 @@ def _put_array(self: Any, index: Any, source: Any, accumulate: bool) -> Any:
 
 put: Op = op(
     "put",
-    "PutBackward0",
     _put_array,
     keeps_layout=True,
     constant=("index",),

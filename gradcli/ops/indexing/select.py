@@ -19,7 +19,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors, checked_values
-from gradcli.ops.binding.catalogue import function, in_place, method, refuse_out
+from gradcli.ops.binding.catalogue import function, in_place, method
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import row_order
@@ -42,6 +42,8 @@ Sizes = tuple[int, ...]
 
 def part_positions(shape: tuple[int, ...], dim: int, index: Any) -> Any:
     """The flat positions of whole parts of an array along a dimension."""
+    if not shape:
+        return index.reshape(-1)
     sizes = [1] * len(shape)
     sizes[dim] = index.size
     index_shape = list(shape)
@@ -55,7 +57,6 @@ def _select_parts(self: Any, dim: int, index: Any) -> Any:
 
 index_select: Op = op(
     "index_select",
-    "IndexSelectBackward0",
     lambda self, dim, index: _select_parts(self, dim, index),
     constant=("index",),
     self=lambda grad, self_sizes, dim, index: index_add(zeros(grad, self_sizes), dim, index, grad),
@@ -81,7 +82,6 @@ def _added_rule(grad: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any
 
 index_add: Op = op(
     "index_add",
-    "IndexAddBackward0",
     _add_parts,
     constant=("index",),
     self=lambda grad: grad,
@@ -95,13 +95,12 @@ def _copy_parts(self: Any, dim: int, index: Any, source: Any) -> Any:
     if whole.ndim:
         whole.reshape(-1)[part_positions(whole.shape, dim, index)] = source
     else:
-        whole[...] = source.reshape(())
+        whole[...] = source.reshape(-1)[-1]
     return whole
 
 
 index_copy: Op = op(
     "index_copy",
-    "IndexCopyBackward0",
     _copy_parts,
     constant=("index",),
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
@@ -111,7 +110,7 @@ index_copy: Op = op(
 
 
 def _fill_parts(self: Any, dim: int, index: Any, value: Any) -> Any:
-    whole = copied_in_order(self)
+    whole = copied_in_order(self) if self.ndim else module_of(self).array(self)
     if whole.ndim:
         np.moveaxis(whole, dim, 0)[index.reshape(-1)] = value
     elif index.size:
@@ -121,7 +120,6 @@ def _fill_parts(self: Any, dim: int, index: Any, value: Any) -> Any:
 
 index_fill_number: Op = op(
     "index_fill",
-    "IndexFillBackward0",
     _fill_parts,
     constant=("index",),
     keeps_layout=True,
@@ -138,8 +136,8 @@ def _unique(index: Any) -> Any:
 
 index_fill_tensor: Op = op(
     "index_fill",
-    "IndexFillBackward1",
     _fill_parts,
+    node="IndexFillBackward1",
     constant=("index",),
     keeps_layout=True,
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
@@ -169,12 +167,11 @@ def _checked_parts(name: str, tensor: Tensor, dim: int, index: Any, raises: str)
 
 
 @function("index_select", method=True)
-def index_select_(input: Tensor, dim: int, index: Any, *, out: Any = None) -> Tensor:
+def index_select_(input: Tensor, dim: int, index: Any) -> Tensor:
     """The parts at the given positions of a dimension. Raises E302 for one that does not exist.
 
     Example: torch.index_select(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]))
     """
-    refuse_out("index_select", out)
     check_tensors("index_select", input=input)
     # PyTorch selects along dimension 1 by another kernel, which has its own error.
     ndim = input.array.ndim

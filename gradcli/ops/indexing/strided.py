@@ -48,7 +48,6 @@ def _strided_backward(
 
 as_strided: Op = op(
     "as_strided",
-    "AsStridedBackward0",
     lambda self, size, stride, offset, layout: window(self, size, stride, offset),
     view=True,
     # Several elements of a window may be one element of memory: their gradients add up.
@@ -107,8 +106,8 @@ def _checked_window(
 
 as_strided_written: Op = op(
     "as_strided_",
-    "AsStridedBackward1",
     as_strided.forward,
+    node="AsStridedBackward1",
     keeps_layout=True,
     self=_strided_backward,
 )

@@ -17,7 +17,7 @@ from gradcli.kernels.linalg.eigenvector_signs import eigh_arrays
 from gradcli.kernels.linalg.svd_signs import svd_arrays
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.linalg.linear_systems import (
@@ -99,7 +99,6 @@ def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
 
 qr: Op = op(
     "linalg_qr",
-    "LinalgQrBackward0",
     _qr_array,
     outputs=("Q", "R"),
     keeps_layout=True,
@@ -110,14 +109,11 @@ _QR = return_type("qr", ("Q", "R"))
 
 
 @function("qr", module="torch.linalg")
-def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
+def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q of orthonormal columns and a triangular R with `A = Q @ R`.
 
     `mode` is "reduced", "complete" (Q square) or "r" (R alone, Q empty). Raises E204 for another.
-
-    Example: torch.linalg.qr(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("qr", out)
     check_matrices("qr", square=False, A=A)
     if mode not in ("reduced", "complete", "r"):
         raise GradcliError(
@@ -129,12 +125,9 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
 
 
 @function("qr", method=True)
-def qr_(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
-    """The QR decomposition, complete where `some` is false; see `torch.linalg.qr`.
-
-    Example: torch.qr(tensor([[2., 1.], [1., 3.]]))
-    """
-    return _QR(linalg_qr(input, "reduced" if some else "complete", out=out))
+def qr_(input: Tensor, some: bool = True) -> Any:
+    """The QR decomposition, complete where `some` is false; see `torch.linalg.qr`."""
+    return _QR(linalg_qr(input, "reduced" if some else "complete"))
 
 
 # --- eigenvalues of symmetric matrices ----------------------------------------------------------
@@ -166,7 +159,6 @@ def _eigh_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 eigh: Op = op(
     "linalg_eigh",
-    "LinalgEighBackward0",
     _eigh_array,
     keeps_layout=True,
     outputs=("eigenvalues", "eigenvectors"),
@@ -186,24 +178,17 @@ def eigenvalues_of(name: str, A: Tensor, UPLO: str) -> Any:
 
 
 @function("eigh", module="torch.linalg")
-def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
+def linalg_eigh(A: Tensor, UPLO: str = "L") -> Any:
     """The eigenvalues of symmetric matrices, smallest first, and their eigenvectors as columns.
 
     Only the lower (`UPLO="L"`) or upper triangle is read.
-
-    Example: torch.linalg.eigh(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("eigh", out)
     return _EIGH(eigenvalues_of("eigh", A, UPLO))
 
 
 @function("eigvalsh", module="torch.linalg")
-def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
-    """The eigenvalues of symmetric matrices, smallest first.
-
-    Example: torch.linalg.eigvalsh(tensor([[2., 1.], [1., 3.]]))
-    """
-    refuse_out("eigvalsh", out)
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of symmetric matrices, smallest first."""
     values: Tensor = eigenvalues_of("eigvalsh", A, UPLO)[0]
     return values
 
@@ -266,7 +251,6 @@ def _leading(value: Any, dim: int, count: int) -> Any:
 
 svd: Op = op(
     "linalg_svd",
-    "LinalgSvdBackward0",
     _svd_array,
     outputs=("U", "S", "Vh"),
     keeps_layout=True,
@@ -277,16 +261,11 @@ _SVD = return_type("svd", ("U", "S", "V"))
 
 
 @function("svd", module="torch.linalg")
-def linalg_svd(
-    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
-) -> Any:
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """U, the singular values (largest first) and V's adjoint with `A = U @ diag(S) @ Vh`.
 
     Without `full_matrices` U and Vh have as many columns and rows as there are singular values.
-
-    Example: torch.linalg.svd(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("svd", out)
     check_matrices("svd", square=False, A=A)
     if driver is not None:
         raise GradcliError("E205", "svd(): a driver is chosen on CUDA only", raises="RuntimeError")
@@ -294,12 +273,8 @@ def linalg_svd(
 
 
 @function("svd", method=True)
-def svd_(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
-    """U, the singular values and V; U and V are square and 0 where `compute_uv` is false.
-
-    Example: torch.svd(tensor([[2., 1.], [1., 3.]]))
-    """
-    refuse_out("svd", out)
+def svd_(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """U, the singular values and V; U and V are square and 0 where `compute_uv` is false."""
     check_matrices("svd", square=False, input=input)
     if compute_uv:
         U, S, Vh = svd.apply(input, not some)
@@ -310,12 +285,8 @@ def svd_(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any 
 
 
 @function("svdvals", module="torch.linalg")
-def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
-    """The singular values of matrices, largest first.
-
-    Example: torch.linalg.svdvals(tensor([[2., 1.], [1., 3.]]))
-    """
-    refuse_out("svdvals", out)
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
+    """The singular values of matrices, largest first."""
     check_matrices("svdvals", square=False, A=A)
     values: Tensor = svd.apply(A, False)[1]
     return values

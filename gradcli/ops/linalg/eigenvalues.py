@@ -10,7 +10,7 @@ from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import real_part
@@ -19,6 +19,7 @@ from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column
 from gradcli.ops.linalg.solve import solve_ex
 from gradcli.ops.shape.partial_writes import assign, fill, matrix_diagonal_of
 from gradcli.ops.shape.views import unsqueeze
+from gradcli.packages import imported
 
 
 def _eig_array(A: Any) -> tuple[Any, Any]:
@@ -29,8 +30,7 @@ def _eig_array(A: Any) -> tuple[Any, Any]:
 def _eig_on_host(A: Any) -> tuple[Any, Any]:
     # LAPACK in the matrix's own precision, which the signs of the vectors depend on: NumPy's is
     # that of double precision.
-    import scipy.linalg
-
+    scipy_eig = imported("scipy.linalg").eig
     dtype = np.result_type(A.dtype, np.complex64)
     values, vectors = np.zeros(A.shape[:-1], dtype), np.zeros(A.shape, dtype)
     if not np.isfinite(A).all():
@@ -39,7 +39,7 @@ def _eig_on_host(A: Any) -> tuple[Any, Any]:
         )
     for position in np.ndindex(A.shape[:-2] if A.size else (0,)):
         values[position], vectors[position] = converged(
-            "eig", scipy.linalg.eig, A[position], check_finite=False
+            "eig", scipy_eig, A[position], check_finite=False
         )
     return values, column_major(vectors)
 
@@ -65,7 +65,6 @@ def _eig_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 eig: Op = op(
     "linalg_eig",
-    "LinalgEigBackward0",
     _eig_array,
     outputs=("eigenvalues", "eigenvectors"),
     keeps_layout=True,
@@ -75,24 +74,17 @@ _EIG = return_type("linalg_eig", ("eigenvalues", "eigenvectors"))
 
 
 @function("eig", module="torch.linalg")
-def eig_(A: Tensor, *, out: Any = None) -> Any:
+def eig_(A: Tensor) -> Any:
     """The eigenvalues of square matrices and eigenvectors of length 1, as columns; both complex.
     Raises E301 for others.
-
-    Example: torch.linalg.eig(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("eig", out)
     check_matrices("eig", A=A)
     return _EIG(eig.apply(A))
 
 
 @function("eigvals", module="torch.linalg")
-def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
-    """The eigenvalues of square matrices, complex. Raises E301 for others.
-
-    Example: torch.linalg.eigvals(tensor([[2., 1.], [1., 3.]]))
-    """
-    refuse_out("eigvals", out)
+def eigvals(A: Tensor) -> Tensor:
+    """The eigenvalues of square matrices, complex. Raises E301 for others."""
     check_matrices("eigvals", A=A)
     values: Tensor = eig.apply(A)[0]
     return values

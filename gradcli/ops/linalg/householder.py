@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.dtype_support import INTEGRAL, dtype_names
 from gradcli.ops.definition.op import Op, op, takes_tensors
 from gradcli.ops.linalg.linear_systems import adjoint_of, column_major
@@ -81,7 +81,6 @@ def _by_composition(body: Any, grad: Any, *operands: Any) -> tuple[Any, ...]:
 
 householder_product: Op = op(
     "linalg_householder_product",
-    "LinalgHouseholderProductBackward0",
     lambda input, tau: column_major(reflected(input, tau, _identity(input))),
     keeps_layout=True,
     joint=lambda grad, input, tau: _by_composition(
@@ -94,7 +93,6 @@ householder_product: Op = op(
 
 ormqr_: Op = op(
     "ormqr",
-    "OrmqrBackward0",
     lambda self, input2, input3, left, transpose: column_major(
         reflected(self, input2, input3, left=left, adjoint=transpose)
     ),
@@ -125,29 +123,26 @@ def _check_reflections(name: str, input: Tensor, tau: Tensor) -> None:
 
 @function("householder_product", module="torch.linalg")
 @function("orgqr", method=True)
-def householder_product_(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
+def householder_product_(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of reflections, whose vectors stand below the diagonal of
     `input` and factors in `tau`. Raises E301 where the shapes do not fit.
 
     Example: torch.orgqr(tensor([[2., 1.], [1., 3.]]), tensor([0.5, 1.]))
     """
-    refuse_out("householder_product", out)
     _check_reflections("householder_product", input, tau)
     return householder_product.apply(input, tau)
 
 
 @function("ormqr", method=True)
 def ormqr(
-    input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False,
-    *, out: Any = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
+) -> Tensor:
     """The product of reflections, or its adjoint with `transpose`, times a matrix, on its left or
     right. Raises E301 where the shapes do not fit.
 
     Example:
         torch.ormqr(tensor([[2., 1.], [1., 3.]]), tensor([0.5, 1.]), tensor([[1., 0.], [2., 1.]]))
     """
-    refuse_out("ormqr", out)
     _check_reflections("ormqr", input, tau)
     check_tensors("ormqr", other=other)
     check_same_dtype("ormqr", input, other)

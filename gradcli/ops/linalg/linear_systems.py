@@ -20,6 +20,7 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.definition.dtype_support import INTEGRAL, check_dtype, dtype_names
 from gradcli.ops.shape.slicing import slice_
 from gradcli.ops.shape.views import transpose
+from gradcli.packages import imported
 
 # --- checks -------------------------------------------------------------------------------------
 
@@ -150,9 +151,7 @@ _SMALL = 16
 
 def _factored(matrices: Any) -> tuple[Any, Any, Any]:
     """LAPACK's decomposition of each matrix of (N, m, n)."""
-    import scipy.linalg.lapack  # lazy: scipy
-
-    (getrf,) = scipy.linalg.lapack.get_lapack_funcs(("getrf",), (matrices,))
+    (getrf,) = imported("scipy.linalg.lapack").get_lapack_funcs(("getrf",), (matrices,))
     found = [getrf(matrix) for matrix in matrices]
     pivots = np.stack([each for _, each, _ in found]).astype(np.int32) + np.int32(1)
     info = np.array([each for *_, each in found], np.int32)
@@ -240,9 +239,7 @@ def substituted(triangle: Any, right: Any, upper: bool, unit: bool = False) -> A
 
 def _solve_triangles(triangles: Any, solution: Any, upper: bool, unit: bool) -> None:
     """Replace the right-hand sides by the solutions, one after the other."""
-    import scipy.linalg.blas  # lazy: scipy
-
-    (trsm,) = scipy.linalg.blas.get_blas_funcs(("trsm",), (triangles, solution))
+    (trsm,) = imported("scipy.linalg.blas").get_blas_funcs(("trsm",), (triangles, solution))
     for position in np.ndindex(solution.shape[:-2]):
         solution[position] = trsm(
             1, triangles[position], solution[position], lower=not upper, diag=unit

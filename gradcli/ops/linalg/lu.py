@@ -15,7 +15,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.op import Op, op
@@ -144,7 +144,6 @@ def _unpacked_rule(grads: Any, LU_data_sizes: tuple[int, ...]) -> Any:
 # P comes last: it has no gradient, and edges count the outputs that have one.
 lu_unpack: Op = op(
     "lu_unpack",
-    "LuUnpackBackward0",
     _unpacked,
     keeps_layout=True,
     constant=("LU_pivots",),
@@ -169,7 +168,6 @@ def _factored_rule(grads: Any, LU: Any, pivots: Any) -> Any:
 
 lu_factor: Op = op(
     "linalg_lu_factor_ex",
-    "LinalgLuFactorExBackward0",
     _factored,
     keeps_layout=True,
     outputs=("LU", "pivots", "info"),
@@ -189,13 +187,10 @@ def _refuse_no_pivot(name: str, pivot: bool) -> None:
 
 @function("lu_factor", module="torch.linalg")
 @effects(CHECKS)
-def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """L (below the diagonal) and U in one matrix, and the row that each row was swapped with,
     counted from 1. Raises E204 where a pivot is 0.
-
-    Example: torch.linalg.lu_factor(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("lu_factor", out)
     check_matrices("lu_factor", square=False, A=A)
     _refuse_no_pivot("lu_factor", pivot)
     factors, pivots, info = lu_factor.apply(A)
@@ -207,16 +202,10 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 
 
 @function("lu_factor_ex", module="torch.linalg")
-def linalg_lu_factor_ex(
-    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
-) -> Any:
-    """lu_factor()'s results, and for each matrix the number of the pivot that is 0, or 0.
-
-    Example: torch.linalg.lu_factor_ex(tensor([[2., 1.], [1., 3.]]))
-    """
+def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    """lu_factor()'s results, and for each matrix the number of the pivot that is 0, or 0."""
     if check_errors:
-        linalg_lu_factor(A, pivot=pivot, out=out)
-    refuse_out("lu_factor_ex", out)
+        linalg_lu_factor(A, pivot=pivot)
     check_matrices("lu_factor_ex", square=False, A=A)
     _refuse_no_pivot("lu_factor_ex", pivot)
     return _LU_FACTOR_EX(lu_factor.apply(A))
@@ -224,10 +213,7 @@ def linalg_lu_factor_ex(
 
 @function("lu", method=True)
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
-    """The tuple of lu_factor()'s results; with `get_infos` of lu_factor_ex()'s.
-
-    Example: torch.lu(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The tuple of lu_factor()'s results; with `get_infos` of lu_factor_ex()'s."""
     found = linalg_lu_factor_ex(A, pivot=pivot)
     return tuple(found) if get_infos else tuple(found[:2])
 
@@ -250,7 +236,6 @@ def lu_unpack_(
 
 linalg_lu_entry: Op = op(
     "linalg_lu",
-    "LinalgLuBackward0",
     lambda A: _unpacked(*lu_arrays(A)[:2]),
     keeps_layout=True,
     outputs=("L", "U", "P"),
@@ -261,12 +246,8 @@ _LINALG_LU = return_type("linalg_lu", ("P", "L", "U"))
 
 
 @function("lu", module="torch.linalg")
-def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
-    """A permutation P, a unit lower triangular L and an upper triangular U with `A = P @ L @ U`.
-
-    Example: torch.linalg.lu(tensor([[2., 1.], [1., 3.]]))
-    """
-    refuse_out("lu", out)
+def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
+    """A permutation P, a unit lower triangular L and an upper triangular U with `A = P @ L @ U`."""
     check_matrices("lu", square=False, A=A)
     _refuse_no_pivot("lu", pivot)
     L, U, P = linalg_lu_entry.apply(A)
@@ -314,7 +295,6 @@ def _solved_gradient(grad: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoin
 
 lu_solve: Op = op(
     "linalg_lu_solve",
-    "LinalgLuSolveBackward0",
     _solved_array,
     keeps_layout=True,
     constant=("pivots",),
@@ -325,13 +305,7 @@ lu_solve: Op = op(
 
 @function("lu_solve", module="torch.linalg")
 def linalg_lu_solve(
-    LU: Tensor,
-    pivots: Tensor,
-    B: Tensor,
-    *,
-    left: bool = True,
-    adjoint: bool = False,
-    out: Any = None,
+    LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False
 ) -> Tensor:
     """The solution X of `A @ X = B` (of `X @ A = B` where `left` is false) from lu_factor()'s
     results; with `adjoint` A's adjoint is used instead.
@@ -340,7 +314,6 @@ def linalg_lu_solve(
         torch.linalg.lu_solve(*torch.linalg.lu_factor(tensor([[2., 1.], [1., 3.]])), tensor([[1.],
             [2.]]))
     """
-    refuse_out("lu_solve", out)
     check_matrices("lu_solve", LU=LU)
     check_matrices("lu_solve", square=False, B=B)
     check_tensors("lu_solve", pivots=pivots)
@@ -355,10 +328,10 @@ def linalg_lu_solve(
 
 
 @function("lu_solve", method=True)
-def lu_solve_(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
+def lu_solve_(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The solution X of `A @ X = b` from lu_factor()'s results.
 
     Example:
         torch.lu_solve(tensor([[1.], [2.]]), *torch.linalg.lu_factor(tensor([[2., 1.], [1., 3.]])))
     """
-    return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
+    return linalg_lu_solve(LU_data, LU_pivots, b)

@@ -115,8 +115,6 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product of two tensors; more than two dimensions are stacks of matrices.
 
     Raises E301 where the sizes do not fit, E203 where the dtypes differ.
-
-    Example: torch.matmul(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
     if type(input) is not Tensor or type(other) is not Tensor:
         check_tensors("matmul", input=input, other=other)

@@ -9,7 +9,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.kernels.linalg.matrix_exponential import matrix_exponential
 from gradcli.ops.arithmetic.arithmetic import reciprocal, zeros
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import function, methods, refuse_out
+from gradcli.ops.binding.catalogue import function, methods
 from gradcli.ops.creation.copies import copy_, row_order
 from gradcli.ops.creation.sequences import eye
 from gradcli.ops.definition.doc import CHECKS, effects
@@ -42,7 +42,6 @@ def _exponential_rule(grad: Any, self: Any) -> Any:
 
 matrix_exp: Op = op(
     "linalg_matrix_exp",
-    "LinalgMatrixExpBackward0",
     lambda self: matrix_exponential(self),
     self=_exponential_rule,
 )
@@ -51,10 +50,7 @@ matrix_exp: Op = op(
 @function("matrix_exp", module="torch.linalg")
 @function("matrix_exp", method=True)
 def matrix_exp_(input: Tensor) -> Tensor:
-    """The exponential of square matrices, `I + A + A @ A / 2 + …`. Raises E301 for others.
-
-    Example: torch.matrix_exp(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The exponential of square matrices, `I + A + A @ A / 2 + …`. Raises E301 for others."""
     check_matrices("matrix_exp", input=input)
     return matrix_exp.apply(input)
 
@@ -65,14 +61,13 @@ def matrix_exp_(input: Tensor) -> Tensor:
 @function("matrix_power", module="torch.linalg")
 @function("matrix_power", method=True)
 @effects(CHECKS)
-def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
+def matrix_power(input: Tensor, n: int) -> Tensor:
     """Square matrices multiplied n times, by repeated squaring; their inverses where n is negative.
 
     Raises E301 for others, E204 for a singular matrix and a negative n.
 
     Example: torch.matrix_power(tensor([[2., 1.], [1., 3.]]), 3)
     """
-    refuse_out("matrix_power", out)
     check_tensors("matrix_power", input=input)
     check_square("matrix_power", input)
     if n == 0:
@@ -103,15 +98,12 @@ def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
 
 
 @function("cond", module="torch.linalg")
-def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
+def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number of matrices: in the norm `p` the product of the norms of the matrix and
     its inverse; None, 2 and -2 compare the largest and the smallest singular value.
 
     A singular matrix gives inf.
-
-    Example: torch.linalg.cond(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("cond", out)
     check_matrices("cond", square=p not in (None, 2, -2), A=A)
     if p in (None, 2, -2):
         values = svdvals(A)

@@ -105,7 +105,6 @@ def _dot_array(name: str, self: Any, tensor: Any) -> Any:
 
 dot = op(
     "dot",
-    "DotBackward0",
     lambda self, tensor: _dot_array("dot", self, tensor),
     self=lambda grad, tensor: grad * conj(tensor),
     tensor=lambda grad, self: grad * conj(self),
@@ -116,7 +115,6 @@ dot = op(
 
 vdot = op(
     "vdot",
-    "VdotBackward0",
     lambda self, other: _dot_array("vdot", conj(self), other),
     self=lambda grad, other: conj(grad) * other,
     other=lambda grad, self: grad * self,
@@ -135,7 +133,6 @@ def _mv_array(self: Any, vec: Any) -> Any:
 
 mv: Op = op(
     "mv",
-    "MvBackward0",
     lambda self, vec: _mv_array(_with_dimensions("mv", 1, self), vec),
     self=lambda grad, vec: _column_times_row(grad, conj(vec)),
     vec=lambda grad, self: mv(conj(t(self)), grad),
@@ -184,7 +181,6 @@ def _of_right(grad: Any, self: Any, mat2_strides: Sizes) -> Any:
 
 mm: Op = op(
     "mm",
-    "MmBackward0",
     _mm_array,
     self=_of_left,
     mat2=_of_right,
@@ -204,7 +200,6 @@ def _bmm_array(self: Any, mat2: Any) -> Any:
 
 bmm: Op = op(
     "bmm",
-    "BmmBackward0",
     _bmm_array,
     self=lambda grad, mat2: bmm(grad, conj(transpose(mat2, 1, 2))),
     mat2=lambda grad, self: bmm(conj(transpose(self, 1, 2)), grad),
@@ -250,7 +245,6 @@ def _sum(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
 
 addmm = op(
     "addmm",
-    "AddmmBackward0",
     lambda self, mat1, mat2, beta=1, alpha=1: _added(
         "addmm", self, _mm_array(mat1, mat2), beta, alpha
     ),
@@ -270,7 +264,6 @@ addmm = op(
 
 addmv = op(
     "addmv",
-    "AddmvBackward0",
     lambda self, mat, vec, beta=1, alpha=1: _added("addmv", self, _mv_array(mat, vec), beta, alpha),
     self=lambda grad, beta: scaled(grad, conj(beta)),
     mat=lambda grad, vec, alpha: scaled(_column_times_row(grad, conj(vec)), conj(alpha)),
@@ -291,7 +284,6 @@ def _addr_array(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) 
 
 addr = op(
     "addr",
-    "AddrBackward0",
     _addr_array,
     keeps_layout=True,
     self=lambda grad, beta: scaled(grad, conj(beta)),
@@ -313,7 +305,6 @@ def _baddbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: An
 
 baddbmm = op(
     "baddbmm",
-    "BaddbmmBackward0",
     _baddbmm_array,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     batch1=lambda grad, batch2, alpha: scaled(

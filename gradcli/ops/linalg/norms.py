@@ -15,7 +15,7 @@ from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import reciprocal
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
 from gradcli.ops.codegen.promotion import check_subtraction
 from gradcli.ops.codegen.runtime import type_name
@@ -97,7 +97,6 @@ def norm_gradient(grad: Any, self: Any, norm: Any, ord: float, dims: Axes, keepd
 
 vector_norm = op(
     "linalg_vector_norm",
-    "LinalgVectorNormBackward0",
     _norm_array,
     self=lambda grad, self, result, ord, dims, keepdim: norm_gradient(
         grad, self, result, ord, dims, keepdim
@@ -125,7 +124,6 @@ def vector_norm_(
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
-    out: Any = None,
 ) -> Tensor:
     """The norm of the elements as one vector, over the dimensions. Raises E203 for integers.
 
@@ -133,7 +131,6 @@ def vector_norm_(
 
     Example: torch.linalg.vector_norm(tensor([0.5, 1., 2.]))
     """
-    refuse_out("vector_norm", out)
     return _vector_norm("vector_norm", input, ord, dim, keepdim, dtype)
 
 
@@ -193,14 +190,10 @@ def matrix_norm(
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
-    out: Any = None,
 ) -> Tensor:
     """The norm of the matrices in two dimensions: `ord` is "fro", "nuc", or 1, 2 or inf of either
     sign.
-
-    Example: torch.linalg.matrix_norm(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("matrix_norm", out)
     target = checked_dtype("matrix_norm", dtype, None)
     return _matrix_norm("matrix_norm", A, ord, dim, keepdim, target)
 
@@ -212,16 +205,12 @@ def linalg_norm(
     dim: Dims = None,
     keepdim: bool = False,
     *,
-    out: Any = None,
     dtype: DType | None = None,
 ) -> Tensor:
     """A vector norm, or a matrix norm where an order and two dimensions are given.
 
     Conventions: At the zero vector the gradient is 0.
-
-    Example: torch.linalg.norm(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("norm", out)
     dtype = checked_dtype("norm", dtype, None)
     if ord is None:
         return _vector_norm("norm", A, 2, dim, keepdim, dtype)
@@ -249,7 +238,6 @@ def norm(
     dim: Dims = None,
     keepdim: bool = False,
     dtype: DType | None = None,
-    out: Any = None,
 ) -> Tensor:
     """The p-norm of the elements as one vector; "fro" is the 2-norm. Raises E203 for integers.
 
@@ -257,7 +245,6 @@ def norm(
 
     Example: torch.norm(tensor([0.5, 1., 2.]))
     """
-    refuse_out("norm", out)
     if not isinstance(p, str) or (p == "fro" and not (isinstance(dim, tuple) and len(dim) > 2)):
         order = 2 if p is None or p == "fro" else p
         return _vector_norm("norm", input, order, dim, keepdim, dtype)
@@ -281,7 +268,6 @@ def _dist_rule(grad: Any, self: Any, other: Any, result: Any, p: float) -> Any:
 
 dist = op(
     "dist",
-    "DistBackward0",
     _dist_array,
     self=_dist_rule,
     other=lambda grad, self, other, result, p: -_dist_rule(grad, self, other, result, p),
@@ -329,17 +315,16 @@ def _renorm_rule(grad: Any, self: Any, p: float, dim: int, maxnorm: float) -> An
     return where(norm > maxnorm, shortened, grad)
 
 
-renorm: Op = op("renorm", "RenormBackward0", _renorm_array, self=_renorm_rule)
+renorm: Op = op("renorm", _renorm_array, self=_renorm_rule)
 
 
 @function("renorm", method=True, inplace=True)
-def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> Tensor:
+def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     """The tensor with each slice along `dim` whose p-norm is above `maxnorm` scaled down to it.
     Raises E204 unless p is positive and maxnorm not negative, E301 for fewer than two dimensions.
 
     Example: torch.renorm(tensor([[2., 1.], [1., 3.]]), 2, 0, 1.)
     """
-    refuse_out("renorm", out)
     check_tensors("renorm", input=input)
     check_not_integral("renorm", input, "RuntimeError")
     if p <= 0 or maxnorm < 0:

@@ -10,7 +10,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.decompositions import converged
@@ -78,27 +78,18 @@ def _pseudoinverse_rule(grad: Any, self: Any, result: Any) -> Any:
     )
 
 
-pinv: Op = op("linalg_pinv", "LinalgPinvBackward0", _pseudoinverse_array, self=_pseudoinverse_rule)
+pinv: Op = op("linalg_pinv", _pseudoinverse_array, self=_pseudoinverse_rule)
 
 
 @function("pinv", module="torch.linalg")
 def linalg_pinv(
-    A: Tensor,
-    rcond: Any = None,
-    hermitian: bool = False,
-    *,
-    atol: Any = None,
-    rtol: Any = None,
-    out: Any = None,
+    A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
     """The pseudoinverse of matrices, of any shape and rank.
 
     Singular values up to `atol`, or `rtol` times the largest, count as 0; `rcond` is the older name
     of `rtol`. With `hermitian` the matrices are symmetric.
-
-    Example: torch.linalg.pinv(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("pinv", out)
     check_matrices("pinv", square=hermitian, A=A)
     rtol = _plain("pinv", "rtol", rcond if rtol is None else rtol)
     return pinv.apply(A, _plain("pinv", "atol", atol), rtol, hermitian)
@@ -106,28 +97,15 @@ def linalg_pinv(
 
 @function("pinverse", method=True)
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """The pseudoinverse of matrices; see `torch.linalg.pinv`.
-
-    Example: torch.pinverse(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The pseudoinverse of matrices; see `torch.linalg.pinv`."""
     return linalg_pinv(input, rcond)
 
 
 @function("matrix_rank", module="torch.linalg")
 def matrix_rank(
-    A: Tensor,
-    tol: Any = None,
-    hermitian: bool = False,
-    *,
-    atol: Any = None,
-    rtol: Any = None,
-    out: Any = None,
+    A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
-    """How many singular values count as more than 0, int64; the tolerances are those of pinv().
-
-    Example: torch.linalg.matrix_rank(tensor([[2., 1.], [1., 3.]]))
-    """
-    refuse_out("matrix_rank", out)
+    """How many singular values count as more than 0, int64; the tolerances are those of pinv()."""
     check_matrices("matrix_rank", square=hermitian, A=A)
     if tol is not None:
         atol, rtol = tol, 0.0
@@ -201,7 +179,6 @@ def _least_squares_rule(
 
 _lstsq: Op = op(
     "linalg_lstsq",
-    "LinalgLstsqBackward0",
     _least_squares_array,
     keeps_layout=True,
     outputs=("solution", "residuals", "rank", "singular_values"),

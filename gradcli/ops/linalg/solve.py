@@ -15,7 +15,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import add
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.creation.copies import cast_to
 from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
@@ -52,7 +52,6 @@ def _inverse_array(A: Any) -> tuple[Any, Any]:
 
 inv_ex: Op = op(
     "linalg_inv_ex",
-    "LinalgInvExBackward0",
     _inverse_array,
     keeps_layout=True,
     outputs=("inverse", "info"),
@@ -72,36 +71,25 @@ def inverted(name: str, A: Tensor) -> Tensor:
 @function("inv", module="torch.linalg")
 @in_numpy("linalg.inv")
 @effects(CHECKS)
-def inv(A: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse of square matrices. Raises E301 for others, E204 for a singular one.
-
-    Example: torch.linalg.inv(tensor([[2., 1.], [1., 3.]]))
-    """
-    refuse_out("inv", out)
+def inv(A: Tensor) -> Tensor:
+    """The inverse of square matrices. Raises E301 for others, E204 for a singular one."""
     check_matrices("inv", A=A)
     return inverted("inv", A)
 
 
 @function("inverse", method=True)
 @effects(CHECKS)
-def inverse_(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse of square matrices; see `torch.linalg.inv`.
-
-    Example: torch.inverse(tensor([[2., 1.], [1., 3.]]))
-    """
-    return inv(input, out=out)
+def inverse_(input: Tensor) -> Tensor:
+    """The inverse of square matrices; see `torch.linalg.inv`."""
+    return inv(input)
 
 
 _INV_EX = return_type("linalg_inv_ex", ("inverse", "info"))
 
 
 @function("inv_ex", module="torch.linalg")
-def inv_ex_(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
-    """The inverses, and for each the number of the pivot that is 0, or 0.
-
-    Example: torch.linalg.inv_ex(tensor([[2., 1.], [1., 3.]]))
-    """
-    refuse_out("inv_ex", out)
+def inv_ex_(A: Tensor, *, check_errors: bool = False) -> Any:
+    """The inverses, and for each the number of the pivot that is 0, or 0."""
     check_matrices("inv_ex", A=A)
     inverse, info = inv_ex.apply(A)
     if check_errors:
@@ -141,7 +129,6 @@ def _solve_rule(
 
 solve_ex: Op = op(
     "linalg_solve_ex",
-    "LinalgSolveExBackward0",
     _solution_array,
     keeps_layout=True,
     outputs=("result", "info"),
@@ -170,15 +157,12 @@ def _solve(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]
 @function("solve", module="torch.linalg")
 @in_numpy("linalg.solve")
 @effects(CHECKS)
-def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution X of `A @ X = B`, or of `X @ A = B` where `left` is false.
 
     B holds vectors where it is one-dimensional, or has A's shape without the last dimension. Raises
     E301 where the shapes do not fit, E204 for a singular matrix.
-
-    Example: torch.linalg.solve(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
-    refuse_out("solve", out)
     solution, info = _solve("solve", A, B, left)
     check_nonsingular("solve", unbatched(info.array))
     return solution
@@ -188,14 +172,8 @@ _SOLVE_EX = return_type("linalg_solve_ex", ("result", "info"))
 
 
 @function("solve_ex", module="torch.linalg")
-def solve_ex_(
-    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
-) -> Any:
-    """The solution, and for each matrix the number of the pivot that is 0, or 0.
-
-    Example: torch.linalg.solve_ex(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
-    """
-    refuse_out("solve_ex", out)
+def solve_ex_(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
+    """The solution, and for each matrix the number of the pivot that is 0, or 0."""
     solution, info = _solve("solve_ex", A, B, left)
     if check_errors:
         check_nonsingular("solve_ex", unbatched(info.array))
@@ -249,17 +227,13 @@ def _det_rule(grad: Any, A: Any, result: Any) -> Any:
     return solve_ex(adjoint_of(A), turned(_scaled_identity(scale, size)), True, False)[0]
 
 
-det: Op = op("linalg_det", "LinalgDetBackward0", _determinant_array, A=_det_rule)
+det: Op = op("linalg_det", _determinant_array, A=_det_rule)
 
 
 @function("det", module="torch.linalg")
 @in_numpy("linalg.det")
-def linalg_det(A: Tensor, *, out: Any = None) -> Tensor:
-    """The determinant of square matrices. Raises E301 for others.
-
-    Example: torch.linalg.det(tensor([[2., 1.], [1., 3.]]))
-    """
-    refuse_out("det", out)
+def linalg_det(A: Tensor) -> Tensor:
+    """The determinant of square matrices. Raises E301 for others."""
     check_matrices("det", A=A)
     return det.apply(A)
 
@@ -267,10 +241,7 @@ def linalg_det(A: Tensor, *, out: Any = None) -> Tensor:
 @function("det", method=True)
 @in_numpy("linalg.det")
 def det_(input: Tensor) -> Tensor:
-    """The determinant of square matrices; see `torch.linalg.det`.
-
-    Example: torch.det(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The determinant of square matrices; see `torch.linalg.det`."""
     return linalg_det(input)
 
 
@@ -303,7 +274,6 @@ def _slogdet_rule(grads: Any, A: Any, sign: Any) -> Any:
 
 slogdet: Op = op(
     "linalg_slogdet",
-    "LinalgSlogdetBackward0",
     _slogdet_array,
     keeps_layout=True,
     outputs=("sign", "logabsdet"),
@@ -315,32 +285,22 @@ _SLOGDET = return_type("slogdet", ("sign", "logabsdet"))
 
 
 @function("slogdet", module="torch.linalg")
-def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
-    """The sign of the determinant and the logarithm of its magnitude; 0 and -inf where it is 0.
-
-    Example: torch.linalg.slogdet(tensor([[2., 1.], [1., 3.]]))
-    """
-    refuse_out("slogdet", out)
+def linalg_slogdet(A: Tensor) -> Any:
+    """The sign of the determinant and the logarithm of its magnitude; 0 and -inf where it is 0."""
     check_matrices("slogdet", A=A)
     return _LINALG_SLOGDET(slogdet.apply(A))
 
 
 @function("slogdet", method=True)
 def slogdet_(input: Tensor) -> Any:
-    """The sign of the determinant and the logarithm of its magnitude.
-
-    Example: torch.slogdet(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The sign of the determinant and the logarithm of its magnitude."""
     check_matrices("slogdet", input=input)
     return _SLOGDET(slogdet.apply(input))
 
 
 @function("logdet", method=True)
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant: nan where it is negative, -inf where it is 0.
-
-    Example: torch.logdet(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The logarithm of the determinant: nan where it is negative, -inf where it is 0."""
     check_matrices("logdet", input=input)
     sign, logarithm = slogdet.apply(input)
     if input.dtype.is_complex:
@@ -353,13 +313,12 @@ def logdet(input: Tensor) -> Tensor:
 
 @function("tensorinv", module="torch.linalg")
 @effects(CHECKS)
-def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of `X -> tensordot(A, X, A.ndim - ind)`; A's first `ind` dimensions are as many
     elements as its others.
 
     Example: torch.linalg.tensorinv(tensor([[2., 1.], [1., 3.]]), ind=1)
     """
-    refuse_out("tensorinv", out)
     check_tensors("tensorinv", A=A)
     check_precision("tensorinv", A)
     if type(ind) is not int or ind <= 0:
@@ -374,12 +333,11 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
 
 @function("tensorsolve", module="torch.linalg")
 @effects(CHECKS)
-def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """The solution X of `tensordot(A, X, X.ndim) = B`, after A's dimensions `dims` are put last.
 
     Example: torch.linalg.tensorsolve(tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]))
     """
-    refuse_out("tensorsolve", out)
     check_tensors("tensorsolve", A=A, B=B)
     check_precision("tensorsolve", A)
     if dims is not None:

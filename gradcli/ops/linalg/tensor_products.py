@@ -15,7 +15,7 @@ from gradcli.kernels.sums.cascade_sum import wide, wider
 from gradcli.ops.arithmetic.arithmetic import add, mul, zeros
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
-from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.binding.dims import normal_dims
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.dtype_support import dtype_names
@@ -56,7 +56,7 @@ def _contracted(name: str, tensor: Tensor, dims: Any, which: int) -> tuple[int, 
 
 
 @function("tensordot")
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """The product of two tensors summed over pairs of dimensions.
 
     `dims` is a number n, for the last n of one and the first n of the other, or two lists. Raises
@@ -64,7 +64,6 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
 
     Example: torch.tensordot(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]), dims=1)
     """
-    refuse_out("tensordot", out)
     check_tensors("tensordot", a=a, b=b)
     first, second = _contracted("tensordot", a, dims, 0), _contracted("tensordot", b, dims, 1)
     return _tensordot("tensordot", a, b, first, second)
@@ -121,12 +120,11 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 @function("vecdot", module="torch.linalg")
-def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The dot products of vectors along a dimension.
 
     Example: torch.linalg.vecdot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("vecdot", out)
     check_tensors("vecdot", x=x, y=y)
     check_not_integral("vecdot", x, "RuntimeError")
     check_same_dtype("vecdot", x, y)
@@ -191,13 +189,12 @@ def _multiplied(
 
 
 @function("multi_dot", module="torch.linalg")
-def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of two or more matrices in the cheapest order; the first and the last may be
     vectors.
 
     Example: torch.linalg.multi_dot([tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]])])
     """
-    refuse_out("multi_dot", out)
     check_tensors("multi_dot", **{f"tensors[{i}]": tensor for i, tensor in enumerate(tensors)})
     if len(tensors) < 2:
         raise GradcliError("E204", "multi_dot() needs two matrices or more", raises="RuntimeError")
@@ -226,12 +223,11 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
 
 
 @function("chain_matmul")
-def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
+def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of one or more matrices in the cheapest order.
 
     Example: torch.chain_matmul(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
-    refuse_out("chain_matmul", out)
     if len(matrices) == 1:
         check_tensors("chain_matmul", matrices=matrices[0])
         return clone.apply(matrices[0])
@@ -264,7 +260,6 @@ def _of_each(grad: Any, batch: Any) -> Any:
 
 addbmm = op(
     "addbmm",
-    "AddbmmBackward0",
     _addbmm_array,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     batch1=lambda grad, batch2, alpha: scaled(
@@ -301,17 +296,12 @@ def _trace_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
     )
 
 
-trace = op(
-    "trace", "TraceBackward0", _trace_array, self=_trace_rule, unsupported=dtype_names("bool")
-)
+trace = op("trace", _trace_array, self=_trace_rule, unsupported=dtype_names("bool"))
 
 
 @function("trace", method=True)
 def trace_(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal. Raises E301 for what is no matrix.
-
-    Example: torch.trace(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The sum of a matrix's diagonal. Raises E301 for what is no matrix."""
     check_tensors("trace", input=input)
     return trace.apply(input)
 
@@ -342,7 +332,6 @@ def _trilinear_array(
 # The sum over a dimension and its expansion alternate from one rule to the next.
 trilinear: Op = op(
     "_trilinear",
-    "TrilinearBackward0",
     _trilinear_array,
     i1=lambda grad, i2, i3, expand1, expand2, expand3, sumdim: trilinear(
         grad, i2, i3, sumdim, expand2, expand3, expand1

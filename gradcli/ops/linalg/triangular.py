@@ -12,7 +12,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
 from gradcli.ops.definition.op import Op, op
@@ -61,7 +61,6 @@ def _substitution_rule(
 
 solve_triangular: Op = op(
     "linalg_solve_triangular",
-    "LinalgSolveTriangularBackward0",
     _substituted,
     keeps_layout=True,
     inputs=("A", "B"),
@@ -83,13 +82,7 @@ def _check_system(name: str, A: Tensor, B: Tensor, left: bool = True) -> None:
 
 @function("solve_triangular", module="torch.linalg")
 def linalg_solve_triangular(
-    A: Tensor,
-    B: Tensor,
-    *,
-    upper: bool,
-    left: bool = True,
-    unitriangular: bool = False,
-    out: Any = None,
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
     """The solution X of `A @ X = B`, or of `X @ A = B` where `left` is false, for triangular A.
 
@@ -100,7 +93,6 @@ def linalg_solve_triangular(
         torch.linalg.solve_triangular(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]),
             upper=False)
     """
-    refuse_out("solve_triangular", out)
     _check_system("solve_triangular", A, B, left)
     return solve_triangular.apply(A, B, upper, left, unitriangular)
 
@@ -141,7 +133,6 @@ def _older_rule(
 
 _triangular_solve: Op = op(
     "triangular_solve",
-    "TriangularSolveBackward0",
     _older_array,
     keeps_layout=True,
     outputs=("solution", "cloned_coefficient"),
@@ -153,19 +144,12 @@ _TRIANGULAR_SOLVE = return_type("triangular_solve", ("solution", "cloned_coeffic
 
 @function("triangular_solve", method=True)
 def triangular_solve(
-    b: Tensor,
-    A: Tensor,
-    upper: bool = True,
-    transpose: bool = False,
-    unitriangular: bool = False,
-    *,
-    out: Any = None,
+    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
     """The solution X of `A @ X = b`, or of `A.mT @ X = b`, with a copy of A.
 
     Example: torch.triangular_solve(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
-    refuse_out("triangular_solve", out)
     _check_system("triangular_solve", A, b)
     return _TRIANGULAR_SOLVE(_triangular_solve.apply(b, A, upper, transpose, unitriangular))
 
@@ -229,10 +213,9 @@ def _cholesky_rule(grads: Any, L: Any, upper: bool) -> Any:
     return solve_triangular(L, inner, False, False, False)
 
 
-def _cholesky(name: str, node_name: str) -> Op:
+def _cholesky(name: str) -> Op:
     return op(
         name,
-        node_name,
         _cholesky_array,
         outputs=("L", "info"),
         differentiable=(0,),
@@ -241,8 +224,8 @@ def _cholesky(name: str, node_name: str) -> Op:
     )
 
 
-cholesky_ex = _cholesky("linalg_cholesky_ex", "LinalgCholeskyExBackward0")
-cholesky = _cholesky("cholesky", "CholeskyBackward0")
+cholesky_ex = _cholesky("linalg_cholesky_ex")
+cholesky = _cholesky("cholesky")
 
 
 def _check_positive(name: str, info: Tensor) -> None:
@@ -261,14 +244,11 @@ def _check_positive(name: str, info: Tensor) -> None:
 @function("cholesky", module="torch.linalg")
 @in_numpy("linalg.cholesky")
 @effects(CHECKS)
-def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
+def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with `A = L @ L.mH`, or with `upper` its adjoint.
 
     Raises E204 for a matrix that is not positive definite.
-
-    Example: torch.linalg.cholesky(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("cholesky", out)
     check_matrices("cholesky", A=A)
     factor, info = cholesky_ex.apply(A, upper)
     _check_positive("cholesky", info)
@@ -280,14 +260,8 @@ _CHOLESKY_EX = return_type("linalg_cholesky_ex", ("L", "info"))
 
 
 @function("cholesky_ex", module="torch.linalg")
-def linalg_cholesky_ex(
-    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
-) -> Any:
-    """The Cholesky factor, and the order of the first leading minor that is not positive, or 0.
-
-    Example: torch.linalg.cholesky_ex(tensor([[2., 1.], [1., 3.]]))
-    """
-    refuse_out("cholesky_ex", out)
+def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """The Cholesky factor, and the order of the first leading minor that is not positive, or 0."""
     check_matrices("cholesky_ex", A=A)
     factor, info = cholesky_ex.apply(A, upper)
     if check_errors:
@@ -297,12 +271,8 @@ def linalg_cholesky_ex(
 
 @function("cholesky", method=True)
 @effects(CHECKS)
-def cholesky_(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
-    """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`.
-
-    Example: torch.cholesky(tensor([[2., 1.], [1., 3.]]))
-    """
-    refuse_out("cholesky", out)
+def cholesky_(input: Tensor, upper: bool = False) -> Tensor:
+    """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`."""
     check_tensors("cholesky", input=input)
     check_not_integral("cholesky", input)
     check_matrices("cholesky", input=input)
@@ -332,7 +302,6 @@ def _cholesky_solve_rule(
 
 cholesky_solve: Op = op(
     "cholesky_solve",
-    "CholeskySolveBackward0",
     _cholesky_solved,
     keeps_layout=True,
     inputs=("self", "input2"),
@@ -341,12 +310,11 @@ cholesky_solve: Op = op(
 
 
 @function("cholesky_solve", method=True)
-def cholesky_solve_(B: Tensor, L: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+def cholesky_solve_(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of `A @ X = B` from the Cholesky factor L of A.
 
     Example: torch.cholesky_solve(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
-    refuse_out("cholesky_solve", out)
     _check_system("cholesky_solve", L, B)
     return cholesky_solve.apply(B, L, upper)
 
@@ -369,7 +337,6 @@ def _cholesky_inverse_rule(grad: Any, self: Any, result: Any, upper: bool) -> An
 
 cholesky_inverse: Op = op(
     "cholesky_inverse",
-    "CholeskyInverseBackward0",
     _cholesky_inverted,
     keeps_layout=True,
     self=_cholesky_inverse_rule,
@@ -377,11 +344,10 @@ cholesky_inverse: Op = op(
 
 
 @function("cholesky_inverse", method=True)
-def cholesky_inverse_(L: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
+def cholesky_inverse_(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor L.
 
     Example: torch.cholesky_inverse(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("cholesky_inverse", out)
     check_matrices("cholesky_inverse", L=L)
     return cholesky_inverse.apply(L, upper)

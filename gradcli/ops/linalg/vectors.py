@@ -13,7 +13,7 @@ from gradcli.kernels.sums.fused_multiply_add import is_fused, multiply_add
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_number, check_same_dtype, check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import copy_
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
@@ -40,7 +40,6 @@ def _cross_array(self: Any, other: Any, dim: int) -> Any:
 
 cross: Op = op(
     "linalg_cross",
-    "LinalgCrossBackward0",
     _cross_array,
     self=lambda grad, other, dim: cross(conj(other), grad, dim),
     other=lambda grad, self, dim: cross(grad, conj(self), dim),
@@ -48,22 +47,20 @@ cross: Op = op(
 
 
 @function("cross", module="torch.linalg")
-def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross products of vectors of 3 elements along a dimension.
 
     Example: torch.linalg.cross(tensor([1., 0., 0.]), tensor([0., 1., 0.]))
     """
-    refuse_out("cross", out)
     return _cross("cross", input, other, dim)
 
 
 @function("cross", method=True)
-def cross_(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
+def cross_(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross products along a dimension, the first of 3 elements where none is given.
 
     Example: torch.cross(tensor([1., 0., 0.]), tensor([0., 1., 0.]))
     """
-    refuse_out("cross", out)
     check_tensors("cross", input=input, other=other)
     if dim is None:
         sizes = tuple(input.array.shape)

@@ -76,7 +76,6 @@ def _bce_bend(
 
 bce_backward = op(
     "binary_cross_entropy_backward",
-    "BinaryCrossEntropyBackwardBackward0",
     lambda grad_output, self, target, weight=None, reduction=1: laid_out_like(
         self, _bce_backward(grad_output, self, target, weight, reduction)
     ),
@@ -91,7 +90,6 @@ bce_backward = op(
 
 binary_cross_entropy_ = op(
     "binary_cross_entropy",
-    "BinaryCrossEntropyBackward0",
     _bce_array,
     keeps_layout=True,
     constant=("weight",),
@@ -175,7 +173,6 @@ def _bce_logits_target_rule(
 
 binary_cross_entropy_with_logits_ = op(
     "binary_cross_entropy_with_logits",
-    "BinaryCrossEntropyWithLogitsBackward0",
     _bce_logits_array,
     keeps_layout=True,
     constant=("weight", "pos_weight"),

@@ -73,8 +73,8 @@ def _multi_margin_gradient(
 
 multi_margin_loss_backward = op(
     "multi_margin_loss_backward",
-    "NotImplemented",
     _multi_margin_gradient,
+    node="NotImplemented",
     constant=("target", "weight"),
     grad_output=_no_second,
     self=_no_second,
@@ -82,7 +82,6 @@ multi_margin_loss_backward = op(
 
 multi_margin_loss_ = op(
     "multi_margin_loss",
-    "MultiMarginLossBackward0",
     _multi_margin_array,
     constant=("target", "weight"),
     self=lambda grad, self, target, weight, p, margin, reduction: multi_margin_loss_backward(
@@ -176,8 +175,8 @@ def _multilabel_gradient(grad_output: Any, self: Any, is_target: Any, reduction:
 
 multilabel_margin_loss_backward = op(
     "multilabel_margin_loss_backward",
-    "NotImplemented",
     _multilabel_gradient,
+    node="NotImplemented",
     constant=("is_target",),
     grad_output=_no_second,
     self=_no_second,
@@ -185,8 +184,8 @@ multilabel_margin_loss_backward = op(
 
 multilabel_margin_loss_ = op(
     "multilabel_margin_loss_forward",
-    "MultilabelMarginLossBackward0",
     _multilabel_array,
+    node="MultilabelMarginLossBackward0",
     constant=("target",),
     outputs=("output", "is_target"),
     differentiable=(0,),

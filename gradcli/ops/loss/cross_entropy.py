@@ -115,13 +115,12 @@ def _nll_backward_array(
     return slopes
 
 
-def _nll(name: str, node_name: str) -> Op:
+def _nll(name: str) -> Op:
     """The loss and its gradient, as `name` and `name_backward`; one for each node that PyTorch
     prints.
     """
     backward = op(
         f"{name}_backward",
-        f"{node_name}Backward0",
         _nll_backward_array,
         constant=("target", "weight"),
         grad_output=lambda grad, target, weight, reduction, ignore_index: loss(
@@ -130,9 +129,8 @@ def _nll(name: str, node_name: str) -> Op:
         # It does not depend on the input, only on its shape.
         self=lambda grad, self: zeros_like(self),
     )
-    loss = op(
+    loss: Op = op(
         name,
-        f"{node_name}0",
         _nll_array,
         constant=("target", "weight"),
         reads_lazy=True,
@@ -158,8 +156,8 @@ def _of_samples(self: Any, target: Any) -> Any:
     return target
 
 
-nll_loss_ = _nll("nll_loss", "NllLossBackward")
-nll_loss2d_ = _nll("nll_loss2d", "NllLoss2DBackward")
+nll_loss_ = _nll("nll_loss")
+nll_loss2d_ = _nll("nll_loss2d")
 
 
 def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> None:

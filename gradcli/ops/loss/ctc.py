@@ -144,8 +144,8 @@ def _ctc_gradient(
 
 ctc_loss_backward = op(
     "_ctc_loss_backward",
-    "NotImplemented",
     _ctc_gradient,
+    node="NotImplemented",
     constant=("targets",),
     grad=_no_second,
     log_probs=_no_second,
@@ -154,7 +154,6 @@ ctc_loss_backward = op(
 
 ctc_loss_: Op = op(
     "_ctc_loss",
-    "CtcLossBackward0",
     _ctc_array,
     constant=("targets",),
     log_probs=lambda grad, log_probs, result, targets, lengths, sizes, blank, zero_infinity: (

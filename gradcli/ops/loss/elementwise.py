@@ -91,7 +91,6 @@ def _paired(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
 
 mse_loss_backward = op(
     "mse_loss_backward",
-    "MseLossBackwardBackward0",
     lambda grad_output, self, target, reduction: in_row_order(
         (self - target) * _part(self, reduction, 2) * grad_output
     ),
@@ -102,7 +101,6 @@ mse_loss_backward = op(
 
 mse_loss_ = op(
     "mse_loss",
-    "MseLossBackward0",
     lambda self, target, reduction: reduced_pairs((self - target) ** 2, self, target, reduction),
     keeps_layout=True,
     self=lambda grad, self, target, reduction: mse_loss_backward(grad, self, target, reduction),
@@ -112,10 +110,7 @@ mse_loss_ = op(
 
 @function("mse_loss", module="torch.nn.functional")
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """The squared differences, their mean or their sum.
-
-    Example: F.mse_loss(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
+    """The squared differences, their mean or their sum."""
     number = reduction_number(reduction)
     return mse_loss_.apply(*_paired("mse_loss", input, target), number)
 
@@ -125,10 +120,7 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
 
 @function("l1_loss", module="torch.nn.functional")
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """The magnitudes of the differences, their mean or their sum.
-
-    Example: F.l1_loss(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
+    """The magnitudes of the differences, their mean or their sum."""
     check_tensors("l1_loss", input=input, target=target)
     check_same_shape("l1_loss", input, target)
     number = reduction_number(reduction)
@@ -170,7 +162,6 @@ def _smooth_l1_bend(self: Any, target: Any, grad: Any, beta: float) -> Any:
 
 smooth_l1_loss_backward = op(
     "smooth_l1_loss_backward",
-    "SmoothL1LossBackwardBackward0",
     _smooth_l1_gradient,
     grad_output=lambda grad, self, target, reduction, beta: shared(
         _smooth_l1_slope(self, target, grad, beta), reduction
@@ -185,7 +176,6 @@ smooth_l1_loss_backward = op(
 
 smooth_l1_loss_ = op(
     "smooth_l1_loss",
-    "SmoothL1LossBackward0",
     _smooth_l1_array,
     keeps_layout=True,
     self=lambda grad, self, target, reduction, beta: smooth_l1_loss_backward(
@@ -203,8 +193,6 @@ def smooth_l1_loss(
 ) -> Tensor:
     """Half the squared difference over beta where it is below beta, the magnitude less half of beta
     elsewhere. Raises E204 for a negative beta.
-
-    Example: F.smooth_l1_loss(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     if beta < 0:
         raise GradcliError(
@@ -250,7 +238,6 @@ def _huber_bend(self: Any, target: Any, grad: Any, delta: float) -> Any:
 
 huber_loss_backward = op(
     "huber_loss_backward",
-    "HuberLossBackwardBackward0",
     _huber_gradient,
     grad_output=lambda grad, self, target, reduction, delta: shared(
         _huber_slope(self, target, delta) * grad, reduction
@@ -265,7 +252,6 @@ huber_loss_backward = op(
 
 huber_loss_ = op(
     "huber_loss",
-    "HuberLossBackward0",
     _huber_array,
     keeps_layout=True,
     self=lambda grad, self, target, reduction, delta: huber_loss_backward(
@@ -286,8 +272,6 @@ def huber_loss(
     of integers.
 
     Conventions: On the joint the gradient is that of the parabola.
-
-    Example: F.huber_loss(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     if delta <= 0:
         raise GradcliError("E204", "huber_loss(): `delta` must be positive", raises="RuntimeError")

@@ -32,8 +32,6 @@ def kl_div(
     """The Kullback-Leibler divergence by element: the input holds log probabilities, the target
     probabilities, or their logarithms with `log_target`. The reduction "batchmean" divides the sum
     by the size of the first dimension.
-
-    Example: F.kl_div(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     check_tensors("kl_div", input=input, target=target)
     for each in (input, target):
@@ -62,8 +60,6 @@ def poisson_nll_loss(
 ) -> Tensor:
     """Minus the log likelihood of counts, the target, where the input is the rate's logarithm, or
     the rate itself; `full` adds Stirling's approximation of the constant.
-
-    Example: F.poisson_nll_loss(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     check_tensors("poisson_nll_loss", input=input, target=target)
     number = reduction_number(reduction)

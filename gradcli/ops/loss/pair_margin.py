@@ -37,7 +37,6 @@ def _soft_margin_bend(grad: Any, grad_output: Any, self: Any, target: Any, reduc
 
 soft_margin_loss_backward: Op = op(
     "soft_margin_loss_backward",
-    "SoftMarginLossBackwardBackward0",
     lambda grad_output, self, target, reduction: shared(
         -target * sigmoid(-target * self) * grad_output, reduction
     ),
@@ -50,7 +49,6 @@ soft_margin_loss_backward: Op = op(
 
 soft_margin_loss_ = op(
     "soft_margin_loss",
-    "SoftMarginLossBackward0",
     lambda self, target, reduction: reduced_pairs(
         np.log1p(np.exp(-target * self)), self, target, reduction
     ),

@@ -90,7 +90,6 @@ def _silu_rule(grad: Any, self: Any) -> Any:
 
 silu_ = pointwise(
     "silu",
-    "SiluBackward0",
     lambda self: in_single(lambda x: x / (1 + vector_math.exp(-x)), self),
     self=_silu_rule,
 )
@@ -98,10 +97,7 @@ silu_ = pointwise(
 
 @activation("silu")
 def silu(input: Tensor) -> Tensor:
-    """`input * sigmoid(input)`.
-
-    Example: F.silu(tensor([-1.5, 0., 2.5]))
-    """
+    """`input * sigmoid(input)`."""
     check_tensors("silu", input=input)
     check_not_integral("silu", input)
     return silu_.apply(input)
@@ -120,7 +116,6 @@ def _mish_array(self: Any) -> Any:
 
 mish_ = pointwise(
     "mish",
-    "MishBackward0",
     lambda self: in_single(_mish_array, self),
     self=_mish_rule,
 )
@@ -128,10 +123,7 @@ mish_ = pointwise(
 
 @activation("mish")
 def mish(input: Tensor) -> Tensor:
-    """`input * tanh(softplus(input))`.
-
-    Example: F.mish(tensor([-1.5, 0., 2.5]))
-    """
+    """`input * tanh(softplus(input))`."""
     check_tensors("mish", input=input)
     check_floating("mish", input)
     return mish_.apply(input)
@@ -179,7 +171,6 @@ def _tanh_parts(self: Any) -> tuple[Any, Any, Any]:
 
 gelu_backward: Op = pointwise(
     "gelu_backward",
-    "GeluBackwardBackward0",
     lambda grad_output, self, approximate: grad_output * _gelu_slope(self, approximate),
     grad_output=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
     self=lambda grad, grad_output, self, approximate: (
@@ -189,7 +180,6 @@ gelu_backward: Op = pointwise(
 
 gelu_ = pointwise(
     "gelu",
-    "GeluBackward0",
     lambda self, approximate: in_single(
         _gelu_array, self, approximate, self.size > 1 and of_array(self) in (float32, bfloat16)
     ),
@@ -202,8 +192,6 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """The input times the normal distribution function of it, exactly or by `approximate="tanh"`.
 
     Raises E204 for any other way.
-
-    Example: F.gelu(tensor([-1.5, 0., 2.5]))
     """
     check_tensors("gelu", input=input)
     check_floating("gelu", input)
@@ -226,7 +214,6 @@ def _softplus_array(self: Any, beta: float, threshold: float) -> Any:
 
 softplus_backward: Op = pointwise(
     "softplus_backward",
-    "SoftplusBackwardBackward0",
     lambda grad_output, self, beta, threshold: where(
         self * beta > threshold, grad_output, grad_output * sigmoid(self * beta)
     ),
@@ -240,7 +227,6 @@ softplus_backward: Op = pointwise(
 
 softplus_ = pointwise(
     "softplus",
-    "SoftplusBackward0",
     lambda self, beta, threshold: in_single(_softplus_array, self, beta, threshold),
     self=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
 )
@@ -250,8 +236,6 @@ softplus_ = pointwise(
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """`log(1 + exp(beta * input)) / beta`, and the input itself where `beta * input` is above the
     threshold.
-
-    Example: F.softplus(tensor([-1.5, 0., 2.5]))
     """
     check_tensors("softplus", input=input)
     check_floating("softplus", input)
@@ -267,7 +251,6 @@ def _logsigmoid_backward_array(grad_output: Any, self: Any) -> Any:
 
 logsigmoid_backward: Op = pointwise(
     "log_sigmoid_backward",
-    "LogSigmoidBackwardBackward0",
     _logsigmoid_backward_array,
     grad_output=lambda grad, self: logsigmoid_backward(grad, self),
     self=lambda grad, grad_output, self: grad * grad_output * (sigmoid(self) - 1) * sigmoid(self),
@@ -280,7 +263,6 @@ def _logsigmoid_array(self: Any) -> Any:
 
 logsigmoid_ = pointwise(
     "log_sigmoid",
-    "LogSigmoidBackward0",
     lambda self: in_row_order(in_single(_logsigmoid_array, self)),
     self=lambda grad, self: logsigmoid_backward(grad, self),
 )
@@ -288,10 +270,7 @@ logsigmoid_ = pointwise(
 
 @function("logsigmoid", module="torch.nn.functional")
 def logsigmoid(input: Tensor) -> Tensor:
-    """`log(sigmoid(input))`, without overflow.
-
-    Example: F.logsigmoid(tensor([-1.5, 0., 2.5]))
-    """
+    """`log(sigmoid(input))`, without overflow."""
     check_tensors("logsigmoid", input=input)
     check_floating("logsigmoid", input)
     return logsigmoid_.apply(input)
@@ -302,19 +281,13 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 @function("softsign", module="torch.nn.functional")
 def softsign(input: Tensor) -> Tensor:
-    """`input / (abs(input) + 1)`.
-
-    Example: F.softsign(tensor([-1.5, 0., 2.5]))
-    """
+    """`input / (abs(input) + 1)`."""
     return div.apply(input, add.apply(abs_.apply(input), 1))
 
 
 @function("tanhshrink", module="torch.nn.functional")
 def tanhshrink(input: Tensor) -> Tensor:
-    """`input - tanh(input)`.
-
-    Example: F.tanhshrink(tensor([-1.5, 0., 2.5]))
-    """
+    """`input - tanh(input)`."""
     return sub.apply(input, tanh.apply(input))
 
 
@@ -354,7 +327,6 @@ def _glu_backward_rule_self(grad: Any, grad_output: Any, self: Any, dim: int) ->
 
 glu_backward = op(
     "glu_backward",
-    "GluBackwardBackward0",
     lambda grad_output, self, dim: np.concatenate([grad_output] * 2, dim) * _glu_slopes(self, dim),
     grad_output=_glu_backward_rule_grad,
     self=_glu_backward_rule_self,
@@ -362,7 +334,6 @@ glu_backward = op(
 
 glu_ = op(
     "glu",
-    "GluBackward0",
     _glu_array,
     keeps_layout=True,
     self=lambda grad, self, dim: glu_backward(grad, self, dim),

@@ -36,7 +36,6 @@ def _safe_softmax_array(self: Any, dim: int) -> Any:
 
 safe_softmax: Op = op(
     "_safe_softmax",
-    "SafeSoftmaxBackward0",
     _safe_softmax_array,
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
 )
@@ -106,8 +105,8 @@ _no_second = no_derivative(
 
 fused_attention_backward: Op = op(
     "_scaled_dot_product_flash_attention_for_cpu_backward",
-    "NotImplemented",
     _fused_backward_array,
+    node="NotImplemented",
     constant=("mask",),
     outputs=("grad_query", "grad_key", "grad_value"),
     keeps_layout=True,
@@ -117,7 +116,6 @@ fused_attention_backward: Op = op(
 
 fused_attention: Op = op(
     "_scaled_dot_product_flash_attention_for_cpu",
-    "ScaledDotProductFlashAttentionForCpuBackward0",
     _fused_array,
     constant=("mask",),
     inputs=("query", "key", "value"),

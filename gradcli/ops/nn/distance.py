@@ -74,8 +74,8 @@ def normalize(input: Tensor, p: float = 2.0, dim: Dims = 1, eps: float = 1e-12) 
 # The norm under the name by which PyTorch calls it here.
 norm_along = op(
     "norm",
-    "NormBackward1",
     lambda self, p, dim, keepdim: vector_norm(self, p, dim, keepdim),
+    node="NormBackward1",
     self=lambda grad, self, result, p, dim, keepdim: norm_gradient(
         grad, self, result, p, dim, keepdim
     ),
@@ -134,7 +134,6 @@ _no_second = no_derivative(
 
 cdist_backward = op(
     "_cdist_backward",
-    "CdistBackwardBackward0",
     _cdist_backward_array,
     grad=_no_second,
     x1=_no_second,
@@ -150,7 +149,6 @@ def _swapped(value: Any) -> Any:
 
 cdist_ = op(
     "cdist",
-    "CdistBackward0",
     _cdist_array,
     x1=lambda grad, x1, x2, p, result: cdist_backward(grad, x1, x2, p, result),
     x2=lambda grad, x1, x2, p, result: cdist_backward(_swapped(grad), x2, x1, p, _swapped(result)),
@@ -184,7 +182,6 @@ _no_second_pdist = no_derivative(
 
 pdist_backward = op(
     "_pdist_backward",
-    "PdistBackwardBackward0",
     _pdist_backward_array,
     grad=_no_second_pdist,
     self=_no_second_pdist,
@@ -193,8 +190,8 @@ pdist_backward = op(
 
 pdist_ = op(
     "_pdist_forward",
-    "PdistBackward0",
     _pdist_array,
+    node="PdistBackward0",
     self=lambda grad, self, p, result: pdist_backward(grad, self, p, result),
 )
 

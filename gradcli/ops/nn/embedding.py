@@ -58,7 +58,6 @@ def _read_rows(grad: Any, indices: Any, padding_idx: int) -> Any:
 
 embedding_dense_backward: Op = op(
     "embedding_dense_backward",
-    "EmbeddingDenseBackwardBackward0",
     _added_rows,
     constant=("indices",),
     grad_output=lambda grad, indices, padding_idx: _read_rows(grad, indices, padding_idx),
@@ -66,7 +65,6 @@ embedding_dense_backward: Op = op(
 
 embedding: Op = op(
     "embedding",
-    "EmbeddingBackward0",
     lambda weight, indices, padding_idx, scale_by_freq: weight[module_of(indices).asarray(indices)],
     constant=("indices",),
     weight=lambda grad, weight_sizes, indices, padding_idx, scale_by_freq: embedding_dense_backward(
@@ -197,7 +195,6 @@ _no_second_by_weights = no_derivative("embedding_bag's gradient in per_sample_we
 
 embedding_bag_backward: Op = op(
     "_embedding_bag_backward",
-    "EmbeddingBagBackwardBackward0",
     _bag_backward_array,
     constant=("indices", "bags", "share"),
     grad=_no_second,
@@ -206,8 +203,8 @@ embedding_bag_backward: Op = op(
 
 embedding_bag_weights_backward: Op = op(
     "_embedding_bag_per_sample_weights_backward",
-    "NotImplemented",
     lambda grad, weight, indices, bags, share: np.sum(grad[bags] * share * weight[indices], axis=1),
+    node="NotImplemented",
     constant=("indices", "bags", "share"),
     grad=_no_second_by_weights,
     weight=_no_second_by_weights,
@@ -217,7 +214,6 @@ embedding_bag_weights_backward: Op = op(
 # largest one where it is that.
 embedding_bag_: Op = op(
     "_embedding_bag",
-    "EmbeddingBagBackward0",
     _bags_array,
     constant=("indices", "bags", "share"),
     weight=lambda grad, weight_sizes, indices, bags, share, per_sample_weights: (

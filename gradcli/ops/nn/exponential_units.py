@@ -36,7 +36,6 @@ def _elu_gradient(
 
 elu_backward: Op = pointwise(
     "elu_backward",
-    "EluBackwardBackward0",
     _elu_gradient,
     grad_output=lambda grad, self, alpha, scale, input_scale: elu_backward(
         grad, self, alpha, scale, input_scale
@@ -50,7 +49,6 @@ elu_backward: Op = pointwise(
 
 elu_ = pointwise(
     "elu",
-    "EluBackward0",
     lambda self, alpha, scale, input_scale: in_single(_elu_array, self, alpha, scale, input_scale),
     self=lambda grad, self, alpha, scale, input_scale: elu_backward(
         grad, self, alpha, scale, input_scale
@@ -61,12 +59,12 @@ elu_ = pointwise(
 # The operand is a result and not called so: in a rule, `result` is what the op itself gives.
 elu_backward_of_result: Op = pointwise(
     "elu_backward.is_result",
-    "EluBackwardBackward0",
     lambda grad_output, self_or_result, alpha, scale, input_scale: np.where(
         self_or_result <= 0,
         grad_output * input_scale * (self_or_result + alpha * scale),
         grad_output * scale,
     )[()],
+    node="EluBackwardBackward0",
     grad_output=lambda grad, self_or_result, alpha, scale, input_scale: elu_backward_of_result(
         grad, self_or_result, alpha, scale, input_scale
     ),
@@ -76,8 +74,8 @@ elu_backward_of_result: Op = pointwise(
 )
 elu_written = pointwise(
     "elu_",
-    "EluBackward1",
     elu_.forward,
+    node="EluBackward1",
     self=lambda grad, result, alpha, scale, input_scale: elu_backward_of_result(
         grad, result, alpha, scale, input_scale
     ),
@@ -99,8 +97,6 @@ def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """The input where it is positive, `alpha * (exp(input) - 1)` elsewhere.
 
     Conventions: At 0 the slope is the one below.
-
-    Example: F.elu(tensor([-1.5, 0., 2.5]))
     """
     return _elu(elu_, "elu", input, alpha, 1.0)
 
@@ -116,10 +112,7 @@ _SELU_SCALE = 1.0507009873554805
     written=lambda input: _elu(elu_written, "selu_", input, _SELU_ALPHA, _SELU_SCALE),
 )
 def selu(input: Tensor) -> Tensor:
-    """`elu` with the alpha and the scale that keep mean 0 and variance 1.
-
-    Example: torch.selu(tensor([-1.5, 0., 2.5]))
-    """
+    """`elu` with the alpha and the scale that keep mean 0 and variance 1."""
     return _elu(elu_, "selu", input, _SELU_ALPHA, _SELU_SCALE)
 
 
@@ -130,7 +123,6 @@ def _inverse(alpha: float) -> float:
 
 celu_ = pointwise(
     "celu",
-    "CeluBackward0",
     lambda self, alpha: in_single(_elu_array, self, alpha, 1.0, 1 / alpha),
     self=lambda grad, self, alpha: elu_backward(grad, self, alpha, 1.0, _inverse(alpha)),
 )
@@ -138,8 +130,8 @@ celu_ = pointwise(
 
 celu_written = pointwise(
     "celu_",
-    "CeluBackward1",
     celu_.forward,
+    node="CeluBackward1",
     self=lambda grad, result, alpha: elu_backward_of_result(
         grad, result, alpha, 1.0, _inverse(alpha)
     ),
@@ -161,8 +153,5 @@ def _celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:
     written=lambda input, alpha=1.0: _celu(celu_written, "celu_", input, alpha),
 )
 def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """The input where it is positive, `alpha * (exp(input / alpha) - 1)` elsewhere.
-
-    Example: torch.celu(tensor([-1.5, 0., 2.5]))
-    """
+    """The input where it is positive, `alpha * (exp(input / alpha) - 1)` elsewhere."""
     return _celu(celu_, "celu", input, alpha)

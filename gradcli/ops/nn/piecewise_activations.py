@@ -35,7 +35,6 @@ from gradcli.ops.shape.views import view
 
 threshold_backward: Op = pointwise(
     "threshold_backward",
-    "ThresholdBackwardBackward0",
     lambda grad_output, self, threshold: choose(self <= threshold, 0, grad_output)[()],
     grad_output=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
     self=lambda grad: zeros_like(grad),
@@ -43,7 +42,6 @@ threshold_backward: Op = pointwise(
 
 relu_ = pointwise(
     "relu",
-    "ReluBackward0",
     lambda self: positive_part(self),
     self=lambda grad, result: threshold_backward(grad, result, 0),
     unsupported=dtype_names("bool", raises="RuntimeError") | COMPLEX,
@@ -56,8 +54,6 @@ def relu(input: Tensor) -> Tensor:
     """The input where it is positive, 0 elsewhere. Raises E203 for bools.
 
     Conventions: At 0 the gradient is 0.
-
-    Example: torch.relu(tensor([-1.5, 0., 2.5]))
     """
     check_tensors("relu", input=input)
     return relu_.apply(input)
@@ -69,14 +65,13 @@ def _threshold_array(self: Any, threshold: float, value: Any) -> Any:
 
 threshold_ = pointwise(
     "threshold",
-    "ThresholdBackward0",
     _threshold_array,
     self=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
 )
 
 
 threshold_written = pointwise(
-    "threshold_", "ThresholdBackward1", _threshold_array, self=threshold_.rules["self"]
+    "threshold_", _threshold_array, node="ThresholdBackward1", self=threshold_.rules["self"]
 )
 
 
@@ -119,7 +114,6 @@ def _leaky_backward_array(grad_output: Any, self: Any, negative_slope: float) ->
 
 leaky_relu_backward: Op = pointwise(
     "leaky_relu_backward",
-    "LeakyReluBackwardBackward0",
     _leaky_backward_array,
     grad_output=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope),
     self=lambda grad: zeros_like(grad),
@@ -127,7 +121,6 @@ leaky_relu_backward: Op = pointwise(
 
 leaky_relu_ = pointwise(
     "leaky_relu",
-    "LeakyReluBackward0",
     lambda self, negative_slope: in_single(_leaky_array, self, negative_slope),
     self=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope),
 )
@@ -136,8 +129,8 @@ leaky_relu_ = pointwise(
 # Written in place it keeps the result, whose sign is the input's.
 leaky_relu_written = pointwise(
     "leaky_relu_",
-    "LeakyReluBackward1",
     leaky_relu_.forward,
+    node="LeakyReluBackward1",
     self=lambda grad, result, negative_slope: leaky_relu_backward(grad, result, negative_slope),
 )
 
@@ -159,15 +152,12 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """The input where it is positive, `negative_slope` times it elsewhere.
 
     Conventions: At 0 the slope is the negative one.
-
-    Example: F.leaky_relu(tensor([-1.5, 0., 2.5]))
     """
     return _leaky(leaky_relu_, "leaky_relu", input, negative_slope)
 
 
 rrelu_backward: Op = pointwise(
     "rrelu_with_noise_backward",
-    "RreluWithNoiseBackwardBackward0",
     _leaky_backward_array,
     grad_output=lambda grad, self, negative_slope: rrelu_backward(grad, self, negative_slope),
     self=lambda grad: zeros_like(grad),
@@ -175,7 +165,6 @@ rrelu_backward: Op = pointwise(
 
 rrelu_ = pointwise(
     "rrelu_with_noise",
-    "RreluWithNoiseBackward0",
     lambda self, lower, upper: in_row_order(in_single(_leaky_array, self, (lower + upper) / 2)),
     self=lambda grad, self, lower, upper: rrelu_backward(grad, self, (lower + upper) / 2),
 )
@@ -183,8 +172,8 @@ rrelu_ = pointwise(
 
 rrelu_written = pointwise(
     "rrelu_with_noise_",
-    "RreluWithNoiseBackward1",
     rrelu_.forward,
+    node="RreluWithNoiseBackward1",
     self=lambda grad, result, lower, upper: rrelu_backward(grad, result, (lower + upper) / 2),
 )
 
@@ -214,8 +203,6 @@ def rrelu(
 ) -> Tensor:
     """`leaky_relu` with the slope in the middle of its range. Raises E205 for `training`, which
     draws the slopes at random.
-
-    Example: torch.rrelu(tensor([-1.5, 0., 2.5]))
     """
     return _rrelu(rrelu_, "rrelu", input, lower, upper, training)
 
@@ -230,7 +217,6 @@ def _outside(grad_output: Any, self: Any, min_val: float, max_val: float) -> Any
 
 hardtanh_backward: Op = pointwise(
     "hardtanh_backward",
-    "HardtanhBackwardBackward0",
     _outside,
     grad_output=lambda grad, self, min_val, max_val: hardtanh_backward(
         grad, self, min_val, max_val
@@ -240,7 +226,6 @@ hardtanh_backward: Op = pointwise(
 
 hardtanh_ = pointwise(
     "hardtanh",
-    "HardtanhBackward0",
     lambda self, min_val, max_val: in_single(np.clip, self, min_val, max_val),
     self=lambda grad, self, min_val, max_val: hardtanh_backward(grad, self, min_val, max_val),
     unsupported=dtype_names("bool", raises="RuntimeError") | COMPLEX,
@@ -265,18 +250,13 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
     """The input cut off at two bounds. Raises E204 where they are crossed.
 
     Conventions: On its two kinks the gradient is 0.
-
-    Example: F.hardtanh(tensor([-1.5, 0., 2.5]))
     """
     return _bounded("hardtanh", input, min_val, max_val)
 
 
 @activation("relu6")
 def relu6(input: Tensor) -> Tensor:
-    """The input cut off at 0 and 6.
-
-    Example: F.relu6(tensor([-1.5, 0., 2.5]))
-    """
+    """The input cut off at 0 and 6."""
     return _bounded("relu6", input, 0.0, 6.0)
 
 
@@ -285,16 +265,14 @@ _no_slope = no_derivative("hardsigmoid_backward", "use sigmoid(), or differentia
 
 hardsigmoid_backward = pointwise(
     "hardsigmoid_backward",
-    "NotImplemented",
-    # A sixth in single precision, as in PyTorch.
     lambda grad_output, self: choose((self > -3) & (self < 3), grad_output * _SIXTH, 0)[()],
+    node="NotImplemented",
     grad_output=_no_slope,
     self=_no_slope,
 )
 
 hardsigmoid_ = pointwise(
     "hardsigmoid",
-    "HardsigmoidBackward0",
     lambda self: in_single(lambda x: np.clip(x + 3, 0, 6) / 6, self),
     self=lambda grad, self: hardsigmoid_backward(grad, self),
 )
@@ -305,8 +283,6 @@ def hardsigmoid(input: Tensor) -> Tensor:
     """`relu6(input + 3) / 6`. At both kinks the gradient is 0; it has no derivative of its own.
 
     Conventions: On its two kinks the gradient is 0.
-
-    Example: F.hardsigmoid(tensor([-1.5, 0., 2.5]))
     """
     check_tensors("hardsigmoid", input=input)
     check_floating("hardsigmoid", input)
@@ -320,7 +296,6 @@ def _hardswish_slope(grad_output: Any, self: Any) -> Any:
 
 hardswish_backward: Op = pointwise(
     "hardswish_backward",
-    "HardswishBackwardBackward0",
     _hardswish_slope,
     grad_output=lambda grad, self: hardswish_backward(grad, self),
     self=lambda grad, grad_output, self: where(
@@ -330,7 +305,6 @@ hardswish_backward: Op = pointwise(
 
 hardswish_ = pointwise(
     "hardswish",
-    "HardswishBackward0",
     lambda self: in_single(lambda x: x * np.clip(x + 3, 0, 6) / 6, self),
     self=lambda grad, self: hardswish_backward(grad, self),
 )
@@ -338,10 +312,7 @@ hardswish_ = pointwise(
 
 @activation("hardswish")
 def hardswish(input: Tensor) -> Tensor:
-    """`input * relu6(input + 3) / 6`.
-
-    Example: F.hardswish(tensor([-1.5, 0., 2.5]))
-    """
+    """`input * relu6(input + 3) / 6`."""
     check_tensors("hardswish", input=input)
     check_floating("hardswish", input)
     return hardswish_.apply(input)
@@ -351,13 +322,14 @@ def hardswish(input: Tensor) -> Tensor:
 
 
 def _shrunk(grad_output: Any, self: Any, lambd: float) -> Any:
+    if self.dtype.kind == "V":  # NumPy would compare bfloat16 with the unrounded number
+        lambd = float(self.dtype.type(lambd))
     # At both kinks the gradient is 0.
     return choose((self >= -lambd) & (self <= lambd), 0, grad_output)[()]
 
 
 hardshrink_backward: Op = pointwise(
     "hardshrink_backward",
-    "HardshrinkBackwardBackward0",
     _shrunk,
     grad_output=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
     self=lambda grad: zeros_like(grad),
@@ -365,7 +337,6 @@ hardshrink_backward: Op = pointwise(
 
 hardshrink_ = pointwise(
     "hardshrink",
-    "HardshrinkBackward0",
     lambda self, lambd: _shrunk(self, self, lambd),
     self=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
 )
@@ -377,8 +348,6 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """The input where it is further from 0 than `lambd`, 0 elsewhere.
 
     Conventions: On its two edges the gradient is 0.
-
-    Example: torch.hardshrink(tensor([-1.5, 0., 2.5]))
     """
     check_tensors("hardshrink", input=input)
     check_floating("hardshrink", input)
@@ -387,7 +356,6 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 softshrink_backward: Op = pointwise(
     "softshrink_backward",
-    "SoftshrinkBackwardBackward0",
     _shrunk,
     grad_output=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
     self=lambda grad: zeros_like(grad),
@@ -402,7 +370,6 @@ def _softshrink_array(self: Any, lambd: float) -> Any:
 
 softshrink_ = pointwise(
     "softshrink",
-    "SoftshrinkBackward0",
     lambda self, lambd: in_single(_softshrink_array, self, lambd),
     self=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
 )
@@ -413,8 +380,6 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """The input moved towards 0 by `lambd`, at most to 0. Raises E204 for a negative `lambd`.
 
     Conventions: On its two edges the gradient is 0.
-
-    Example: F.softshrink(tensor([-1.5, 0., 2.5]))
     """
     check_tensors("softshrink", input=input)
     check_floating("softshrink", input)
@@ -450,7 +415,6 @@ def _prelu_backward_rule(
 
 prelu_kernel_backward = op(
     "_prelu_kernel_backward",
-    "PreluKernelBackwardBackward0",
     _prelu_backward_array,
     joint=_prelu_backward_rule,
     inputs=("grad_output", "self", "weight"),
@@ -459,7 +423,6 @@ prelu_kernel_backward = op(
 
 prelu_kernel = pointwise(
     "_prelu_kernel",
-    "PreluKernelBackward0",
     lambda self, weight: choose(self > 0, self, weight * self)[()],
     joint=lambda grad, self, weight: prelu_kernel_backward(grad, self, weight),
     inputs=("self", "weight"),

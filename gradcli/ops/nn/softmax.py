@@ -146,7 +146,6 @@ def _softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
 
 softmax_backward: Op = op(
     "_softmax_backward_data",
-    "SoftmaxBackwardDataBackward0",
     _softmax_backward_array,
     grad_output=lambda grad, output, dim: softmax_backward(grad, output, dim),
     output=lambda grad, grad_output, output, dim: (
@@ -158,7 +157,6 @@ softmax_backward: Op = op(
 
 softmax_ = op(
     "softmax",
-    "SoftmaxBackward0",
     _softmax_array,
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
     doc="Exponentials divided by their sum along a dimension.",
@@ -248,7 +246,6 @@ def _log_softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
 
 log_softmax_backward = op(
     "_log_softmax_backward_data",
-    "LogSoftmaxBackwardDataBackward0",
     _log_softmax_backward_array,
     reads_lazy=True,
     grad_output=lambda grad, output, dim: grad - _sum_along(grad * exp(output), dim),
@@ -259,7 +256,6 @@ log_softmax_backward = op(
 
 log_softmax_ = op(
     "log_softmax",
-    "LogSoftmaxBackward0",
     _log_softmax_array,
     reads_lazy=True,
     self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
@@ -307,8 +303,6 @@ def _expose(entry: Op) -> None:
         check_tensors(entry.name, input=input)
         return along(entry, input, implicit_dim(entry.name, input) if dim is None else dim, dtype)
 
-    for body in (of_torch, of_functional):
-        body.__name__ = body.__qualname__ = entry.name
     function(entry.name, method=True)(of_torch)
     function(entry.name, module="torch.special")(of_torch)
     function(entry.name, module="torch.nn.functional")(of_functional)

@@ -249,7 +249,6 @@ def _plus(total: Any, term: Any) -> Any:
 
 def normalising(
     name: str,
-    node_name: str,
     operands: tuple[str, ...],
     forward: Function = normalised,
     effects: tuple[str, ...] = (),
@@ -266,7 +265,6 @@ def normalising(
 
     backward: Op = op(
         f"{name}_backward",
-        f"{node_name.removesuffix('0')}Backward0",
         normalised_backward,
         outputs=("result0", "result1", "result2"),
         inputs=operands,
@@ -304,7 +302,6 @@ def normalising(
 
     return op(
         name,
-        node_name,
         forward,
         outputs=("result0", "result1", "result2"),
         differentiable=(0,),
@@ -317,7 +314,6 @@ def normalising(
 _OPERANDS = ("grad_out", "input", "weight", "mean", "rstd")
 native_batch_norm = normalising(
     "native_batch_norm",
-    "NativeBatchNormBackward0",
     _OPERANDS,
     normalised_by_channel,
     (WRITES,),  # the running statistics

@@ -93,7 +93,6 @@ def _weighted(values: Any, weights: Any) -> Any:
 
 native_group_norm_backward: Op = op(
     "native_group_norm_backward",
-    "",
     normalised_backward,
     constant=("grad_out", "input", "mean", "rstd", "weight", "bias"),
     outputs=("result0", "result1", "result2"),
@@ -197,7 +196,6 @@ def _forward(
 
 native_group_norm = op(
     "native_group_norm",
-    "NativeGroupNormBackward0",
     _forward,
     outputs=("result0", "result1", "result2"),
     inputs=("input", "weight", "bias"),

@@ -59,7 +59,6 @@ class RowStatistics(Statistics):
 
 _native_layer_norm = normalising(
     "native_layer_norm",
-    "NativeLayerNormBackward0",
     ("grad_out", "input", "mean", "rstd", "weight", "bias"),
 )
 

@@ -37,7 +37,6 @@ def _rule(grads: Any, v: Any, g: Any, result1: Any, dim: int) -> tuple[Any, Any]
 
 weight_norm_interface: Op = op(
     "_weight_norm_interface",
-    "WeightNormInterfaceBackward0",
     _scaled,
     inputs=("v", "g"),
     outputs=("result0", "result1"),

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.ops.binding.catalogue import refuse_out
 from gradcli.ops.binding.dims import Dims, normal_dims
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.op import Function, op
@@ -21,11 +20,10 @@ def _truth(name: str, ufunc: Any) -> Function:
         truth = fold(ufunc, self.astype(np.bool_), dims, keepdim)
         return truth.astype(np.uint8) if self.dtype == np.uint8 else truth
 
-    entry = op(name, "", forward, constant=("self",))
+    entry = op(name, forward, constant=("self",))
 
     @reduction(name)
-    def reduce(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Any = None) -> Any:
-        refuse_out(name, out)
+    def reduce(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
         check_reduced(name, input, keepdim)
         return entry.apply(input, normal_dims(name, input, dim), keepdim)
 
@@ -43,7 +41,6 @@ all_ = _truth("all", np.logical_and)
 
 count_nonzero = op(
     "count_nonzero",
-    "",
     lambda self, dims: fold(np.add, self != 0, dims, dtype=np.int64),
     constant=("self",),
 )

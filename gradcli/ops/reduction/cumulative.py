@@ -19,7 +19,7 @@ from gradcli.errors import GradcliError
 from gradcli.kernels.sums.cascade_sum import LARGEST, lane_product, wide, wider
 from gradcli.ops.arithmetic.arithmetic import ones, sub, zeros, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.creation.copies import to
@@ -76,7 +76,6 @@ def _has_one_step(value: Any, dim: int) -> bool:
 
 cumsum: Op = op(
     "cumsum",
-    "CumsumBackward0",
     lambda self, dim, dtype=None: _accumulated(np.add, self, dim, dtype),
     self=lambda grad, dim: grad if _has_one_step(grad, dim) else _sum_from_the_end(grad, dim),
     numpy=".cumsum(axis)",
@@ -145,7 +144,6 @@ def _cumprod_computed(grad: Any, self: Any, result: Any, zero: Any, dim: int) ->
 
 cumprod: Op = op(
     "cumprod",
-    "CumprodBackward0",
     lambda self, dim, dtype=None: _accumulated(np.multiply, self, dim, dtype),
     self=_cumprod_rule,
     numpy=".cumprod(axis)",
@@ -176,8 +174,7 @@ def _expose_running(entry: Op, words: str) -> None:
         check_dtype(f"{name}_", self.dtype, dtype_names("bool"))
 
     @reduction(name, inplace=True, check=check_written)
-    def running(input: Tensor, dim: int, *, dtype: DType | None = None, out: Any = None) -> Any:
-        refuse_out(name, out)
+    def running(input: Tensor, dim: int, *, dtype: DType | None = None) -> Any:
         check_reduced(name, input)
         return entry.apply(input, normal_dim(name, dim, input.array.ndim), dtype)
 
@@ -194,7 +191,7 @@ _expose_running(cumprod, "product")
 # --- cummax and cummin --------------------------------------------------------------------------
 
 
-def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
+def _running_extreme(name: str, ufunc: Any) -> Function:
     def forward(self: Any, dim: int) -> tuple[Any, Any]:
         if not self.ndim:
             return self[()], np.int64(0)
@@ -214,7 +211,6 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
 
     entry = op(
         name,
-        node_name,
         forward,
         outputs=("values", "indices"),
         differentiable=(0,),
@@ -224,8 +220,7 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
     result = return_type(name, ("values", "indices"))
 
     @reduction(name)
-    def running(input: Tensor, dim: int, *, out: Any = None) -> Any:
-        refuse_out(name, out)
+    def running(input: Tensor, dim: int) -> Any:
         check_reduced(name, input)
         return result(entry.apply(input, normal_dim(name, dim, input.array.ndim)))
 
@@ -237,8 +232,8 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
     return running
 
 
-cummax = _running_extreme("cummax", "CummaxBackward0", np.maximum)
-cummin = _running_extreme("cummin", "CumminBackward0", np.minimum)
+cummax = _running_extreme("cummax", np.maximum)
+cummin = _running_extreme("cummin", np.minimum)
 
 # --- logcumsumexp -------------------------------------------------------------------------------
 
@@ -276,7 +271,6 @@ def _logcumsumexp_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
 
 logcumsumexp = op(
     "logcumsumexp",
-    "LogcumsumexpBackward0",
     _logcumsumexp_array,
     self=_logcumsumexp_rule,
     unsupported=INTEGRAL,
@@ -284,12 +278,11 @@ logcumsumexp = op(
 
 
 @reduction("logcumsumexp")
-def logcumsumexp_(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
+def logcumsumexp_(input: Tensor, dim: int) -> Tensor:
     """The logarithm of the running sum of exponentials. Raises E203 for integers.
 
     Example: torch.logcumsumexp(tensor([[2., 1.], [1., 3.]]), 0)
     """
-    refuse_out("logcumsumexp", out)
     check_reduced("logcumsumexp", input)
     return logcumsumexp.apply(input, normal_dim("logcumsumexp", dim, input.array.ndim))
 
@@ -304,15 +297,10 @@ def diff(
     dim: int = -1,
     prepend: Tensor | None = None,
     append: Tensor | None = None,
-    *,
-    out: Any = None,
 ) -> Tensor:
     """The n-th differences of neighbours along a dimension; of bools, whether they differ. Raises
     E301 for a 0-dim tensor.
-
-    Example: torch.diff(tensor([0.5, 1., 2.]))
     """
-    refuse_out("diff", out)
     check_reduced("diff", input)
     if not input.array.ndim:
         raise GradcliError("E301", "diff() needs a tensor of at least one dimension")
@@ -392,7 +380,6 @@ def _prod_rule(grad: Any, self: Any, result: Any, dim: int | None, dtype: DType 
 
 prod_all = op(
     "prod",
-    "ProdBackward0",
     lambda self, dtype=None: _prod_array(self, None, False, dtype),
     self=lambda grad, self, result, dtype: _prod_rule(grad, self, result, None, dtype),
     numpy=".prod(axis, keepdims)",
@@ -401,8 +388,8 @@ prod_all = op(
 
 prod_dim = op(
     "prod",
-    "ProdBackward1",
     _prod_array,
+    node="ProdBackward1",
     self=lambda grad, self, result, dim, keepdim, dtype: _prod_rule(
         restore_dims(grad, (dim,), keepdim), self, restore_dims(result, (dim,), keepdim), dim, dtype
     ),
@@ -411,20 +398,12 @@ prod_dim = op(
 
 @reduction("prod")
 def prod(
-    input: Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-    out: Any = None,
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The product of all elements, or over one dimension. Integers and bools give int64.
 
     Conventions: With a zero among the elements, the gradient is the product of the others.
-
-    Example: torch.prod(tensor([0.5, 1., 2.]))
     """
-    refuse_out("prod", out)
     check_reduced("prod", input, keepdim)
     if dim is None:
         return prod_all.apply(input, dtype)

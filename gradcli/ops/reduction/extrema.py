@@ -14,7 +14,6 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import refuse_out
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.doc import describe
@@ -81,7 +80,7 @@ def _extreme_of_all(name: str, node_name: str, ufunc: Any) -> Op:
         check_not_empty(name, self)
         return fold(ufunc, self, None)
 
-    return op(name, node_name, forward, self=shared_evenly, unsupported=COMPLEX)
+    return op(name, forward, node=node_name, self=shared_evenly, unsupported=COMPLEX)
 
 
 max_all = _extreme_of_all("max", "MaxBackward1", np.maximum)
@@ -98,7 +97,7 @@ def picked(self: Any, indices: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     return np.squeeze(values, dim)[()], np.squeeze(indices, dim)[()]
 
 
-def _extreme_along(name: str, node_name: str, argument: Function) -> Op:
+def _extreme_along(name: str, argument: Function) -> Op:
     def forward(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
         if not self.ndim:
             return self[()], np.int64(0)
@@ -107,7 +106,6 @@ def _extreme_along(name: str, node_name: str, argument: Function) -> Op:
 
     return op(
         name,
-        node_name,
         forward,
         outputs=("values", "indices"),
         differentiable=(0,),
@@ -118,8 +116,8 @@ def _extreme_along(name: str, node_name: str, argument: Function) -> Op:
     )
 
 
-max_dim = _extreme_along("max", "MaxBackward0", np.argmax)
-min_dim = _extreme_along("min", "MinBackward0", np.argmin)
+max_dim = _extreme_along("max", np.argmax)
+min_dim = _extreme_along("min", np.argmin)
 
 
 def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
@@ -127,15 +125,7 @@ def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
     result = return_type(name, ("values", "indices"))
 
     @reduction(name)
-    def extreme(
-        input: Tensor,
-        dim: Any = None,
-        keepdim: bool = False,
-        *,
-        other: Any = None,
-        out: Any = None,
-    ) -> Any:
-        refuse_out(name, out)
+    def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
         if type(dim) is Tensor:
             other, dim = dim, None
         if other is not None:
@@ -164,14 +154,13 @@ min_ = _extreme("min", minimum, min_all, min_dim)
 # --- over dimensions ----------------------------------------------------------------------------
 
 
-def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
+def _extreme_over(name: str, ufunc: Any) -> tuple[Op, Function]:
     def forward(self: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
         check_not_empty(name, self, dims)
         return fold(ufunc, self, dims, keepdim)
 
     entry = op(
         name,
-        node_name,
         forward,
         self=_shared_by_count,
         unsupported=COMPLEX,
@@ -179,8 +168,7 @@ def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
     )
 
     @reduction(name)
-    def extreme(input: Tensor, dim: Dims = (), keepdim: bool = False, *, out: Any = None) -> Any:
-        refuse_out(name, out)
+    def extreme(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Any:
         check_reduced(name, input, keepdim)
         if type(dim) in (tuple, list) and not dim:
             check_not_empty(name, input.array)
@@ -195,8 +183,8 @@ def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
     return entry, extreme
 
 
-amax, amax_ = _extreme_over("amax", "AmaxBackward0", np.maximum)
-amin, amin_ = _extreme_over("amin", "AminBackward0", np.minimum)
+amax, amax_ = _extreme_over("amax", np.maximum)
+amin, amin_ = _extreme_over("amin", np.minimum)
 
 
 def _aminmax_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> tuple[Any, Any]:
@@ -220,7 +208,6 @@ def _aminmax_rule(
 
 aminmax = op(
     "aminmax",
-    "AminmaxBackward0",
     _aminmax_array,
     outputs=("min", "max"),
     self=_aminmax_rule,
@@ -230,15 +217,10 @@ _AMINMAX = return_type("aminmax", ("min", "max"))
 
 
 @reduction("aminmax")
-def aminmax_(
-    input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None
-) -> Any:
+def aminmax_(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """The minimum and the maximum, of all elements or along a dimension; ties share the
     gradient.
-
-    Example: torch.aminmax(tensor([0.5, 1., 2.]))
     """
-    refuse_out("aminmax", out)
     check_reduced("aminmax", input, keepdim)
     ndim = input.array.ndim
     if dim is None:
@@ -259,7 +241,6 @@ def _index_of_extreme(name: str, argument: Function) -> Function:
 
     entry = op(
         name,
-        "",
         forward,
         constant=("self",),
         unsupported=dtype_names("bool", "complex", raises="RuntimeError"),
@@ -267,10 +248,7 @@ def _index_of_extreme(name: str, argument: Function) -> Function:
     )
 
     @reduction(name)
-    def index_of(
-        input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
-    ) -> Any:
-        refuse_out(name, out)
+    def index_of(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         check_reduced(name, input, keepdim)
         at = None if dim is None else normal_dim(name, dim, input.array.ndim)
         return entry.apply(input, at, keepdim)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.arguments import check_floating, check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 
@@ -40,15 +38,12 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 
 @function("histc", method=True)
-def histc(
-    input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None
-) -> Tensor:
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements fall into each of the equal bins between min and max; the least and the
     greatest element where the two are equal. Raises E203 for integers, E204 for no range.
 
     Example: torch.histc(tensor([0.5, 1., 2.]), 4)
     """
-    refuse_out("histc", out)
     check_tensors("histc", input=input)
     if bins <= 0:
         raise GradcliError("E204", "histc() needs a bin or more", raises="RuntimeError")

@@ -12,7 +12,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import mul, mul_number
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import methods, refuse_out
+from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.doc import CHECKS, describe, effects
 from gradcli.ops.indexing.gather import gather
@@ -110,9 +110,7 @@ def _quantile(name: str, ignore_nan: bool) -> None:
         keepdim: bool = False,
         *,
         interpolation: str = "linear",
-        out: Any = None,
     ) -> Tensor:
-        refuse_out(name, out)
         check_reduced(name, input, keepdim)
         fractions = _checked_fractions(name, input, q)
         if interpolation not in _INTERPOLATIONS:

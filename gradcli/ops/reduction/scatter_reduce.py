@@ -169,7 +169,6 @@ def _gradients(reduced: Function, read: Function, add: Function, fill: Function)
 
 scatter_reduce: Op = op(
     "scatter_reduce",
-    "ScatterReduceBackward0",
     lambda self, src, dim, index, reduce, include_self: _reduced(
         self,
         positions_along(self.shape, dim, index),
@@ -188,7 +187,6 @@ scatter_reduce: Op = op(
 
 index_reduce: Op = op(
     "index_reduce",
-    "IndexReduceBackward0",
     lambda self, src, dim, index, reduce, include_self: _reduced(
         self,
         part_positions(self.shape, dim, index),

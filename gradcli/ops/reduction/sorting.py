@@ -16,7 +16,7 @@ from gradcli.errors import GradcliError
 from gradcli.kernels import selection
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.codegen.promotion import NUMBERS
@@ -98,7 +98,6 @@ def _sort_array(self: Any, dim: int, descending: bool, stable: bool) -> tuple[An
 
 sort = op(
     "sort",
-    "SortBackward0",
     _sort_array,
     outputs=("values", "indices"),
     differentiable=(0,),
@@ -110,19 +109,13 @@ _SORT = return_type("sort", ("values", "indices"))
 
 @reduction("sort")
 def sort_(
-    input: Tensor,
-    dim: int = -1,
-    descending: bool = False,
-    stable: bool | None = False,
-    *,
-    out: Any = None,
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False
 ) -> Any:
     """The elements of a dimension in order, with their indices. Equal elements of up to sixteen
     keep their order, and all with `stable`; else PyTorch's indices are given.
 
     Example: torch.sort(tensor([[2., 1.], [1., 3.]]), 0)
     """
-    refuse_out("sort", out)
     check_reduced("sort", input)
     at = normal_dim("sort", dim, input.array.ndim)
     return _SORT(sort.apply(input, at, descending, bool(stable)))
@@ -138,12 +131,8 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 
 
 @function("msort", method=True)
-def msort(input: Tensor, *, out: Any = None) -> Tensor:
-    """The elements of the first dimension in order.
-
-    Example: torch.msort(tensor([0.5, 1., 2.]))
-    """
-    refuse_out("msort", out)
+def msort(input: Tensor) -> Tensor:
+    """The elements of the first dimension in order."""
     return sort_(input, 0)[0]
 
 
@@ -163,7 +152,6 @@ def _topk_array(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tup
 
 topk = op(
     "topk",
-    "TopkBackward0",
     _topk_array,
     outputs=("values", "indices"),
     differentiable=(0,),
@@ -174,21 +162,12 @@ _TOPK = return_type("topk", ("values", "indices"))
 
 
 @reduction("topk")
-def topk_(
-    input: Tensor,
-    k: int,
-    dim: int = -1,
-    largest: bool = True,
-    sorted: bool = True,
-    *,
-    out: Any = None,
-) -> Any:
+def topk_(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements of a dimension, in order, with their indices. Of equal
     elements PyTorch's indices are given. Raises E204 where there are fewer than k.
 
     Example: torch.topk(tensor([0.5, 1., 2.]), 2)
     """
-    refuse_out("topk", out)
     check_reduced("topk", input)
     at = normal_dim("topk", dim, input.array.ndim)
     size = input.array.shape[at] if input.array.ndim else 1
@@ -221,7 +200,6 @@ def _kthvalue_array(self: Any, k: int, dim: int, keepdim: bool) -> tuple[Any, An
 
 kthvalue = op(
     "kthvalue",
-    "KthvalueBackward0",
     _kthvalue_array,
     outputs=("values", "indices"),
     differentiable=(0,),
@@ -234,14 +212,11 @@ _KTHVALUE = return_type("kthvalue", ("values", "indices"))
 
 
 @reduction("kthvalue")
-def kthvalue_(
-    input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None
-) -> Any:
+def kthvalue_(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element of a dimension, with its index. Raises E204 where there is none.
 
     Example: torch.kthvalue(tensor([0.5, 1., 2.]), 2)
     """
-    refuse_out("kthvalue", out)
     check_reduced("kthvalue", input, keepdim)
     at = normal_dim("kthvalue", dim, input.array.ndim)
     size = input.array.shape[at] if input.array.ndim else 1
@@ -298,7 +273,6 @@ def searchsorted(
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
-    out: Any = None,
 ) -> Tensor:
     """Where each element would have to be put into the ascending sequence to keep it in order.
 
@@ -307,7 +281,6 @@ def searchsorted(
 
     Example: torch.searchsorted(tensor([1., 2., 3.]), tensor([2.5]))
     """
-    refuse_out("searchsorted", out)
     check_reduced("searchsorted", sorted_sequence)
     _check_sequences(sorted_sequence, input)
     operands = [each.array if type(each) is Tensor else each for each in (sorted_sequence, input)]
@@ -337,12 +310,7 @@ def searchsorted(
 
 @function("bucketize", method=True)
 def bucketize(
-    input: Any,
-    boundaries: Tensor,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
-    out: Any = None,
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
 ) -> Tensor:
     """The bucket that each element lies in; `right` puts a boundary into the bucket above it.
     Raises E301 for boundaries that are no vector.
@@ -354,4 +322,4 @@ def bucketize(
     check_tensors("bucketize", boundaries=boundaries)
     if boundaries.array.ndim != 1:
         raise GradcliError("E301", "bucketize(): the boundaries must be a vector")
-    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)

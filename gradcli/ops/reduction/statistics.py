@@ -13,7 +13,6 @@ from gradcli.errors import GradcliError
 from gradcli.kernels import selection
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.variance import mean_and_squares, squares_about
-from gradcli.ops.binding.catalogue import refuse_out
 from gradcli.ops.binding.dims import normal_dim, normal_dims
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.doc import Hazard, describe
@@ -107,14 +106,12 @@ def _std_gradient(
 
 var = op(
     "var",
-    "VarBackward0",
     _var_array,
     self=_var_gradient,
     hazard=Hazard(nothing="var of so few elements divides by 0"),
 )
 std = op(
     "std",
-    "StdBackward0",
     _std_array,
     self=lambda grad, self, result, dims, correction, keepdim: _std_gradient(
         grad, self, result, dims, correction, keepdim
@@ -160,7 +157,6 @@ def _std_mean_rule(
 
 var_mean = op(
     "var_mean",
-    "VarMeanBackward0",
     _var_mean_array,
     outputs=("result0", "result1"),
     self=_var_mean_rule,
@@ -168,7 +164,6 @@ var_mean = op(
 )
 std_mean = op(
     "std_mean",
-    "StdMeanBackward0",
     _std_mean_array,
     outputs=("result0", "result1"),
     self=_std_mean_rule,
@@ -188,9 +183,7 @@ def _spread(entry: Op, words: str) -> Function:
         keepdim: bool = False,
         *,
         correction: float | None = None,
-        out: Any = None,
     ) -> Any:
-        refuse_out(name, out)
         check_reduced(name, input, keepdim)
         check_floating_dtype(name, input.dtype)
         if type(dim) is bool:
@@ -241,7 +234,7 @@ def _median_of_all(name: str, node_name: str, ignore_nan: bool) -> Op:
             return self.dtype.type(math.nan)
         return flat[_middle(flat, ignore_nan)[0]]
 
-    return op(name, node_name, forward, self=shared_evenly, unsupported=_BOOL_OR_COMPLEX)
+    return op(name, forward, node=node_name, self=shared_evenly, unsupported=_BOOL_OR_COMPLEX)
 
 
 _BOOL_OR_COMPLEX = dtype_names("bool", "complex")
@@ -259,8 +252,8 @@ def _picked_along(name: str, node_name: str, pick: Function, unsupported: Unsupp
 
     return op(
         name,
-        node_name,
         forward,
+        node=node_name,
         outputs=("values", "indices"),
         differentiable=(0,),
         self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
@@ -278,10 +271,7 @@ def _median(name: str, number: str, ignore_nan: bool) -> Function:
     result = return_type(name, ("values", "indices"))
 
     @reduction(name)
-    def median(
-        input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
-    ) -> Any:
-        refuse_out(name, out)
+    def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         check_reduced(name, input, keepdim)
         if dim is None:
             return of_all.apply(input)
@@ -354,11 +344,10 @@ _MODE = return_type("mode", ("values", "indices"))
 
 
 @reduction("mode")
-def mode_(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+def mode_(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent value along a dimension, with an index of it.
 
     Example: torch.mode(tensor([[2., 1.], [1., 3.]]), 0)
     """
-    refuse_out("mode", out)
     check_reduced("mode", input, keepdim)
     return _MODE(mode.apply(input, normal_dim("mode", dim, input.array.ndim), keepdim))

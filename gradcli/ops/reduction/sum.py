@@ -32,7 +32,7 @@ from gradcli.kernels.sums.cascade_sum import (
 )
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import function, in_place, methods, modules, refuse_out
+from gradcli.ops.binding.catalogue import function, in_place, methods, modules
 from gradcli.ops.binding.dims import Dims, normal_dims, sizes_of
 from gradcli.ops.codegen.promotion import EVERYDAY, NATIVE_SCALARS
 from gradcli.ops.codegen.runtime import type_name
@@ -154,7 +154,6 @@ def _sum_array(
 
 sum_all = op(
     "sum",
-    "SumBackward0",
     lambda self, dtype=None: _sum_array(self, None, False, dtype),
     reads_lazy=True,
     self=lambda grad, self_sizes: expand(grad, self_sizes),
@@ -163,8 +162,8 @@ sum_all = op(
 
 sum_dims = op(
     "sum",
-    "SumBackward1",
     lambda self, dims, keepdim, dtype=None: _sum_array(self, dims, keepdim, dtype),
+    node="SumBackward1",
     reads_lazy=True,
     self=lambda grad, self_sizes, dims, keepdim: expand(
         restore_dims(grad, dims, keepdim), self_sizes
@@ -175,18 +174,9 @@ named("sum_dims", sum_dims)
 
 @reduction("sum")
 def sum_(
-    input: Tensor,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-    out: Any = None,
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """The sum of all elements, or over the given dimensions. Integers and bools give int64.
-
-    Example: torch.sum(tensor([0.5, 1., 2.]))
-    """
-    refuse_out("sum", out)
+    """The sum of all elements, or over the given dimensions. Integers and bools give int64."""
     check_reduced("sum", input, keepdim)
     if dim is None and not keepdim:
         return sum_all.apply(input, dtype)
@@ -282,7 +272,6 @@ def _nansum_array(
 
 nansum = op(
     "nansum",
-    "NansumBackward0",
     _nansum_array,
     # What was left out has gradient 0.
     self=lambda grad, self, dims, keepdim: (
@@ -294,20 +283,12 @@ nansum = op(
 
 @reduction("nansum")
 def nansum_(
-    input: Tensor,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-    out: Any = None,
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The sum of the elements that are not nan.
 
     Conventions: What was left out has gradient 0.
-
-    Example: torch.nansum(tensor([0.5, 1., 2.]))
     """
-    refuse_out("nansum", out)
     check_reduced("nansum", input, keepdim)
     dims = None if dim is None and not keepdim else normal_dims("nansum", input, dim)
     return nansum.apply(input, dims, keepdim, dtype)
@@ -315,18 +296,9 @@ def nansum_(
 
 @reduction("nanmean")
 def nanmean(
-    input: Tensor,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-    out: Any = None,
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """The mean of the elements that are not nan. Raises E203 for integers.
-
-    Example: torch.nanmean(tensor([0.5, 1., 2.]))
-    """
-    refuse_out("nanmean", out)
+    """The mean of the elements that are not nan. Raises E203 for integers."""
     check_reduced("nanmean", input, keepdim)
     check_floating_dtype("nanmean", input.dtype)
     present = sum_(input == input, dim, keepdim)
@@ -358,7 +330,6 @@ def _mean_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
 
 mean_all = op(
     "mean",
-    "MeanBackward0",
     lambda self, dtype=None: _mean_array(self, None, False, dtype),
     reads_lazy=True,
     self=_mean_rule,
@@ -368,8 +339,8 @@ mean_all = op(
 
 mean_dims = op(
     "mean",
-    "MeanBackward1",
     lambda self, dims, keepdim, dtype=None: _mean_array(self, dims, keepdim, dtype),
+    node="MeanBackward1",
     reads_lazy=True,
     self=lambda grad, self_sizes, dims, keepdim: (
         expand(restore_dims(grad, dims, keepdim), self_sizes) / reduced_count(self_sizes, dims)
@@ -380,18 +351,9 @@ mean_dims = op(
 
 @reduction("mean")
 def mean(
-    input: Tensor,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-    out: Any = None,
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """The mean of all elements, or over the given dimensions. Raises E203 for integers.
-
-    Example: torch.mean(tensor([0.5, 1., 2.]))
-    """
-    refuse_out("mean", out)
+    """The mean of all elements, or over the given dimensions. Raises E203 for integers."""
     check_reduced("mean", input, keepdim)
     if dtype is not None or input.array.dtype not in EVERYDAY:
         check_floating_dtype("mean", dtype or input.dtype)
@@ -421,7 +383,6 @@ def _logsumexp_rule(grad: Any, self: Any, result: Any, dims: tuple[int, ...], ke
 
 logsumexp = op(
     "logsumexp",
-    "LogsumexpBackward0",
     logsumexp_array,
     self=_logsumexp_rule,
     numpy="""\
@@ -434,12 +395,11 @@ def logsumexp(x, axis, keepdims=False):
 
 
 @reduction("logsumexp")
-def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Any = None) -> Tensor:
+def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials over the dimensions. Integers become floating.
 
     Example: torch.logsumexp(tensor([[2., 1.], [1., 3.]]), 0)
     """
-    refuse_out("logsumexp", out)
     check_reduced("logsumexp", input, keepdim)
     if dim is None:
         raise GradcliError("E202", "logsumexp() needs the dimensions to reduce, not None")

@@ -48,11 +48,10 @@ def _shaped(self: Any, inverse: Any, dim: int | None) -> Any:
     return inverse.reshape(self.shape if dim is None else (-1,)).astype(np.int64)
 
 
-def _entry(name: str, node_name: str, forward: Function) -> Op:
+def _entry(name: str, forward: Function) -> Op:
     refused = no_derivative(name, "detach the tensor", "NotImplementedError")
     return op(
         name,
-        node_name,
         lambda self, dim: forward(self, dim),
         outputs=("values", "inverse", "counts"),
         differentiable=(0,),
@@ -61,9 +60,9 @@ def _entry(name: str, node_name: str, forward: Function) -> Op:
     )
 
 
-_unique = _entry("_unique2", "Unique2Backward0", _distinct)
-_unique_along = _entry("unique_dim", "UniqueDimBackward0", _distinct)
-_in_a_row = _entry("unique_consecutive", "UniqueConsecutiveBackward0", _distinct_in_a_row)
+_unique = _entry("_unique2", _distinct)
+_unique_along = _entry("unique_dim", _distinct)
+_in_a_row = _entry("unique_consecutive", _distinct_in_a_row)
 
 
 def _found(

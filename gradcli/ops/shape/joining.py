@@ -12,7 +12,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import listed
 from gradcli.ops.definition.op import Op, op
@@ -52,7 +52,6 @@ def _cut_cat(grad: Any, tensors_sizes: Sequence[tuple[int, ...]], dim: int) -> l
 
 cat: Op = op(
     "cat",
-    "CatBackward0",
     _cat_array,
     lists=("tensors",),
     tensors=_cut_cat,
@@ -71,7 +70,6 @@ def _stack_array(tensors: Sequence[Any], dim: int) -> Any:
 
 stack: Op = op(
     "stack",
-    "StackBackward0",
     _stack_array,
     lists=("tensors",),
     tensors=lambda grad, tensors_sizes, dim: [
@@ -82,15 +80,12 @@ stack: Op = op(
 
 
 @function("cat", "concat", "concatenate")
-def cat_(tensors: Any, dim: int = 0, *, out: Any = None, axis: int | None = None) -> Tensor:
+def cat_(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
     """The tensors one after another along a dimension, in their common dtype.
 
     Raises E204 for an empty list, E301 where the other dimensions differ. Empty vectors go with any
     shape.
-
-    Example: torch.cat([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
     """
-    refuse_out("cat", out)
     parts = listed("cat", tensors)
     if not parts:
         raise GradcliError("E204", "cat(): there is nothing to join")
@@ -116,13 +111,10 @@ def cat_(tensors: Any, dim: int = 0, *, out: Any = None, axis: int | None = None
 
 
 @function("stack")
-def stack_(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
+def stack_(tensors: Any, dim: int = 0) -> Tensor:
     """The tensors, all of one shape, along a new dimension, in their common dtype. Raises E301
     where shapes differ.
-
-    Example: torch.stack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
     """
-    refuse_out("stack", out)
     parts = listed("stack", tensors)
     if not parts:
         raise GradcliError("E204", "stack(): there is nothing to join", raises="RuntimeError")
@@ -142,43 +134,27 @@ def stack_(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
 
 
 @function("hstack")
-def hstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors side by side: vectors along dimension 0, others along dimension 1.
-
-    Example: torch.hstack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
-    """
-    refuse_out("hstack", out)
+def hstack(tensors: Any) -> Tensor:
+    """The tensors side by side: vectors along dimension 0, others along dimension 1."""
     parts = [raised_1d(tensor) for tensor in listed("hstack", tensors)]
     return cat_(parts, 0 if parts and parts[0].array.ndim == 1 else 1)
 
 
 @function("vstack", "row_stack")
-def vstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors below each other: along dimension 0, vectors as rows.
-
-    Example: torch.vstack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
-    """
-    refuse_out("vstack", out)
+def vstack(tensors: Any) -> Tensor:
+    """The tensors below each other: along dimension 0, vectors as rows."""
     return cat_([raised_2d(tensor) for tensor in listed("vstack", tensors)])
 
 
 @function("dstack")
-def dstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors behind each other: along dimension 2.
-
-    Example: torch.dstack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
-    """
-    refuse_out("dstack", out)
+def dstack(tensors: Any) -> Tensor:
+    """The tensors behind each other: along dimension 2."""
     return cat_([raised_3d(tensor) for tensor in listed("dstack", tensors)], 2)
 
 
 @function("column_stack")
-def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors side by side along dimension 1, vectors as columns.
-
-    Example: torch.column_stack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
-    """
-    refuse_out("column_stack", out)
+def column_stack(tensors: Any) -> Tensor:
+    """The tensors side by side along dimension 1, vectors as columns."""
     columns = [
         tensor if tensor.array.ndim > 1 else view.apply(tensor, (tensor.array.size, 1))
         for tensor in listed("column_stack", tensors)
@@ -217,9 +193,7 @@ def _cut_blocks(grad: Any, tensors_sizes: Sequence[tuple[int, ...]]) -> list[Any
     return parts
 
 
-block_diagonal: Op = op(
-    "block_diag", "BlockDiagBackward0", _block_diagonal, lists=("tensors",), tensors=_cut_blocks
-)
+block_diagonal: Op = op("block_diag", _block_diagonal, lists=("tensors",), tensors=_cut_blocks)
 
 
 @function("block_diag")

@@ -39,7 +39,6 @@ def _flipped(self: Any, dims: tuple[int, ...]) -> Any:
 
 flip: Op = op(
     "flip",
-    "FlipBackward0",
     lambda self, dims: _flipped(self, dims),
     keeps_layout=True,
     self=lambda grad, dims: flip(grad, dims),
@@ -70,27 +69,20 @@ def _check_dims(name: str, tensor: Tensor, least: int) -> None:
 
 @function("fliplr", method=True)
 def fliplr(input: Tensor) -> Tensor:
-    """The columns in reverse order.
-
-    Example: torch.fliplr(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The columns in reverse order."""
     _check_dims("fliplr", input, 2)
     return flip.apply(input, (1,))
 
 
 @function("flipud", method=True)
 def flipud(input: Tensor) -> Tensor:
-    """The rows in reverse order.
-
-    Example: torch.flipud(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The rows in reverse order."""
     _check_dims("flipud", input, 1)
     return flip.apply(input, (0,))
 
 
 roll: Op = op(
     "roll",
-    "RollBackward0",
     lambda self, shifts, dims: np.roll(self, shifts, dims),
     self=lambda grad, shifts, dims: roll(grad, _opposite(shifts), dims),
     numpy="roll",
@@ -140,7 +132,6 @@ def _turned(self: Any, k: int, dims: tuple[int, int]) -> Any:
 
 rot90: Op = op(
     "rot90",
-    "Rot90Backward0",
     lambda self, k, dims: _turned(self, k, dims),
     keeps_layout=True,
     self=lambda grad, k, dims: rot90(grad, -k, dims),
@@ -151,8 +142,6 @@ rot90: Op = op(
 def rot90_(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """The plane of two dimensions turned `k` times by a right angle, from the first towards the
     second.
-
-    Example: torch.rot90(tensor([[2., 1.], [1., 3.]]))
     """
     _check_dims("rot90", input, 2)
     if len(dims) != 2:
@@ -185,7 +174,6 @@ def _repeat_rule(grad: Any, self_sizes: tuple[int, ...], repeats: Sequence[int])
 
 repeat: Op = op(
     "repeat",
-    "RepeatBackward0",
     lambda self, repeats: np.tile(self, repeats)[()],
     self=_repeat_rule,
 )
@@ -227,10 +215,9 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
 # --- triangles ----------------------------------------------------------------------------------
 
 
-def _triangle(name: str, node_name: str, forward: Any) -> Op:
+def _triangle(name: str, forward: Any) -> Op:
     entry: Op = op(
         name,
-        node_name,
         forward,
         self=lambda grad, diagonal: entry(grad, diagonal),
         numpy=name,
@@ -241,7 +228,6 @@ def _triangle(name: str, node_name: str, forward: Any) -> Op:
         _check_dims(name, input, 2)
         return entry.apply(input, plain_integer(name, "diagonal", diagonal))
 
-    triangle.__name__ = triangle.__qualname__ = name
     side = "lower" if name == "tril" else "upper"
     describe(
         triangle,
@@ -251,15 +237,15 @@ def _triangle(name: str, node_name: str, forward: Any) -> Op:
     return entry
 
 
-tril = _triangle("tril", "TrilBackward0", lambda self, diagonal: np.tril(self, diagonal))
-triu = _triangle("triu", "TriuBackward0", lambda self, diagonal: np.triu(self, diagonal))
+tril = _triangle("tril", lambda self, diagonal: np.tril(self, diagonal))
+triu = _triangle("triu", lambda self, diagonal: np.triu(self, diagonal))
 
 # --- diagonals ----------------------------------------------------------------------------------
 
 diagonal_copy: Op = op(
     "diagonal_copy",
-    "DiagonalBackward0_copy",
     lambda self, offset: np.diagonal(self, offset).copy(),
+    node="DiagonalBackward0_copy",
     self=lambda grad, self_sizes, offset: diagonal_backward(grad, self_sizes, offset, 0, 1),
 )
 
@@ -276,7 +262,6 @@ def _embedded(self: Any, offset: int, dim1: int, dim2: int) -> Any:
 
 diag_embed: Op = op(
     "diag_embed",
-    "DiagEmbedBackward0",
     _embedded,
     self=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
 )
@@ -294,11 +279,8 @@ def diag_embed_(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) 
 
 
 @function("diag", method=True)
-def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
-    """The matrix with a vector as its diagonal, or the diagonal of a matrix, as a copy.
-
-    Example: torch.diag(tensor([[2., 1.], [1., 3.]]))
-    """
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The matrix with a vector as its diagonal, or the diagonal of a matrix, as a copy."""
     if input.array.ndim == 1:
         return diag_embed.apply(input, diagonal, 0, 1)
     if input.array.ndim != 2:

@@ -125,10 +125,7 @@ def conjugate_transpose(tensor: Tensor) -> Tensor:
 
 @function("adjoint", method=True)
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions swapped, and conjugated. Raises E301 for a vector.
-
-    Example: torch.adjoint(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The last two dimensions swapped, and conjugated. Raises E301 for a vector."""
     return conj(_of_matrices("adjoint", input))
 
 

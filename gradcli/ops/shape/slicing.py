@@ -28,13 +28,12 @@ def along(ndim: int, dim: int, what: Any) -> tuple[Any, ...]:
 
 # --- alias --------------------------------------------------------------------------------------
 
-alias = op("alias", "AliasBackward0", lambda self: self.view(), view=True, self=lambda grad: grad)
+alias = op("alias", lambda self: self.view(), view=True, self=lambda grad: grad)
 
 # --- select -------------------------------------------------------------------------------------
 
 select: Op = op(
     "select",
-    "SelectBackward0",
     lambda self, dim, index: with_strides(self)[along(self.ndim, dim, index)],
     view=True,
     self=lambda grad, self_sizes, dim, index: select_backward(grad, self_sizes, dim, index),
@@ -49,7 +48,6 @@ def _put_selected(grad_output: Any, self_sizes: Sizes, dim: int, index: int) -> 
 
 select_backward: Op = op(
     "select_backward",
-    "SelectBackwardBackward0",
     _put_selected,
     grad_output=lambda grad, dim, index: select(grad, dim, index),
 )
@@ -60,6 +58,8 @@ def checked_position(name: str, index: Any, size: int, dim: int) -> int:
     if type(index) is not int:
         index = index.__index__()
     if not -size <= index < size:
+        if index.bit_length() > 63:
+            raise GradcliError("E204", f"{name}: no position has more than 64 bits")
         raise GradcliError(
             "E302",
             f"{name}: position {index} does not exist in dimension {dim}, which has {size}"
@@ -85,7 +85,6 @@ def select_(input: Tensor, dim: int, index: Any) -> Tensor:
 
 slice_: Op = op(
     "slice",
-    "SliceBackward0",
     lambda self, dim, start, end, step: sliced(self, dim, start, end, step),
     view=True,
     self=lambda grad, self_sizes, dim, start, end, step: slice_backward(
@@ -104,7 +103,6 @@ def _put_slice(
 
 slice_backward: Op = op(
     "slice_backward",
-    "SliceBackwardBackward0",
     _put_slice,
     grad_output=lambda grad, dim, start, end, step: slice_(grad, dim, start, end, step),
 )
@@ -149,7 +147,6 @@ def narrowed(
 
 diagonal: Op = op(
     "diagonal",
-    "DiagonalBackward0",
     lambda self, offset, dim1, dim2: diagonal_of(self, offset, dim1, dim2),
     view=True,
     self=lambda grad, self_sizes, offset, dim1, dim2: diagonal_backward(
@@ -175,7 +172,6 @@ def _put_diagonal(grad_output: Any, self_sizes: Sizes, offset: int, dim1: int, d
 
 diagonal_backward: Op = op(
     "diagonal_backward",
-    "DiagonalBackwardBackward0",
     _put_diagonal,
     grad_output=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
 )
@@ -193,19 +189,13 @@ def diagonal_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]
 
 @function("diagonal", method=True)
 def diagonal_(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two dimensions, `offset` above the main one, as the last dimension.
-
-    Example: torch.diagonal(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The diagonal of two dimensions, `offset` above the main one, as the last dimension."""
     return diagonal.apply(input, offset, *diagonal_dims("diagonal", input.array.ndim, dim1, dim2))
 
 
 @function("diagonal", module="torch.linalg")
 def matrix_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonal of the last two dimensions, or of those named.
-
-    Example: torch.linalg.diagonal(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The diagonal of the last two dimensions, or of those named."""
     return diagonal_(A, offset, dim1, dim2)
 
 
@@ -222,7 +212,6 @@ def _windows(self: Any, dimension: int, size: int, step: int) -> Any:
 
 unfold: Op = op(
     "unfold",
-    "UnfoldBackward0",
     _windows,
     view=True,
     self=lambda grad, self_sizes, dimension, size, step: unfold_backward(
@@ -244,7 +233,6 @@ def _put_windows(grad_output: Any, self_sizes: Sizes, dimension: int, size: int,
 
 unfold_backward: Op = op(
     "unfold_backward",
-    "UnfoldBackwardBackward0",
     _put_windows,
     grad_output=lambda grad, dimension, size, step: unfold(grad, dimension, size, step),
 )

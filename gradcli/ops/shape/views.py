@@ -46,7 +46,6 @@ def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
 
 expand: Op = op(
     "expand",
-    "ExpandBackward0",
     _expand_array,
     view=True,
     # The engine sums the gradient to the input's shape.
@@ -151,17 +150,14 @@ def _back_to_sizes(grad: Any, self_sizes: tuple[int, ...]) -> Any:
     return reshape(grad, self_sizes)
 
 
-view: Op = op("view", "ViewBackward0", _view_array, view=True, self=_back_to_sizes)
+view: Op = op("view", _view_array, view=True, self=_back_to_sizes)
 
 # What reshape() gives where a tensor that is not in row order can be viewed without a copy.
-reshape_alias: Op = op(
-    "_reshape_alias", "ReshapeAliasBackward0", _view_array, view=True, self=_back_to_sizes
-)
+reshape_alias: Op = op("_reshape_alias", _view_array, view=True, self=_back_to_sizes)
 
 # A view of a temporary value: PyTorch does not record it as a view, so it is its own base.
 unsafe_view: Op = op(
     "_unsafe_view",
-    "UnsafeViewBackward0",
     lambda self, size: _view_array(self, size) if self.ndim else self.reshape(size),
     keeps_layout=True,
     self=_back_to_sizes,
@@ -263,7 +259,6 @@ def _unsqueezed(self: Any, dim: int) -> Any:
 
 unsqueeze: Op = op(
     "unsqueeze",
-    "UnsqueezeBackward0",
     lambda self, dim: _unsqueezed(self, dim),
     view=True,
     self=lambda grad, dim: squeeze_dim(grad, dim),
@@ -292,8 +287,8 @@ def _squeeze(node_name: str, is_view: bool) -> Op:
     """An entry that drops those of the dimensions that have size 1."""
     return op(
         "squeeze",
-        node_name,
         lambda self, dim: _squeeze_array(self, (dim,)),
+        node=node_name,
         view=is_view,
         keeps_layout=True,
         self=lambda grad, self_sizes, dim: restore_dims(grad, _singles(self_sizes, (dim,)), False),
@@ -303,8 +298,8 @@ def _squeeze(node_name: str, is_view: bool) -> Op:
 def _squeeze_several(node_name: str, is_view: bool) -> Op:
     return op(
         "squeeze",
-        node_name,
         _squeeze_array,
+        node=node_name,
         view=is_view,
         keeps_layout=True,
         self=lambda grad, self_sizes, dims: restore_dims(grad, _singles(self_sizes, dims), False),
@@ -362,8 +357,8 @@ def unsqueeze_(input: Tensor, dim: int) -> Tensor:
 
 unsqueezed_in_place: Op = op(
     "unsqueeze_",
-    "UnsqueezeBackward1",
     lambda self, dim: _unsqueezed(self, dim),
+    node="UnsqueezeBackward1",
     keeps_layout=True,
     self=lambda grad, dim: squeeze_dim(grad, dim),
 )
@@ -384,7 +379,6 @@ def unsqueeze_in_place(self: Tensor, dim: int) -> Tensor:
 
 transpose: Op = op(
     "transpose",
-    "TransposeBackward0",
     lambda self, dim0, dim1: with_strides(self).swapaxes(dim0, dim1) if self.ndim else self,
     view=True,
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
@@ -393,7 +387,6 @@ transpose: Op = op(
 
 t: Op = op(
     "t",
-    "TBackward0",
     lambda self: with_strides(self).T,
     view=True,
     self=lambda grad: t(grad),
@@ -402,7 +395,6 @@ t: Op = op(
 
 permute: Op = op(
     "permute",
-    "PermuteBackward0",
     lambda self, dims: with_strides(self).transpose(dims),
     view=True,
     self=lambda grad, dims: permute(grad, inverse_permutation(dims)),
@@ -411,15 +403,15 @@ permute: Op = op(
 
 transposed_in_place: Op = op(
     "transpose_",
-    "TransposeBackward1",
     lambda self, dim0, dim1: with_strides(self).swapaxes(dim0, dim1) if self.ndim else self,
+    node="TransposeBackward1",
     keeps_layout=True,
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
 )
 t_in_place: Op = op(
     "t_",
-    "TBackward1",
     lambda self: with_strides(self).T,
+    node="TBackward1",
     keeps_layout=True,
     self=lambda grad: t(grad),
 )
@@ -470,10 +462,7 @@ def _check_flat(name: str, tensor: Tensor) -> None:
 
 @function("t", method=True)
 def t_(input: Tensor) -> Tensor:
-    """The transpose of a matrix; a vector as it is. Raises E301 for more than two dimensions.
-
-    Example: torch.t(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The transpose of a matrix; a vector as it is. Raises E301 for more than two dimensions."""
     _check_flat("t", input)
     return t.apply(input)
 

@@ -20,6 +20,7 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import real_part
 from gradcli.ops.shape.slicing import along, slice_
 from gradcli.ops.shape.views import inverse_permutation
+from gradcli.packages import imported
 
 Dims = tuple[int, ...]
 
@@ -35,9 +36,7 @@ def _library(array: Any) -> Any:
     """
     if module_of(array) is not np:
         return np.fft
-    import scipy.fft
-
-    return scipy.fft
+    return imported("scipy.fft")
 
 
 # --- how results lie in memory ------------------------------------------------------------------
@@ -76,7 +75,6 @@ def _complex_to_complex(self: Any, dim: Dims, normalization: str, inverse: bool)
 
 complex_to_complex: Op = op(
     "_fft_c2c",
-    "FftC2CBackward0",
     _complex_to_complex,
     keeps_layout=True,
     self=lambda grad, dim, normalization, inverse: complex_to_complex(
@@ -115,9 +113,7 @@ def _to_real_sizes(
     return real_part(complex_to_complex(grad, dim, normalization, True))
 
 
-real_to_complex: Op = op(
-    "_fft_r2c", "FftR2CBackward0", _real_to_complex, keeps_layout=True, self=_to_real_sizes
-)
+real_to_complex: Op = op("_fft_r2c", _real_to_complex, keeps_layout=True, self=_to_real_sizes)
 
 
 def _complex_to_real(self: Any, dim: Dims, normalization: str, last_dim_size: int) -> Any:
@@ -145,6 +141,4 @@ def _to_half_sizes(grad: Any, dim: Dims, normalization: str) -> Any:
     return result
 
 
-complex_to_real: Op = op(
-    "_fft_c2r", "FftC2RBackward0", _complex_to_real, keeps_layout=True, self=_to_half_sizes
-)
+complex_to_real: Op = op("_fft_c2r", _complex_to_real, keeps_layout=True, self=_to_half_sizes)

@@ -12,7 +12,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj, conj_physical
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, normal_dims
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype, made, plain_number
@@ -29,9 +29,8 @@ def _wrong(message: str) -> GradcliError:
     return GradcliError("E204", message, raises="RuntimeError")
 
 
-def _prepared(name: str, input: Any, out: Any) -> Tensor:
+def _prepared(name: str, input: Any) -> Tensor:
     """The operand as a floating or complex tensor. Raises E203 for half precision."""
-    refuse_out(name, out)
     check_tensors(name, input=input)
     if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
         raise GradcliError("E203", f"{name}() is not defined for {input.dtype}")
@@ -148,71 +147,41 @@ def _to_real(name: str, input: Tensor, n: Any, dim: int, norm: Any, forward: boo
 
 
 @function("fft", module="torch.fft")
-def fft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """The discrete Fourier transform along a dimension, cut or filled up to n elements.
-
-    Example: torch.fft.fft(tensor([0.5, 1., 2.5]))
-    """
-    return _transform("fft", _prepared("fft", input, out), n, dim, norm, True)
+def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The discrete Fourier transform along a dimension, cut or filled up to n elements."""
+    return _transform("fft", _prepared("fft", input), n, dim, norm, True)
 
 
 @function("ifft", module="torch.fft")
-def ifft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """The inverse of `fft`.
-
-    Example: torch.fft.ifft(tensor([0.5, 1., 2.5]))
-    """
-    return _transform("ifft", _prepared("ifft", input, out), n, dim, norm, False)
+def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of `fft`."""
+    return _transform("ifft", _prepared("ifft", input), n, dim, norm, False)
 
 
 @function("rfft", module="torch.fft")
-def rfft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """The non-negative frequencies of a real tensor's `fft`. Raises E203 for a complex one.
-
-    Example: torch.fft.rfft(tensor([0.5, 1., 2.5]))
-    """
-    input = _prepared("rfft", input, out)
+def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The non-negative frequencies of a real tensor's `fft`. Raises E203 for a complex one."""
+    input = _prepared("rfft", input)
     _check_real("rfft", input)
     return _real_transform("rfft", input, n, dim, norm, True, True)
 
 
 @function("irfft", module="torch.fft")
-def irfft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """The inverse of `rfft`: n real elements, an even number by default.
-
-    Example: torch.fft.irfft(tensor([0.5, 1., 2.5]))
-    """
-    return _to_real("irfft", _prepared("irfft", input, out), n, dim, norm, False)
+def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of `rfft`: n real elements, an even number by default."""
+    return _to_real("irfft", _prepared("irfft", input), n, dim, norm, False)
 
 
 @function("hfft", module="torch.fft")
-def hfft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """The `fft`, real, of a signal whose other half is the conjugate of this one.
-
-    Example: torch.fft.hfft(tensor([0.5, 1., 2.5]))
-    """
-    return _to_real("hfft", _prepared("hfft", input, out), n, dim, norm, True)
+def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The `fft`, real, of a signal whose other half is the conjugate of this one."""
+    return _to_real("hfft", _prepared("hfft", input), n, dim, norm, True)
 
 
 @function("ihfft", module="torch.fft")
-def ihfft(
-    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
-) -> Tensor:
-    """The inverse of `hfft`. Raises E203 for a complex tensor.
-
-    Example: torch.fft.ihfft(tensor([0.5, 1., 2.5]))
-    """
-    input = _prepared("ihfft", input, out)
+def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of `hfft`. Raises E203 for a complex tensor."""
+    input = _prepared("ihfft", input)
     _check_real("ihfft", input)
     return _real_transform("ihfft", input, n, dim, norm, False, True)
 
@@ -308,20 +277,15 @@ def _several(kind: str, body: Callable[..., Tensor], words: str) -> None:
 
     @function(two, module="torch.fft")
     def in_two(
-        input: Tensor,
-        s: Any = None,
-        dim: Any = (-2, -1),
-        norm: str | None = None,
-        *,
-        out: Any = None,
+        input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None
     ) -> Tensor:
-        return body(two, _prepared(two, input, out), s, dim, norm)
+        return body(two, _prepared(two, input), s, dim, norm)
 
     @function(all_of_them, module="torch.fft")
     def in_several(
-        input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
+        input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
     ) -> Tensor:
-        return body(all_of_them, _prepared(all_of_them, input, out), s, dim, norm)
+        return body(all_of_them, _prepared(all_of_them, input), s, dim, norm)
 
     describe(
         in_two,
@@ -390,17 +354,11 @@ def _shifted(name: str, input: Tensor, dim: Any, back: bool) -> Tensor:
 
 @function("fftshift", module="torch.fft")
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The elements turned along the dimensions, so that frequency 0 stands in the middle.
-
-    Example: torch.fft.fftshift(tensor([0.5, 1., 2.5]))
-    """
+    """The elements turned along the dimensions, so that frequency 0 stands in the middle."""
     return _shifted("fftshift", input, dim, False)
 
 
 @function("ifftshift", module="torch.fft")
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """What `fftshift` turned, turned back.
-
-    Example: torch.fft.ifftshift(tensor([0.5, 1., 2.5]))
-    """
+    """What `fftshift` turned, turned back."""
     return _shifted("ifftshift", input, dim, True)

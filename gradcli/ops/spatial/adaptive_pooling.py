@@ -93,18 +93,12 @@ def _largest_array(self: Any, output_size: Sizes) -> tuple[Any, Any]:
 _MEAN = {
     ndim: linear_pool(
         f"_adaptive_avg_pool{ndim}d",
-        f"AdaptiveAvgPool{ndim}DBackward0",
         _mean_array,
         _mean_transposed,
     )
     for ndim in (2, 3)
 }
-_LARGEST = {
-    ndim: picking(
-        f"adaptive_max_pool{ndim}d", f"AdaptiveMaxPool{ndim}DBackward0", ndim, _largest_array
-    )
-    for ndim in (2, 3)
-}
+_LARGEST = {ndim: picking(f"adaptive_max_pool{ndim}d", ndim, _largest_array) for ndim in (2, 3)}
 
 # --- what programs write ------------------------------------------------------------------------
 
@@ -176,8 +170,6 @@ def _expose(ndim: int) -> None:
             results = tuple(squeeze_dim.apply(result, dim) for result in raised)
         return results if return_indices else results[0]
 
-    adaptive_avg_pool.__name__ = adaptive_avg_pool.__qualname__ = mean_name
-    adaptive_max_pool.__name__ = adaptive_max_pool.__qualname__ = max_name
     function(mean_name, module="torch.nn.functional")(adaptive_avg_pool)
     function(max_name, module="torch.nn.functional")(adaptive_max_pool)
     windows = f"windows that divide the last {LAST[ndim]} evenly."

@@ -160,7 +160,6 @@ def _convolution_double_backward(
 
 convolution_backward: Op = op(
     "convolution_backward",
-    "ConvolutionBackwardBackward0",
     _convolution_backward_array,
     keeps_layout=True,
     outputs=("result0", "result1", "result2"),
@@ -176,7 +175,6 @@ def _convolution_rule(grad: Any, input: Any, weight: Any, geometry: Any, needs: 
 
 convolution: Op = op(
     "convolution",
-    "ConvolutionBackward0",
     _convolution_array,
     keeps_layout=True,
     inputs=("input", "weight", "bias"),
@@ -320,7 +318,6 @@ def _expose_convolution(ndim: int) -> None:
             )
         return _convolved(input, weight, bias, Geometry(windows, groups, False), pad)
 
-    conv.__name__ = conv.__qualname__ = name
     describe(
         conv,
         f"The convolution of (N, C, *sizes) or (C, *sizes), over the last {ndim}, with weights"
@@ -376,7 +373,6 @@ def _expose_transposed(ndim: int) -> None:
             raise GradcliError("E301", f"{name}(): the output would have the sizes {sizes}")
         return _convolved(input, weight, bias, Geometry(windows, groups, True, sizes))
 
-    conv_transpose.__name__ = conv_transpose.__qualname__ = name
     describe(
         conv_transpose,
         f"The transpose of a convolution over the last {ndim} dimensions, with weights"

@@ -57,9 +57,7 @@ def _affine_rule(grad: Any, size: tuple[int, ...], align_corners: bool) -> Any:
     return transpose(bmm(transpose(base, 1, 2), flat), 1, 2)
 
 
-affine_grid_generator = op(
-    "affine_grid_generator", "AffineGridGeneratorBackward0", _affine_array, theta=_affine_rule
-)
+affine_grid_generator = op("affine_grid_generator", _affine_array, theta=_affine_rule)
 
 
 @function("affine_grid", module="torch.nn.functional")
@@ -297,7 +295,6 @@ def _sampler(ndim: int) -> Op:
 
     backward = op(
         f"grid_sampler_{ndim}d_backward",
-        f"GridSampler{ndim}DBackwardBackward0",
         _sampled_backward,
         outputs=("of_input", "of_grid"),
         inputs=("grad_output", "input", "grid"),
@@ -305,7 +302,6 @@ def _sampler(ndim: int) -> Op:
     )
     sampler = op(
         f"grid_sampler_{ndim}d",
-        f"GridSampler{ndim}DBackward0",
         _sampled,
         joint=lambda grad, input, grid, mode, padding, align_corners: backward(
             grad, input, grid, mode, padding, align_corners

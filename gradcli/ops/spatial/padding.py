@@ -44,7 +44,6 @@ def _padded(self: Any, pad: Sequence[int], value: Any) -> Any:
 # A negative pad cuts; the gradient is cut where the value was padded, and padded where it was cut.
 constant_pad_nd: Op = op(
     "constant_pad_nd",
-    "ConstantPadNdBackward0",
     _padded,
     self=lambda grad, pad: constant_pad_nd(grad, tuple(-size for size in pad), 0),
 )
@@ -85,7 +84,7 @@ def _sources(shape: Sizes, pad: Sequence[int], source: Any) -> Any:
         yield dim, source(shape[dim], pad[2 * i], pad[2 * i + 1])
 
 
-def _by_source(name: str, node_name: str, source: Any) -> Op:
+def _by_source(name: str, source: Any) -> Op:
     """An entry that pads with the tensor's own elements."""
 
     def pad_array(self: Any, pad: Sequence[int]) -> Any:
@@ -105,14 +104,12 @@ def _by_source(name: str, node_name: str, source: Any) -> Op:
 
     backward: Op = op(
         f"{name}_backward",
-        f"{node_name.removesuffix('0')}Backward0",
         unpad_array,
         grad_output=lambda grad, pad: padded(grad, pad),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
     )
     padded: Op = op(
         name,
-        node_name,
         pad_array,
         self=lambda grad, self, pad: backward(grad, self, pad),
         unsupported=dtype_names("bool"),
@@ -120,13 +117,8 @@ def _by_source(name: str, node_name: str, source: Any) -> Op:
     return padded
 
 
-_REFLECTION = [
-    _by_source(f"reflection_pad{n}d", f"ReflectionPad{n}DBackward0", _reflected) for n in (1, 2, 3)
-]
-_REPLICATION = [
-    _by_source(f"replication_pad{n}d", f"ReplicationPad{n}DBackward0", _replicated)
-    for n in (1, 2, 3)
-]
+_REFLECTION = [_by_source(f"reflection_pad{n}d", _reflected) for n in (1, 2, 3)]
+_REPLICATION = [_by_source(f"replication_pad{n}d", _replicated) for n in (1, 2, 3)]
 
 
 def _circular(input: Tensor, pad: Sizes) -> Tensor:

@@ -54,13 +54,12 @@ def taken_at(value: Any, indices: Any, ndim: int) -> Any:
     return reshape(gather(rows, len(leading), positions), tuple(indices.shape))
 
 
-def picking(name: str, node_name: str, ndim: int, forward: Function, windowed: bool = False) -> Op:
+def picking(name: str, ndim: int, forward: Function, windowed: bool = False) -> Op:
     """An entry that picks an element of each window and returns its position; `windowed` where its
     argument `windows` describes them.
     """
     backward: Op = op(
         f"{name}_backward",
-        f"{node_name.removesuffix('0')}Backward0",
         lambda grad_output, self, indices, apart: in_format_of_images(
             _put_at(grad_output, self, indices, ndim, apart), self, ndim
         ),
@@ -78,7 +77,6 @@ def picking(name: str, node_name: str, ndim: int, forward: Function, windowed: b
 
     return op(
         name,
-        node_name,
         forward,
         keeps_layout=True,
         outputs=("result0", "result1"),
@@ -90,7 +88,6 @@ def picking(name: str, node_name: str, ndim: int, forward: Function, windowed: b
 _MAX = {
     ndim: picking(
         f"max_pool{ndim}d_with_indices",
-        f"MaxPool{ndim}DWithIndicesBackward0",
         ndim,
         largest_of_windows,
         windowed=True,
@@ -100,7 +97,6 @@ _MAX = {
 
 _MAX_OF_LINE: Op = op(
     "max_pool1d",
-    "",
     lambda self, windows, ceil_mode: largest_of_windows(self, windows, ceil_mode)[0],
     constant=("self",),
 )
@@ -175,7 +171,6 @@ def _avg_pool_backward_array(grad_output: Any, self: Any, averaging: Averaging) 
 
 def linear_pool(
     name: str,
-    node_name: str,
     forward: Function,
     transposed: Function,
     unsupported: Unsupported = NOTHING,
@@ -183,7 +178,6 @@ def linear_pool(
     """An entry that is linear in its input, with its transpose; both take one argument more."""
     backward: Op = op(
         f"{name}_backward",
-        f"{node_name.removesuffix('0')}Backward0",
         lambda grad_output, self, argument: transposed(grad_output, self, argument),
         keeps_layout=True,
         grad_output=lambda grad, argument: pool(grad, argument),
@@ -191,7 +185,6 @@ def linear_pool(
     )
     pool: Op = op(
         name,
-        node_name,
         lambda self, argument: forward(self, argument),
         keeps_layout=True,
         self=lambda grad, self, argument: backward(grad, self, argument),
@@ -205,7 +198,6 @@ _NARROW = dtype_names("bool", "complex", "uint8", "int8", "int16", "int32")
 _AVERAGE = {
     ndim: linear_pool(
         f"avg_pool{ndim}d",
-        f"AvgPool{ndim}DBackward0",
         _avg_pool_array,
         _avg_pool_backward_array,
         _NARROW | (dtype_names("half") if ndim == 3 else NOTHING),
@@ -318,7 +310,6 @@ def _expose_max_pool(ndim: int) -> None:
         return of_functional(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     for body, module in ((of_functional, "F"), (of_torch, "torch")):
-        body.__name__ = body.__qualname__ = name
         describe(
             body,
             f"The largest element of each window of the last {LAST[ndim]}.",
@@ -380,7 +371,6 @@ def _expose_avg_pool(ndim: int) -> None:
         averaging = Averaging(windows, ceil_mode, count_include_pad, divisor_override)
         return averaged(name, input, ndim, averaging)
 
-    avg_pool.__name__ = avg_pool.__qualname__ = name
     describe(
         avg_pool,
         f"The mean of each window of the last {LAST[ndim]}.",

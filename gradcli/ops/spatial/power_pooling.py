@@ -42,7 +42,6 @@ def _expose_lp_pool(ndim: int) -> None:
         pooled = averaged(name, power(input, norm_type), ndim, averaging)
         return _root(pooled, count, norm_type)
 
-    lp_pool.__name__ = lp_pool.__qualname__ = name
     describe(
         lp_pool,
         f"The p-norm of each window of the last {LAST[ndim]}.",

@@ -101,16 +101,14 @@ def _transposed(grad_output: Any, input_size: Sizes, taps: list[Taps]) -> Any:
     return values.astype(grad_output.dtype, copy=False)
 
 
-def _resampling(name: str, node_name: str) -> Op:
+def _resampling(name: str) -> Op:
     backward: Op = op(
         f"{name}_backward",
-        f"{node_name}BackwardBackward0",
         _transposed,
         grad_output=lambda grad, taps: resample(grad, taps),
     )
     resample: Op = op(
         name,
-        f"{node_name}Backward0",
         _resampled,
         self=lambda grad, self_sizes, taps: backward(grad, self_sizes, taps),
     )
@@ -118,16 +116,16 @@ def _resampling(name: str, node_name: str) -> Op:
 
 
 _NAMES = {
-    "nearest": ("upsample_nearest{}d", "UpsampleNearest{}D", (1, 2, 3)),
-    "nearest-exact": ("_upsample_nearest_exact{}d", "UpsampleNearestExact{}D", (1, 2, 3)),
-    "linear": ("upsample_linear{}d", "UpsampleLinear{}D", (1,)),
-    "bilinear": ("upsample_bilinear{}d", "UpsampleBilinear{}D", (2,)),
-    "bicubic": ("upsample_bicubic{}d", "UpsampleBicubic{}D", (2,)),
-    "trilinear": ("upsample_trilinear{}d", "UpsampleTrilinear{}D", (3,)),
+    "nearest": ("upsample_nearest{}d", (1, 2, 3)),
+    "nearest-exact": ("_upsample_nearest_exact{}d", (1, 2, 3)),
+    "linear": ("upsample_linear{}d", (1,)),
+    "bilinear": ("upsample_bilinear{}d", (2,)),
+    "bicubic": ("upsample_bicubic{}d", (2,)),
+    "trilinear": ("upsample_trilinear{}d", (3,)),
 }
 _ENTRIES = {
-    (mode, ndim): _resampling(name.format(ndim), node_name.format(ndim))
-    for mode, (name, node_name, ndims) in _NAMES.items()
+    (mode, ndim): _resampling(name.format(ndim))
+    for mode, (name, ndims) in _NAMES.items()
     for ndim in ndims
 }
 
@@ -238,13 +236,11 @@ def _unshuffled(self: Any, factor: int) -> Any:
 
 pixel_shuffle_: Op = op(
     "pixel_shuffle",
-    "PixelShuffleBackward0",
     _shuffled,
     self=lambda grad, factor: pixel_unshuffle_(grad, factor),
 )
 pixel_unshuffle_: Op = op(
     "pixel_unshuffle",
-    "PixelUnshuffleBackward0",
     _unshuffled,
     self=lambda grad, factor: pixel_shuffle_(grad, factor),
 )
@@ -258,8 +254,8 @@ def _regrouped(self: Any, groups: int) -> Any:
 
 channel_shuffle_: Op = op(
     "native_channel_shuffle",
-    "ChannelShuffleBackward0",
     _regrouped,
+    node="ChannelShuffleBackward0",
     self=lambda grad, self_sizes, groups: channel_shuffle_(grad, self_sizes[1] // groups),
 )
 

@@ -59,7 +59,6 @@ def _col2im_array(self: Any, output_size: Sizes, windows: Windows) -> Any:
 
 im2col: Op = op(
     "im2col",
-    "Im2ColBackward0",
     _im2col_array,
     self=lambda grad, self_sizes, windows: col2im(grad, self_sizes[-2:], windows),
     unsupported=dtype_names("int"),
@@ -67,7 +66,6 @@ im2col: Op = op(
 
 col2im: Op = op(
     "col2im",
-    "Col2ImBackward0",
     _col2im_array,
     self=lambda grad, windows: im2col(grad, windows),
     unsupported=dtype_names("int"),

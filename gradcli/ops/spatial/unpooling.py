@@ -42,7 +42,6 @@ def _unpooled(self: Any, indices: Any, output_size: Sizes) -> Any:
 def _unpool(ndim: int) -> Op:
     return op(
         f"max_unpool{ndim}d",
-        f"MaxUnpool{ndim}DBackward0",
         _unpooled,
         constant=("indices",),
         self=lambda grad, indices: taken_at(grad, indices, ndim),
@@ -160,10 +159,7 @@ def _fractional_array(
 
 
 _FRACTIONAL = {
-    ndim: picking(
-        f"fractional_max_pool{ndim}d", f"FractionalMaxPool{ndim}DBackward0", ndim, _fractional_array
-    )
-    for ndim in (2, 3)
+    ndim: picking(f"fractional_max_pool{ndim}d", ndim, _fractional_array) for ndim in (2, 3)
 }
 
 

@@ -14,20 +14,20 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import reciprocal
-from gradcli.ops.binding.arguments import in_single
-from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.binding.arguments import check_no_complex_number, in_single
+from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_, sgn
 from gradcli.ops.special.error_functions import by_scipy
+from gradcli.packages import imported
 
 # --- modified Bessel functions of the first kind --------------------------------------------------
 
 i0: Op = pointwise(
     "i0",
-    "I0Backward0",
     by_scipy("i0"),
     floating=True,
     self=lambda grad, self: grad * i1(self),
@@ -66,7 +66,6 @@ def _i1e_rule(grad: Any, self: Any, result: Any) -> Any:
 
 i1: Op = pointwise(
     "special_i1",
-    "SpecialI1Backward0",
     by_scipy("i1"),
     floating=True,
     self=_i1_rule,
@@ -76,7 +75,6 @@ i1: Op = pointwise(
 
 i0e: Op = pointwise(
     "special_i0e",
-    "SpecialI0EBackward0",
     by_scipy("i0e"),
     floating=True,
     self=lambda grad, self, result: grad * (i1e(self) - sgn(self) * result),
@@ -86,7 +84,6 @@ i0e: Op = pointwise(
 
 i1e: Op = pointwise(
     "special_i1e",
-    "SpecialI1EBackward0",
     by_scipy("i1e"),
     floating=True,
     self=_i1e_rule,
@@ -157,9 +154,8 @@ def _of_one(name: str) -> Function:
         return by_scipy(name)
 
     def forward(self: Any) -> Any:
-        import scipy.special
-
-        return in_single(lambda array: scipy.special.airy(array)[0], self)
+        airy = imported("scipy.special").airy
+        return in_single(lambda array: airy(array)[0], self)
 
     return forward
 
@@ -167,7 +163,6 @@ def _of_one(name: str) -> Function:
 for _name, (_scipy_name, _doc) in _OF_ONE.items():
     _entry = pointwise(
         f"special_{_name}",
-        "",
         _of_one(_scipy_name),
         floating=True,
         unsupported=_NOT_SINGLE,
@@ -179,9 +174,7 @@ for _name, (_scipy_name, _doc) in _OF_ONE.items():
 
 @on_the_host
 def _spherical_j0(array: Any) -> Any:
-    import scipy.special
-
-    return scipy.special.spherical_jn(0, array).astype(array.dtype)
+    return imported("scipy.special").spherical_jn(0, array).astype(array.dtype)
 
 
 def _spherical_bessel_j0(self: Any) -> Any:
@@ -190,7 +183,6 @@ def _spherical_bessel_j0(self: Any) -> Any:
 
 spherical_bessel_j0 = pointwise(
     "special_spherical_bessel_j0",
-    "",
     _spherical_bessel_j0,
     floating=True,
     unsupported=_NOT_SINGLE,
@@ -218,13 +210,13 @@ _LARGEST_DEGREE = 10**6
 def _polynomial(name: str, scipy_name: str) -> Function:
     @on_the_host
     def values_of(input: Any, n: Any) -> Any:
-        import scipy.special
-
         dtype = np.asarray(n if type(input) is float else input).dtype
         # SciPy takes a step for each degree: nan and what lies beyond the largest have no value.
         degree = np.nan_to_num(np.trunc(np.asarray(n, np.float64)), nan=-1.0)
         steps = np.clip(degree, 0, _LARGEST_DEGREE).astype(np.int64)
-        values = getattr(scipy.special, scipy_name)(steps, np.asarray(input, np.float64))
+        values = getattr(imported("scipy.special"), scipy_name)(
+            steps, np.asarray(input, np.float64)
+        )
         values = np.where(degree > _LARGEST_DEGREE, np.nan, values)
         # A degree below 0 gives 0.
         return np.where(degree < 0, 0.0, values).astype(dtype)[()]
@@ -232,10 +224,12 @@ def _polynomial(name: str, scipy_name: str) -> Function:
     def forward(input: Any, n: Any) -> Any:
         return values_of(input, n)
 
-    entry = pointwise(f"special_{name}", "", forward, floating=True)
+    entry = pointwise(
+        f"special_{name}", forward, floating=True, unsupported=dtype_names("complex")
+    )
 
-    def polynomial(input: Any, n: Any, *, out: Any = None) -> Tensor:
-        refuse_out(name, out)
+    def polynomial(input: Any, n: Any) -> Tensor:
+        check_no_complex_number(name, input, n)
         return entry.apply(input, n)
 
     describe(

@@ -28,7 +28,6 @@ from gradcli.ops.binding.catalogue import (
     function,
     in_place,
     method,
-    refuse_out,
 )
 from gradcli.ops.definition.doc import SCALAR, Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX
@@ -36,16 +35,15 @@ from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.elementwise.unary import cos, exp, sin
 from gradcli.ops.indexing.masks import masked_fill_number
+from gradcli.packages import imported
 
 
 def by_scipy(name: str) -> Function:
     """A function of `scipy.special` that keeps the dtype."""
 
     def forward(self: Any) -> Any:
-        import scipy.special
-
         _refuse_complex(self)
-        return in_single(getattr(scipy.special, name), self)
+        return in_single(getattr(imported("scipy.special"), name), self)
 
     return forward
 
@@ -59,7 +57,6 @@ def _refuse_complex(self: Any) -> None:
 
 erf = pointwise(
     "erf",
-    "ErfBackward0",
     by_scipy("erf"),
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (2 / math.sqrt(math.pi)) * grad,
@@ -73,7 +70,6 @@ def erf(x):
 
 erfc = pointwise(
     "erfc",
-    "ErfcBackward0",
     by_scipy("erfc"),
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (-2 / math.sqrt(math.pi)) * grad,
@@ -83,7 +79,6 @@ erfc = pointwise(
 
 erfinv: Op = pointwise(
     "erfinv",
-    "ErfinvBackward0",
     lambda self: np.copysign(by_scipy("erfinv")(self), self),
     floating=True,
     self=lambda grad, self: exp(erfinv(self) ** 2) * (math.sqrt(math.pi) / 2) * grad,
@@ -101,13 +96,11 @@ def _lgamma_array(self: Any) -> Any:
 
 lgamma = pointwise(
     "lgamma",
-    "LgammaBackward0",
     _lgamma_array,
     floating=True,
     unsupported=COMPLEX,
     self=lambda grad, self: grad * digamma(self),
     doc="The logarithm of the gamma function's magnitude.",
-    example="torch.lgamma(tensor([0.5, 1., 2.]))",
     numpy="""\
 def lgamma(x):
     return np.vectorize(math.lgamma, otypes=[x.dtype])(x)
@@ -124,12 +117,10 @@ def _digamma_array(self: Any) -> Any:
 
 digamma: Op = pointwise(
     "digamma",
-    "DigammaBackward0",
     _digamma_array,
     floating=True,
     self=lambda grad, self: grad * polygamma(self, 1),
     doc="The derivative of `lgamma`.",
-    example="torch.digamma(tensor([0.5, 1., 2.]))",
 )
 
 
@@ -151,19 +142,16 @@ def _trigamma_array(self: Any) -> Any:
 
 
 def _polygamma_array(self: Any, n: int) -> Any:
-    import scipy.special
-
     if n == 0:
         return _digamma_array(self)
     if n == 1:
         return in_single(_trigamma_array, self)
     # Its factors in SciPy are float64.
-    return on_the_host(scipy.special.polygamma)(n, self).astype(self.dtype)[()]
+    return on_the_host(imported("scipy.special").polygamma)(n, self).astype(self.dtype)[()]
 
 
 polygamma: Op = pointwise(
     "polygamma",
-    "PolygammaBackward0",
     _polygamma_array,
     floating=True,
     unsupported=COMPLEX,
@@ -173,12 +161,11 @@ polygamma: Op = pointwise(
 
 @function("polygamma")
 @function("polygamma", module="torch.special")
-def polygamma_(n: int, input: Tensor, *, out: Any = None) -> Tensor:
+def polygamma_(n: int, input: Tensor) -> Tensor:
     """The n-th derivative of `digamma`. Raises E204 for a negative n.
 
     Example: torch.polygamma(1, tensor([0.5, 1., 2.]))
     """
-    refuse_out("polygamma", out)
     n = plain_integer("polygamma", "n", n)
     if n < 0:
         raise GradcliError(
@@ -198,8 +185,8 @@ def polygamma_method(self: Tensor, n: int) -> Tensor:
 
 polygamma_written = pointwise(
     "polygamma_",
-    "PolygammaBackward1",
     polygamma.forward,
+    node="PolygammaBackward1",
     floating=True,
     unsupported=polygamma.unsupported,
     self=polygamma.rules["self"],
@@ -218,19 +205,18 @@ def _sinc_array(self: Any) -> Any:
 
 def _sinc_rule(grad: Any, self: Any) -> Any:
     angle = self * math.pi
-    slope = (angle * cos(angle) - sin(angle)) / (self * self * math.pi)
-    # At 0 it is 0, the limit.
-    return where(self == 0, 0.0, grad * conj(slope))
+    square = self * self * math.pi
+    slope = (angle * cos(angle) - sin(angle)) / square
+    # At 0 it is 0, the limit, and so near it that the square is 0.
+    return where(square == 0, 0.0, grad * conj(slope))
 
 
 sinc = pointwise(
     "sinc",
-    "SincBackward0",
     lambda self: in_single(_sinc_array, self),
     floating=True,
     self=_sinc_rule,
     doc="`sin(pi * input) / (pi * input)`, 1 at 0.",
-    example="torch.sinc(tensor([0.5, 1., 2.]))",
     conventions="At 0 the gradient is 0.",
     numpy="sinc",
 )
@@ -253,12 +239,10 @@ def _logit_rule(grad: Any, self: Any, eps: float | None) -> Any:
 
 logit = pointwise(
     "logit",
-    "LogitBackward0",
     _logit_array,  # half precision is rounded at each step
     floating=True,
     self=_logit_rule,
     doc="The logarithm of the odds: `log(input / (1 - input))`.",
-    example="torch.logit(tensor([0.5, 1., 2.]))",
     hazard=Hazard(
         values=(
             (
@@ -296,7 +280,6 @@ _XLOGY = Hazard(
 
 xlogy: Op = pointwise(
     "xlogy",
-    "XlogyBackward0",
     _xlogy_array,
     floating=True,
     self=lambda grad, self, other: masked_fill_number(
@@ -313,8 +296,8 @@ def xlogy(x, y):
 
 xlogy_of_number = pointwise(
     "xlogy",
-    "XlogyBackward1",
     lambda other, self: _xlogy_array(self, other),
+    node="XlogyBackward1",
     floating=True,
     other=lambda grad, other, self: grad * self / other,
     hazard=_XLOGY,
@@ -323,8 +306,8 @@ xlogy_of_number = pointwise(
 
 xlogy_by_number: Op = pointwise(
     "xlogy",
-    "XlogyBackward2",
     _xlogy_array,
+    node="XlogyBackward2",
     floating=True,
     self=lambda grad, self, other: (
         xlogy_by_number(grad, other)
@@ -338,14 +321,11 @@ xlogy_by_number: Op = pointwise(
 
 @function("xlogy", module="torch.special")
 @function("xlogy", method=True, inplace_function=True)
-def xlogy_(input: Any, other: Any, *, out: Any = None) -> Tensor:
+def xlogy_(input: Any, other: Any) -> Tensor:
     """`input * log(other)`, 0 where the input is 0; one of the two may be a number.
 
     Conventions: Where the input is 0, so is the result, unless `other` is nan.
-
-    Example: torch.xlogy(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("xlogy", out)
     check_no_complex_number("xlogy", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
         return xlogy_by_number.apply(input, float(other))
@@ -370,7 +350,6 @@ def _xlog1py_array(self: Any, other: Any) -> Any:
 
 xlog1py: Op = pointwise(
     "special_xlog1py",
-    "SpecialXlog1PyBackward0",
     _xlog1py_array,
     floating=True,
     self=lambda grad, self, other: masked_fill_number(
@@ -381,16 +360,16 @@ xlog1py: Op = pointwise(
 
 xlog1py_of_number = pointwise(
     "special_xlog1py",
-    "SpecialXlog1PyBackward1",
     lambda other, self: _xlog1py_array(self, other),
+    node="SpecialXlog1PyBackward1",
     floating=True,
     other=lambda grad, other, self: grad * self / (other + 1),
 )
 
 xlog1py_by_number: Op = pointwise(
     "special_xlog1py",
-    "SpecialXlog1PyBackward2",
     _xlog1py_array,
+    node="SpecialXlog1PyBackward2",
     floating=True,
     self=lambda grad, self, other: (
         xlog1py_by_number(grad, other)
@@ -401,12 +380,8 @@ xlog1py_by_number: Op = pointwise(
 
 
 @function("xlog1py", module="torch.special")
-def xlog1py_(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number.
-
-    Example: torch.special.xlog1py(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
-    refuse_out("xlog1py", out)
+def xlog1py_(input: Any, other: Any) -> Tensor:
+    """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."""
     check_no_complex_number("xlog1py", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
         return xlog1py_by_number.apply(input, float(other))

@@ -12,7 +12,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_no_complex_number, check_tensors, plain_integer
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import WIDE, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, NOT_FLOATING, dtype_names
 from gradcli.ops.definition.op import Op, pointwise
@@ -20,15 +20,14 @@ from gradcli.ops.elementwise.unary import exp, log
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import unsqueeze
 from gradcli.ops.special.error_functions import digamma, lgamma
+from gradcli.packages import imported
 
 # --- the incomplete gamma functions -------------------------------------------------------------
 
 
 def _incomplete(name: str) -> Any:
     def forward(self: Any, other: Any) -> Any:
-        import scipy.special
-
-        return getattr(scipy.special, name)(self, other).astype(self.dtype)[()]
+        return getattr(imported("scipy.special"), name)(self, other).astype(self.dtype)[()]
 
     return forward
 
@@ -43,7 +42,6 @@ _no_shape = no_derivative(
 
 igamma: Op = pointwise(
     "igamma",
-    "IgammaBackward0",
     _incomplete("gammainc"),
     floating=True,
     unsupported=NOT_FLOATING,
@@ -54,7 +52,6 @@ igamma: Op = pointwise(
 
 igammac: Op = pointwise(
     "igammac",
-    "IgammacBackward0",
     _incomplete("gammaincc"),
     floating=True,
     unsupported=NOT_FLOATING,
@@ -65,8 +62,7 @@ igammac: Op = pointwise(
 
 
 def _of_two_tensors(entry: Op, special_name: str, share: str) -> None:
-    def of_two(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-        refuse_out(entry.name, out)
+    def of_two(input: Tensor, other: Tensor) -> Tensor:
         check_tensors(entry.name, input=input, other=other)
         return entry.apply(input, other)
 
@@ -107,7 +103,6 @@ def _mvlgamma_rule(grad: Any, self: Any, p: int) -> Any:
 
 mvlgamma_entry = pointwise(
     "mvlgamma",
-    "MvlgammaBackward0",
     _mvlgamma_array,
     floating=True,
     unsupported=COMPLEX,
@@ -117,13 +112,12 @@ mvlgamma_entry = pointwise(
 
 @function("multigammaln", module="torch.special")
 @function("mvlgamma", method=True, inplace=True)
-def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
+def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the gamma function in p dimensions. Raises E202 for a p that is no integer,
     E204 for one below 1.
 
     Example: torch.mvlgamma(tensor([2., 3.]), 2)
     """
-    refuse_out("mvlgamma", out)
     check_tensors("mvlgamma", input=input)
     p = plain_integer("mvlgamma", "p", p)
     if p < 1:
@@ -135,17 +129,14 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
 
 
 def _zeta_array(self: Any, other: Any) -> Any:
-    import scipy.special
-
     dtype = (other if type(self) is float else self).dtype
-    return on_the_host(scipy.special.zeta)(self, other).astype(dtype)[()]
+    return on_the_host(imported("scipy.special").zeta)(self, other).astype(dtype)[()]
 
 
 _no_exponent = no_derivative("zeta by its exponent", "detach it", "NotImplementedError")
 
 zeta: Op = pointwise(
     "special_zeta",
-    "SpecialZetaBackward0",
     _zeta_array,
     floating=True,
     unsupported=dtype_names("half", "complex"),
@@ -155,8 +146,8 @@ zeta: Op = pointwise(
 
 zeta_of_number: Op = pointwise(
     "special_zeta",
-    "SpecialZetaBackward1",
     lambda other, self: _zeta_array(self, other),
+    node="SpecialZetaBackward1",
     floating=True,
     unsupported=dtype_names("half", "complex"),
     other=lambda grad, other, self: grad * -self * zeta_of_number(other, self + 1),
@@ -164,8 +155,8 @@ zeta_of_number: Op = pointwise(
 
 zeta_by_number: Op = pointwise(
     "special_zeta",
-    "SpecialZetaBackward2",
     _zeta_array,
+    node="SpecialZetaBackward2",
     floating=True,
     unsupported=dtype_names("half", "complex"),
     self=_no_exponent,
@@ -173,12 +164,8 @@ zeta_by_number: Op = pointwise(
 
 
 @function("zeta", module="torch.special")
-def zeta_(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """The Hurwitz zeta function: the sum of `(k + other) ** -input` over k from 0 up.
-
-    Example: torch.special.zeta(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
-    refuse_out("zeta", out)
+def zeta_(input: Any, other: Any) -> Tensor:
+    """The Hurwitz zeta function: the sum of `(k + other) ** -input` over k from 0 up."""
     check_no_complex_number("zeta", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
         return zeta_by_number.apply(input, float(other))

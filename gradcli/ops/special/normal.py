@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.arguments import check_tensors, in_single
-from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
 from gradcli.ops.definition.op import Op, pointwise
@@ -18,19 +18,17 @@ from gradcli.ops.special.error_functions import by_scipy, erf
 
 
 @function("ndtr", module="torch.special")
-def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
+def ndtr(input: Tensor) -> Tensor:
     """The share of a standard normal distribution below the input.
 
     Example: torch.special.ndtr(tensor([0.5, 1., 2.5]))
     """
-    refuse_out("ndtr", out)
     check_tensors("ndtr", input=input)
     return (erf.apply(input * math.sqrt(0.5)) + 1) * 0.5
 
 
 ndtri = pointwise(
     "special_ndtri",
-    "SpecialNdtriBackward0",
     by_scipy("ndtri"),
     floating=True,
     unsupported=dtype_names("half", "complex"),
@@ -41,7 +39,6 @@ ndtri = pointwise(
 
 log_ndtr = pointwise(
     "special_log_ndtr",
-    "SpecialLogNdtrBackward0",
     by_scipy("log_ndtr"),
     floating=True,
     unsupported=dtype_names("half", "complex"),
@@ -52,7 +49,6 @@ log_ndtr = pointwise(
 
 erfcx: Op = pointwise(
     "special_erfcx",
-    "SpecialErfcxBackward0",
     by_scipy("erfcx"),
     floating=True,
     unsupported=dtype_names("half", "complex"),
@@ -70,7 +66,6 @@ def _entropy(self: Any) -> Any:
 
 entr = pointwise(
     "special_entr",
-    "SpecialEntrBackward0",
     lambda self: in_single(_entropy, self),
     floating=True,
     unsupported=COMPLEX,

@@ -12,9 +12,7 @@ SCHEMA = "gradcli.derivation/1"
 
 
 def derivation_document(found: Derivation, output: str | None) -> dict[str, Any]:
-    """The formulas as a JSON object: the inputs, the lines in order, and which line is the gradient
-    of which input.
-    """
+    """The formulas as a JSON object: inputs, lines in order, each input's gradient."""
     return {
         "schema": SCHEMA,
         "output": output,

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 def explained(loops: Sequence[HotLoop], style: Style = PLAIN) -> str:
-    """For each loop how many of its iterations were compiled, or the place where recording ended,
-    with the reason and what to write instead.
-    """
+    """For each loop how much of it was compiled, or where and why recording ended."""
     if not loops:
         return "no loop ran often enough to be compiled"
     compiled = [loop for loop in loops if loop.compiled_count]

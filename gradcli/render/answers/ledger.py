@@ -10,6 +10,7 @@ from gradcli.explain.ledger.ledger import Row, Share, Sum, Visit
 from gradcli.explain.ledger.worked_element import Worked, worked_element
 from gradcli.explain.names import factor_text
 from gradcli.explain.symbols.tree import Constant
+from gradcli.record import Record
 from gradcli.render.graph.nodes import source_of, title
 from gradcli.render.style import PLAIN, Style, block
 
@@ -29,8 +30,6 @@ def ledger_text(
     """The ledger, a paragraph for each node that ran.
 
     Args:
-        rows: the ledger.
-        style: where the text goes.
         element: the element of large gradients that is worked out; the first of each by default.
     """
     writer = _Writer(style, element)
@@ -47,11 +46,10 @@ def ledger_text(
     return "\n\n".join("\n".join(lines) for lines in paragraphs)
 
 
-class _Writer:
-    def __init__(self, style: Style, element: tuple[int, ...] | None) -> None:
-        self.style = style
-        self.element = element
-        self.last: Visit | None = None
+class _Writer(Record):
+    style: Style
+    element: tuple[int, ...] | None
+    last: Visit | None = None
 
     # --- a node ----------------------------------------------------------------------------------
 

@@ -23,8 +23,6 @@ def ledger_document(
     gradient that reached a leaf). Numbers are whole, whatever the size of the tensor.
 
     Args:
-        result: the run.
-        rows: its ledger.
         element: the element of every share to work out besides.
     """
     found: list[dict[str, Any]] = []

@@ -16,9 +16,7 @@ WITHOUT_CLASS = ("E104", "E105", "E5", "E603", "E9")
 
 
 def diagnostic(error: GradcliError, style: Style = PLAIN) -> str:
-    """An error with its span, notes and the fix; all of them where a text has several syntax
-    errors.
-    """
+    """An error with its span, notes and the fix; all errors of a text's syntax."""
     if isinstance(error, SyntaxErrors):
         texts = [_diagnostic(each, style) for each in error.errors[:_MOST_ERRORS]]
         more = len(error.errors) - _MOST_ERRORS

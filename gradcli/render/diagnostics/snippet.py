@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.errors import Source, Span
+from gradcli.record import Record
 from gradcli.render.style import PLAIN, Style, escaped
 
 _WIDEST = 160
@@ -12,15 +13,12 @@ _BEFORE = 40
 _TAB = 4
 
 
-class Mark:
+class Mark(Record):
     """A span to mark: with carets where it is the primary one, with dashes otherwise."""
 
-    __slots__ = ("primary", "span", "text")
-
-    def __init__(self, span: Span, text: str, primary: bool) -> None:
-        self.span = span
-        self.text = text
-        self.primary = primary
+    span: Span
+    text: str
+    primary: bool
 
 
 def location(span: Span) -> str:
@@ -32,12 +30,7 @@ def location(span: Span) -> str:
 
 
 def snippet(marks: Sequence[Mark], style: Style = PLAIN) -> list[str]:
-    """The lines that hold the marks, file by file; the first mark's file comes first.
-
-    Args:
-        marks: the spans, the primary one first.
-        style: where the text goes.
-    """
+    """The lines that hold the marks, file by file, the primary mark's first."""
     sources: dict[Source, list[Mark]] = {}
     for mark in marks:
         sources.setdefault(mark.span.source, []).append(mark)

@@ -34,10 +34,6 @@ _GREEK = frozenset({
 def latex(found: Derivation, output: str) -> str:
     """The formulas, aligned at their equals signs; `∘` stands between tensors that are multiplied
     element by element, and the gradient of `x` is the derivative of the output with respect to it.
-
-    Args:
-        found: the formulas.
-        output: what the output is called.
     """
     gradients = {value: name for name, value in found.gradients.items()}
     writer = _Writer(found, gradients, output)

@@ -67,11 +67,7 @@ def diagonal_replaced(x, values, offset=0, axis1=0, axis2=1):
 
 
 class NumpyWriter:
-    """Writes formulas.
-
-    Attributes:
-        definitions: the functions that they need, by name.
-    """
+    """Writes formulas, and the definitions of the functions that they need."""
 
     def __init__(self) -> None:
         self.definitions: dict[str, str] = {}

@@ -12,9 +12,7 @@ from gradcli.render.style import Style, one_line
 
 
 def source_of(node: GraphNode) -> str:
-    """The source text of a node: of its assignment where that is what made it, of its expression
-    otherwise.
-    """
+    """The source text of a node: of its assignment or else of its expression."""
     span = node.place
     if span is None:
         return ""
@@ -65,9 +63,7 @@ def leaf_text(tensor: Tensor, name: str | None, style: Style, column: int) -> st
 
 
 def value_text(value: Any, style: Style, column: int) -> str:
-    """An operand on one line, at a column: a number, or a tensor's value, or its shape where that
-    takes several lines or leaves the terminal.
-    """
+    """An operand on one line at a column: a number, a tensor's value, or its shape."""
     if not isinstance(value, Tensor):
         return repr(value)
     text = repr(value)

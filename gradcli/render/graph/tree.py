@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from gradcli.autograd.graph import Edge, Graph, GraphNode
+from gradcli.record import Record
 from gradcli.render.graph.nodes import leaf_text, output_of, source_of, title, value_text
 from gradcli.render.style import PLAIN, Style
 
@@ -15,16 +16,13 @@ _DEEPEST = 30
 _GAP = 6
 
 
-class _Line:
+class _Line(Record):
     """A line of the tree: what stands left, how wide it is, and what is to stand right of it."""
 
-    __slots__ = ("edge", "left", "mark", "width")
-
-    def __init__(self, left: str, width: int, edge: Edge, mark: str) -> None:
-        self.left = left
-        self.width = width
-        self.edge = edge
-        self.mark = mark
+    left: str
+    width: int
+    edge: Edge
+    mark: str
 
 
 def tree(graph: Graph, style: Style = PLAIN, named: frozenset[int] = frozenset()) -> str:
@@ -34,8 +32,6 @@ def tree(graph: Graph, style: Style = PLAIN, named: frozenset[int] = frozenset()
     number afterwards.
 
     Args:
-        graph: the graph.
-        style: where the text goes.
         named: further nodes whose numbers are shown.
     """
     if graph.root is None:

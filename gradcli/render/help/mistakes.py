@@ -9,28 +9,24 @@ from typing import Any
 
 from gradcli.errors import GradcliError, Warned
 from gradcli.language.events import Printed
+from gradcli.record import Record
 from gradcli.render.diagnostics.human import diagnostic, warning
 from gradcli.render.style import PLAIN, Style
 from gradcli.session import Session
 
 
-class Mistake:
+class Mistake(Record):
     """A mistake and a program that makes it.
 
     Attributes:
-        title: the mistake in a few words.
         code: the code of what is said of it, "" where nothing can be said.
-        program: the program.
         remark: what there is to know beyond what is said, or "".
     """
 
-    __slots__ = ("code", "program", "remark", "title")
-
-    def __init__(self, title: str, code: str, program: str, remark: str = "") -> None:
-        self.title = title
-        self.code = code
-        self.program = program
-        self.remark = remark
+    title: str
+    code: str
+    program: str
+    remark: str = ""
 
 
 MISTAKES = (

@@ -67,9 +67,7 @@ def op_list_document(pattern: str | None = None) -> dict[str, Any]:
 
 
 def matching(pattern: str | None) -> dict[str, list[Found]]:
-    """The ops that match a pattern by family; a method of a function's name is left out, and so is
-    an in-place form's family, which is its function's.
-    """
+    """The ops that match a pattern by family, each function once."""
     families: dict[str, list[Found]] = {}
     functions: set[str] = set()
     for found in op_names():

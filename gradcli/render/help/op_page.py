@@ -53,7 +53,6 @@ def op_help(name: str, width: int = 80) -> str | None:
 
     Args:
         name: `exp`, `torch.exp`, `F.relu`, `Tensor.add_`, `nn.Linear`, …
-        width: the columns to fill.
     """
     found = find(name, load)
     if found is None:
@@ -234,9 +233,7 @@ def _example(found: Found, width: int) -> list[str]:
 
 
 def example_of(found: Found) -> str:
-    """A program that calls the function or makes an instance of the class, by the name that was
-    asked for; "" where there is none.
-    """
+    """A program that calls the function or makes an instance, "" where there is none."""
     program = doc_of(found).example or _layer_example(found)
     called, _, rest = program.partition("(")
     if found.namespace != TENSOR:
@@ -258,9 +255,7 @@ def _arguments(program: str) -> list[str]:
 
 
 def _layer_example(found: Found) -> str:
-    """The example of a layer made from a function: that of the function, with its settings handed
-    to the layer and its inputs to what is made.
-    """
+    """The example of a layer from its function's: settings to it, inputs to its call."""
     settings = getattr(getattr(found.value, "construct", None), "settings", None)
     function = find(f"F.{found.value.construct.function}", load) if settings is not None else None
     if settings is None or function is None:

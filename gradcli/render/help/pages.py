@@ -41,9 +41,7 @@ def topic(name: str, style: Style = PLAIN) -> str | None:
 
 
 def page(name: str, style: Style = PLAIN) -> str | None:
-    """The page of a topic, a code or an op, None for a name that is none of them; of a name that is
-    a topic and an op, both.
-    """
+    """The page of a topic, a code or an op, or of both; None for any other name."""
     text = topic(name, style)
     if text is None:
         return _op(name, style)

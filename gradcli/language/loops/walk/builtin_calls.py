@@ -84,9 +84,7 @@ def _append(walk: Capture, callee: Callee) -> None:
 
 
 def _escaping(walk: Capture, value: Any) -> Any:
-    """A value that outlives the iteration, in memory of its own; raises GraphBreak for one with a
-    graph.
-    """
+    """A value that outlives the iteration, in its own memory; GraphBreak for a graph."""
     if type(value) is tuple:
         return tuple([_escaping(walk, each) for each in value])
     if type(value) is not Tensor or not walk.builder.varies(value):

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gradcli.language import tree
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.descriptors import Property
+from gradcli.language.tree import syntax as tree
 
 
 class Callee(NamedTuple):
     """A call with its operands.
 
     Attributes:
-        node: the call.
         hole: the same, with holes for the operands.
-        function: what is called.
         name: its name, where it is a method or of a module.
         receiver: what it is a method of, None for nothing.
-        positional: the arguments, without the receiver.
-        keywords: those by name.
         operands: everything that goes into the holes.
     """
 

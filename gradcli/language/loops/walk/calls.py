@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.engine import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language import tree
 from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.library.math import MATH
@@ -45,6 +44,7 @@ from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.methods import METHODS
+from gradcli.language.tree import syntax as tree
 from gradcli.nn.module import Module
 from gradcli.ops.binding import catalogue
 from gradcli.optim.optimizer import Optimizer

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language import tree
 from gradcli.language.functions.calls import Function
 from gradcli.language.loops.lower_backward import write_backward
 from gradcli.language.loops.optimizers import check_optimizer, gradients_of, parts_of, write_step
 from gradcli.language.loops.symbols import is_symbolic
 from gradcli.language.loops.walk.callee import Callee
 from gradcli.language.loops.walk.host_calls import host_call
+from gradcli.language.tree import syntax as tree
 from gradcli.nn.module import Module
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import same

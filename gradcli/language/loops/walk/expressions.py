@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
-from gradcli.language import tree
 from gradcli.language.compiler.displays import put
 from gradcli.language.compiler.operations import end_of_step
 from gradcli.language.limits import enter_host_call, too_many_steps
@@ -19,8 +18,9 @@ from gradcli.language.loops.walk.calls import call
 from gradcli.language.objects.iteration import drawing
 from gradcli.language.objects.operators import HOST_OPERATORS, TENSOR_OPERATORS
 from gradcli.language.objects.subscripts import get_item
-from gradcli.language.tree.base import Expression
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
+from gradcli.language.tree.syntax import Expression
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Inline
 

@@ -31,8 +31,8 @@ from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.descriptors import BoundMethod, Property
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.iteration import Iterator
-from gradcli.language.tree.base import Statement
-from gradcli.language.tree.scopes import PARENT, Scope, Variables
+from gradcli.language.tree.scopes import PARENT, Scope, Variables, is_generator, names_around
+from gradcli.language.tree.syntax import Statement
 from gradcli.nn.module import Module
 from gradcli.optim.optimizer import Optimizer
 from gradcli.trace.graph_break import GraphBreak
@@ -47,16 +47,12 @@ class Reader:
     """Reads what an iteration finds where values outlive it, and records that.
 
     Attributes:
-        builder: records instructions.
         guard: what the iteration relies on.
-        inputs: what it is given.
         stored: what it binds or sets in places that outlive it, by place.
-        grown: the lists that it appends to.
         carried: the places that are known to hold another value in every iteration.
         given: the places whose values it is given.
         generated: what generator expressions gave, with symbols.
         found: the constants that it read in places, to see whether they are carried after all.
-        broken: why recording ended, None while it goes on.
         side_exits: how many checks may send an iteration back to the interpreter.
     """
 
@@ -125,6 +121,12 @@ class Reader:
         """Walk a function's body whenever it is called in this iteration."""
         if function in self._bodies:
             return
+        if is_generator(function.statements):
+            self.refuse(f"the generator `{function.name}` inside the iteration")
+            return
+        if names_around(function.parent) is not self.compiler.values:
+            self.refuse(f"`{function.name}` is a function of another file")
+            return
         self._bodies[function] = own = function.body
 
         def body(variables: Variables) -> Any:
@@ -148,9 +150,7 @@ class Reader:
     def called(
         self, function: Function | None, bound: dict[str, Any] | None, call: Callable[[], Any]
     ) -> Any:
-        """What a call gives that may run functions of the program; `bound` has the arguments of
-        the first.
-        """
+        """What a call gives that may run functions of the program, with these arguments."""
         self._bound = bound
         self._returned = None
         value = call()

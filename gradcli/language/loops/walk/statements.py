@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.modes import EnableGrad, NoGrad, SetGradEnabled
 from gradcli.autograd.tensor import Tensor
-from gradcli.language import tree
 from gradcli.language.compiler.handling import within
 from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.limits import too_many_steps
@@ -17,8 +16,9 @@ from gradcli.language.loops.walk.expressions import check_defaults, operate
 from gradcli.language.objects.attributes import get_attribute, set_attribute
 from gradcli.language.objects.operators import augmented
 from gradcli.language.objects.subscripts import get_item, set_item
-from gradcli.language.tree.base import Expression, Statement
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.language.tree.syntax import Expression, Statement
 
 if TYPE_CHECKING:
     from gradcli.language.loops.capture import Capture

@@ -6,9 +6,11 @@ part is the text of a token, a tree, a list of parts, or None where it is absent
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gradcli.errors import GradcliError, Label, Span
 from gradcli.language.parser.actions.targets import check_target
-from gradcli.language.tree import (
+from gradcli.language.tree.syntax import (
     Argument,
     Attribute,
     Binary,
@@ -27,12 +29,9 @@ from gradcli.language.tree import (
     NamedExpression,
     Parameter,
     Parameters,
-    Set,
     Slice,
     Starred,
-    Subscript,
     Tuple,
-    Unary,
 )
 
 # Operators of one level form one flat chain.
@@ -56,80 +55,10 @@ LEVELS = {
 # ---- atoms ----
 
 
-def name(span: Span, text: str) -> Name:
-    """A name."""
-    return Name(span, text)
-
-
-def true(span: Span) -> Constant:
-    """`True`."""
-    return Constant(span, True)
-
-
-def false(span: Span) -> Constant:
-    """`False`."""
-    return Constant(span, False)
-
-
-def none(span: Span) -> Constant:
-    """`None`."""
-    return Constant(span, None)
-
-
-def ellipsis(span: Span) -> Constant:
-    """`...`."""
-    return Constant(span, ...)
-
-
-def group(_span: Span, value: Expression) -> Expression:
-    """A parenthesised expression: the expression itself, with its own span."""
-    return value
-
-
-def empty_tuple(span: Span) -> Tuple:
-    """`()`."""
-    return Tuple(span, [])
-
-
-def tuple_display(span: Span, elements: list[Expression]) -> Tuple:
-    """A tuple that ends with a comma."""
-    return Tuple(span, elements)
-
-
 def longer_tuple_display(span: Span, elements: list[Expression], last: Expression) -> Tuple:
     """A tuple that ends with an element."""
     elements.append(last)
     return Tuple(span, elements)
-
-
-def list_display(span: Span, elements: list[Expression] | None) -> List:
-    """`[a, b]`."""
-    return List(span, elements or [])
-
-
-def set_display(span: Span, elements: list[Expression]) -> Set:
-    """`{a, b}`."""
-    return Set(span, elements)
-
-
-def dict_display(span: Span, entries: list[tuple[Expression | None, Expression]] | None) -> Dict:
-    """`{key: value}`."""
-    return Dict(span, entries or [])
-
-
-def entry(_span: Span, key: Expression, value: Expression) -> tuple[Expression | None, Expression]:
-    """`key: value`."""
-    return key, value
-
-
-def merged_entry(_span: Span, value: Expression) -> tuple[Expression | None, Expression]:
-    """`**value` in a dictionary."""
-    return None, value
-
-
-def starred(span: Span, value: Expression) -> Starred:
-    """`*value`."""
-    return Starred(span, value)
 
 
 # ---- comprehensions ----
@@ -143,43 +72,7 @@ def clause(
     return ComprehensionFor(span, target, iterable, conditions or [])
 
 
-def generator(span: Span, element: Expression, clauses: list[ComprehensionFor]) -> Comprehension:
-    """`(element for …)`."""
-    return Comprehension(span, "generator", element, None, clauses)
-
-
-def list_comprehension(
-    span: Span, element: Expression, clauses: list[ComprehensionFor]
-) -> Comprehension:
-    """`[element for …]`."""
-    return Comprehension(span, "list", element, None, clauses)
-
-
-def set_comprehension(
-    span: Span, element: Expression, clauses: list[ComprehensionFor]
-) -> Comprehension:
-    """`{element for …}`."""
-    return Comprehension(span, "set", element, None, clauses)
-
-
-def dict_comprehension(
-    span: Span, key: Expression, value: Expression, clauses: list[ComprehensionFor]
-) -> Comprehension:
-    """`{key: value for …}`."""
-    return Comprehension(span, "dict", key, value, clauses)
-
-
 # ---- operators ----
-
-
-def unary(span: Span, operator: str, operand: Expression) -> Unary:
-    """`-operand`, `not operand` and their like."""
-    return Unary(span, operator, operand)
-
-
-def power(span: Span, base: Expression, operator: str, exponent: Expression) -> Binary:
-    """`base ** exponent`, a chain of its own since it groups to the right."""
-    return Binary(span, base, [(operator, exponent)])
 
 
 # A chain grows in place. What stands before the operator is the chain's beginning only if it starts
@@ -222,11 +115,6 @@ def logical(span: Span, left: Expression, operator: str, right: Expression) -> L
         left.span = span
         return left
     return Logical(span, operator, [left, right])
-
-
-def conditional(span: Span, body: Expression, test: Expression, orelse: Expression) -> Conditional:
-    """`body if test else orelse`."""
-    return Conditional(span, test, body, orelse)
 
 
 def named(span: Span, text: str, value: Expression) -> NamedExpression:
@@ -279,78 +167,7 @@ def call(span: Span, function: Expression, arguments: list[Argument] | None) -> 
     return Call(span, function, arguments)
 
 
-def argument(span: Span, value: Expression) -> Argument:
-    """A positional argument."""
-    return Argument(span, "", None, value)
-
-
-def generator_argument(
-    span: Span, element: Expression, clauses: list[ComprehensionFor]
-) -> Argument:
-    """A generator that borrows the parentheses of its call."""
-    return Argument(span, "", None, generator(span, element, clauses))
-
-
-def keyword_argument(span: Span, text: str, value: Expression) -> Argument:
-    """`name=value`."""
-    return Argument(span, "", text, value)
-
-
-def starred_argument(span: Span, value: Expression) -> Argument:
-    """`*value` in a call."""
-    return Argument(span, "*", None, value)
-
-
-def keywords_argument(span: Span, value: Expression) -> Argument:
-    """`**value` in a call."""
-    return Argument(span, "**", None, value)
-
-
-def subscript(span: Span, value: Expression, index: Expression) -> Subscript:
-    """`value[index]`."""
-    return Subscript(span, value, index)
-
-
-def unpacked_index(span: Span, value: Expression) -> Tuple:
-    """`*value` alone in a subscript, which makes a tuple."""
-    return Tuple(span, [Starred(span, value)])
-
-
-def slicing(
-    span: Span,
-    lower: Expression | None,
-    _colon: str,
-    upper: Expression | None,
-    _second_colon: str | None,
-    step: Expression | None,
-) -> Slice:
-    """`lower:upper:step`."""
-    return Slice(span, lower, upper, step)
-
-
 # ---- functions ----
-
-
-def lambda_expression(span: Span, parameters: list[Parameter] | None, body: Expression) -> Lambda:
-    """`lambda parameters: body`."""
-    return Lambda(span, checked_parameters(span, parameters), body)
-
-
-def lambda_parameter(span: Span, text: str, default: Expression | None) -> Parameter:
-    """`name` or `name=default`."""
-    return Parameter(span, text, "", default)
-
-
-def rest_parameter(
-    span: Span, text: str | None, _annotation: Expression | None = None
-) -> Parameter:
-    """`*name` or `*`."""
-    return Parameter(span, text or "", "*", None)
-
-
-def keywords_parameter(span: Span, text: str, _annotation: Expression | None = None) -> Parameter:
-    """`**name`."""
-    return Parameter(span, text, "**", None)
 
 
 def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Parameters:
@@ -364,7 +181,8 @@ def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Param
     star: Parameter | None = None
     default: Parameter | None = None
     previous: Parameter | None = None
-    for parameter in parameters:
+    for number, parameter in enumerate(parameters):
+        before = parameters[:number]
         if parameter.name in seen:
             raise GradcliError(
                 "E006",
@@ -376,7 +194,10 @@ def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Param
             seen[parameter.name] = parameter
         if previous is not None and previous.kind == "**":
             raise GradcliError("E006", "a parameter stands after `**`", span=parameter.span)
-        if parameter.kind == "*":
+        if parameter.kind == "/":
+            if star is not None or previous is None or any(p.kind == "/" for p in before):
+                raise GradcliError("E006", "`/` stands once, before `*`", span=parameter.span)
+        elif parameter.kind == "*":
             if star is not None:
                 raise GradcliError("E006", "`*` stands twice", span=parameter.span)
             star = parameter
@@ -397,3 +218,52 @@ def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Param
         raise GradcliError("E006", "a bare `*` needs a parameter after it", span=star.span)
     last = parameters[-1].span.end
     return Parameters(Span(owner.source, parameters[0].span.start, last), parameters)
+
+
+NODES: dict[str, Callable[..., Expression | tuple[Expression | None, Expression]]] = {
+    "true": lambda span: Constant(span, True),
+    "false": lambda span: Constant(span, False),
+    "none": lambda span: Constant(span, None),
+    "ellipsis": lambda span: Constant(span, ...),
+    "empty_tuple": lambda span: Tuple(span, []),
+    "list_display": lambda span, elements: List(span, elements or []),
+    "dict_display": lambda span, entries: Dict(span, entries or []),
+    "entry": lambda span, key, value: (key, value),
+    "merged_entry": lambda span, value: (None, value),
+    "generator": lambda span, element, clauses: _comprehension(span, "generator", element, clauses),
+    "list_comprehension": lambda span, element, clauses: _comprehension(
+        span, "list", element, clauses
+    ),
+    "set_comprehension": lambda span, element, clauses: _comprehension(
+        span, "set", element, clauses
+    ),
+    "dict_comprehension": lambda span, *parts: Comprehension(span, "dict", *parts),
+    # `**` is a chain of its own, since it groups to the right.
+    "power": lambda span, base, operator, exponent: Binary(span, base, [(operator, exponent)]),
+    "conditional": lambda span, body, test, orelse: Conditional(span, test, body, orelse),
+    "argument": lambda span, value: Argument(span, "", None, value),
+    "generator_argument": lambda span, element, clauses: Argument(
+        span, "", None, _comprehension(span, "generator", element, clauses)
+    ),
+    "keyword_argument": lambda span, text, value: Argument(span, "", text, value),
+    "starred_argument": lambda span, value: Argument(span, "*", None, value),
+    "keywords_argument": lambda span, value: Argument(span, "**", None, value),
+    "unpacked_index": lambda span, value: Tuple(span, [Starred(span, value)]),
+    "slicing": lambda span, lower, colon, upper, second_colon, step: Slice(
+        span, lower, upper, step
+    ),
+    "lambda_expression": lambda span, parameters, body: Lambda(
+        span, checked_parameters(span, parameters), body
+    ),
+    "lambda_parameter": lambda span, text, default: Parameter(span, text, "", default),
+    "rest_parameter": lambda span, text, _annotation=None: Parameter(span, text or "", "*", None),
+    "positional_marker": lambda span: Parameter(span, "", "/", None),
+    "keywords_parameter": lambda span, text, _annotation=None: Parameter(span, text, "**", None),
+}
+"""The rules whose node differs from their parts by little: an order, a word, what is left out."""
+
+
+def _comprehension(
+    span: Span, kind: str, element: Expression, clauses: list[ComprehensionFor]
+) -> Comprehension:
+    return Comprehension(span, kind, element, None, clauses)

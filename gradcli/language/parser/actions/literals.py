@@ -6,7 +6,7 @@ import sys
 
 from gradcli.errors import GradcliError, Span
 from gradcli.language.parser.tokens import STRINGS
-from gradcli.language.tree import Constant, Expression, FormattedString, Replacement
+from gradcli.language.tree.syntax import Constant, Expression, FormattedString, Replacement
 
 # Python's own limit on the decimal digits of a whole number: the time to read them grows with the
 # square of their number.
@@ -66,6 +66,15 @@ def string(span: Span, text: str) -> Constant:
     if "\\" in content and text[0] not in "rR":
         content = unescape(content, span, opening + quotes)
     return Constant(span, content)
+
+
+def bytes_literal(span: Span, text: str) -> Constant:
+    """Bytes."""
+    quoted = text.lstrip("bB") if text[0] in "bB" else text[0] + text[2:]
+    if not quoted.isascii():
+        raise GradcliError("E001", "bytes hold ASCII characters alone", span=span)
+    content = str(string(span, quoted).value)
+    return Constant(span, content.encode("latin-1", "backslashreplace"))
 
 
 def formatted_string(
@@ -136,11 +145,7 @@ def adjacent_strings(
 
 
 def unescape(content: str, span: Span, offset: int | None) -> str:
-    """A string's content with its escapes replaced.
-
-    `offset` is the position of the content in the token, None where that is not known. Raises E001
-    for an escape that names no character.
-    """
+    """A string's content with its escapes replaced; raises E001 at `offset` in the token."""
     pieces: list[str] = []
     done = 0
     while (at := content.find("\\", done)) >= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.errors import GradcliError
-from gradcli.language.tree import (
+from gradcli.language.tree.syntax import (
     Break,
     Class,
     Continue,
@@ -14,6 +14,7 @@ from gradcli.language.tree import (
     FromImport,
     Global,
     If,
+    Match,
     Return,
     Statement,
     Syntax,
@@ -64,6 +65,9 @@ def check_placement(
             check_placement(statement.orelse, in_function, in_loop)
         elif isinstance(statement, With):
             check_placement(statement.body, in_function, in_loop)
+        elif isinstance(statement, Match):
+            for case in statement.cases:
+                check_placement(case.body, in_function, in_loop)
         elif isinstance(statement, Try):
             handlers = [handler.body for handler in statement.handlers]
             for body in (statement.body, *handlers, statement.orelse, statement.final):
@@ -88,8 +92,8 @@ def check_depth(trees: Sequence[Syntax]) -> None:
 def _parts(tree: Syntax) -> list[Syntax]:
     """The trees right below a tree."""
     found: list[Syntax] = []
-    for slot in type(tree).__slots__:
-        waiting = [getattr(tree, slot)]
+    for name in tree.fields:
+        waiting = [getattr(tree, name)]
         while waiting:
             value = waiting.pop()
             if isinstance(value, Syntax):

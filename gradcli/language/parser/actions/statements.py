@@ -5,6 +5,9 @@ They are called as those in `expressions` are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from gradcli.errors import GradcliError, Span
 from gradcli.language.parser.actions.expressions import checked_parameters
 from gradcli.language.parser.actions.targets import (
@@ -12,29 +15,23 @@ from gradcli.language.parser.actions.targets import (
     check_single_target,
     check_target,
 )
-from gradcli.language.tree import (
+from gradcli.language.tree.syntax import (
     Argument,
-    Assert,
     Assign,
     AugmentedAssign,
-    Break,
     Class,
     Command,
-    Continue,
+    Declare,
     Def,
     Del,
     Expression,
-    ExpressionStatement,
     For,
     FromImport,
     Global,
     Handler,
     If,
-    Import,
+    Name,
     Parameter,
-    Pass,
-    Raise,
-    Return,
     Starred,
     Statement,
     Try,
@@ -48,16 +45,6 @@ WithItem = tuple[Expression, Expression | None]
 
 
 # ---- simple statements ----
-
-
-def command(span: Span, _text: str) -> Command:
-    """A line for the session."""
-    return Command(span)
-
-
-def expression_statement(span: Span, value: Expression) -> ExpressionStatement:
-    """An expression on its own."""
-    return ExpressionStatement(span, value)
 
 
 def assignment(span: Span, target: Expression, value: Expression) -> Assign:
@@ -84,41 +71,14 @@ def augmented_assignment(
 
 
 def annotated_assignment(
-    span: Span, target: Expression, _annotation: Expression, value: Expression | None
+    span: Span, target: Expression, annotation: Expression, value: Expression | None
 ) -> Statement:
-    """`target: annotation = value`, which is an assignment; without a value, nothing."""
+    """`target: annotation = value`, which is an assignment; without a value, a declaration."""
     check_single_target(target, "be annotated")
-    return Pass(span) if value is None else Assign(span, [target], value)
-
-
-def pass_statement(span: Span) -> Pass:
-    """`pass`."""
-    return Pass(span)
-
-
-def break_statement(span: Span) -> Break:
-    """`break`."""
-    return Break(span)
-
-
-def continue_statement(span: Span) -> Continue:
-    """`continue`."""
-    return Continue(span)
-
-
-def return_statement(span: Span, value: Expression | None) -> Return:
-    """`return value`."""
-    return Return(span, value)
-
-
-def raise_statement(span: Span, exception: Expression | None, cause: Expression | None) -> Raise:
-    """`raise exception from cause`."""
-    return Raise(span, exception, cause)
-
-
-def assert_statement(span: Span, test: Expression, message: Expression | None) -> Assert:
-    """`assert test, message`."""
-    return Assert(span, test, message)
+    written = annotation.span.text
+    if value is not None:
+        return Assign(span, [target], value, written)
+    return Declare(span, target.name if isinstance(target, Name) else "", written)
 
 
 def del_statement(span: Span, targets: list[Expression]) -> Del:
@@ -128,73 +88,7 @@ def del_statement(span: Span, targets: list[Expression]) -> Del:
     return Del(span, targets)
 
 
-def dotted_name(_span: Span, text: str) -> str:
-    """The name of a module."""
-    return text
-
-
-def longer_dotted_name(_span: Span, dotted: str, text: str) -> str:
-    """The name of a module inside another."""
-    return f"{dotted}.{text}"
-
-
-def imported_module(_span: Span, dotted: str, alias: str | None) -> tuple[str, str | None]:
-    """`module as alias`."""
-    return dotted, alias
-
-
-def imported_name(_span: Span, text: str, alias: str | None) -> tuple[str, str | None]:
-    """`name as alias` after `import`."""
-    return text, alias
-
-
-def import_all(_span: Span) -> tuple[str, str | None]:
-    """`*` after `import`."""
-    return "*", None
-
-
-def import_statement(span: Span, names: list[tuple[str, str | None]]) -> Import:
-    """`import module as alias`."""
-    return Import(span, names)
-
-
-def from_import(span: Span, module: str, names: list[tuple[str, str | None]]) -> FromImport:
-    """`from module import name as alias`."""
-    return FromImport(span, module, names)
-
-
-def global_statement(span: Span, names: list[str]) -> Global:
-    """`global names`."""
-    return Global(span, "global", names)
-
-
-def nonlocal_statement(span: Span, names: list[str]) -> Global:
-    """`nonlocal names`."""
-    return Global(span, "nonlocal", names)
-
-
 # ---- compound statements ----
-
-
-def if_statement(
-    span: Span,
-    test: Expression,
-    body: Body,
-    elifs: list[tuple[Expression, Body]] | None,
-    orelse: Body | None,
-) -> If:
-    """`if test: body elif …: … else: orelse`."""
-    return If(span, [(test, body), *(elifs or ())], orelse or [])
-
-
-def elif_clause(_span: Span, test: Expression, body: Body) -> tuple[Expression, Body]:
-    """`elif test: body`."""
-    return test, body
-
-
-def while_statement(span: Span, test: Expression, body: Body, orelse: Body | None) -> While:
-    """`while test: body else: orelse`."""
-    return While(span, test, body, orelse or [])
 
 
 def for_statement(
@@ -232,11 +126,6 @@ def with_statement(span: Span, items: list[WithItem | Expression], body: Body) -
     return With(span, pairs, body)
 
 
-def handler(span: Span, exception: Expression | None, text: str | None, body: Body) -> Handler:
-    """`except exception as name: body`."""
-    return Handler(span, exception, text, body)
-
-
 def try_statement(
     span: Span, body: Body, handlers: list[Handler], orelse: Body | None, final: Body | None
 ) -> Try:
@@ -248,28 +137,6 @@ def try_statement(
     return Try(span, body, handlers, orelse or [], final or [])
 
 
-def try_finally(span: Span, body: Body, final: Body) -> Try:
-    """`try: body finally: final`."""
-    return Try(span, body, [], [], final)
-
-
-def decorator(_span: Span, value: Expression) -> Expression:
-    """`@value`."""
-    return value
-
-
-def def_statement(
-    span: Span,
-    decorators: list[Expression] | None,
-    text: str,
-    parameters: list[Parameter] | None,
-    _annotation: Expression | None,
-    body: Body,
-) -> Def:
-    """`def name(parameters) -> annotation: body`."""
-    return Def(span, text, checked_parameters(span, parameters), body, decorators or [])
-
-
 def class_statement(
     span: Span,
     decorators: list[Expression] | None,
@@ -277,18 +144,32 @@ def class_statement(
     arguments: list[Argument] | None,
     body: Body,
 ) -> Class:
-    """`class name(bases): body`; E007 for keywords and unpacking among the bases."""
-    for given in arguments or ():
-        if given.name is not None or given.kind:
-            what = f"`{given.name}=`" if given.name else f"`{given.kind}`"
-            raise GradcliError(
-                "E007", f"{what} among the bases is outside the language", span=given.span
-            )
-    return Class(span, text, [given.value for given in arguments or ()], body, decorators or [])
+    """`class name(bases, keyword=value): body`."""
+    bases = [given.value for given in arguments or () if not given.name and not given.kind]
+    keywords = [given for given in arguments or () if given.name or given.kind]
+    return Class(span, text, bases, keywords, body, decorators or [])
 
 
-def parameter(
-    span: Span, text: str, _annotation: Expression | None, default: Expression | None
-) -> Parameter:
-    """`name: annotation = default`."""
-    return Parameter(span, text, "", default)
+NODES: dict[str, Callable[..., Any]] = {
+    "command": lambda span, text: Command(span),
+    "longer_dotted_name": lambda span, dotted, text: f"{dotted}.{text}",
+    "imported": lambda span, name, alias: (name, alias),
+    "import_all": lambda span: ("*", None),
+    "dots": lambda span, parts: "".join(parts),
+    "relative_import": lambda span, dots, module, names: FromImport(
+        span, dots + (module or ""), names
+    ),
+    "global_statement": lambda span, names: Global(span, "global", names),
+    "nonlocal_statement": lambda span, names: Global(span, "nonlocal", names),
+    "if_statement": lambda span, test, body, elifs, orelse: If(
+        span, [(test, body), *(elifs or ())], orelse or []
+    ),
+    "elif_clause": lambda span, test, body: (test, body),
+    "while_statement": lambda span, test, body, orelse: While(span, test, body, orelse or []),
+    "try_finally": lambda span, body, final: Try(span, body, [], [], final),
+    "def_statement": lambda span, decorators, text, parameters, annotation, body: Def(
+        span, text, checked_parameters(span, parameters), body, decorators or []
+    ),
+    "parameter": lambda span, text, annotation, default: Parameter(span, text, "", default),
+}
+"""The rules whose node differs from their parts by little."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.errors import GradcliError
-from gradcli.language.tree import (
+from gradcli.language.tree.syntax import (
     Attribute,
     Binary,
     Call,

@@ -51,10 +51,7 @@ def explain(source: Source, tokens: Lexer, at: int, expected: set[str]) -> Gradc
 
 
 def recover(tokens: Lexer, error: GradcliError) -> int:
-    """Has the lexer go on where the next statement begins, after a bracket that is never closed.
-
-    Returns the number of characters that will be read a second time.
-    """
+    """Have the lexer go on at the next statement; returns how much it will read twice."""
     span = error.span
     if error.code != "E003" or span is None or span.text not in CLOSERS:
         return 0

@@ -25,8 +25,6 @@ class Location:
     brackets that are open.
     """
 
-    __slots__ = ("at", "expected", "kind", "kinds", "line", "open", "source", "text", "tokens")
-
     def __init__(self, source: Source, tokens: Lexer, at: int, expected: set[str]) -> None:
         self.source = source
         self.tokens = tokens

@@ -73,9 +73,6 @@ def unreadable(location: Location) -> GradcliError | None:
         )
     if kind == "MISALIGNED":
         return GradcliError("E004", "the line is indented as no open block is", span=span)
-    if kind == "BYTES":
-        message = "bytes are outside the language"
-        return GradcliError("E007", message, span=span, help="without the `b` it is a string")
     return invalid("the text ends after a `\\`", Span(span.source, span.start, span.start + 1))
 
 
@@ -124,19 +121,11 @@ def outside_language(location: Location) -> GradcliError | None:
     kind, previous, span = location.kind, location.before(), location.here()
     word = location.first()
     what = None
-    if kind in ("async", "await", "yield") and previous not in (".", "def", "as"):
-        what = f"`{kind}`"
-    elif (
-        word in ("match", "type") and location.at == location.line + 1 and kind in EXPRESSION_STARTS
-    ):
-        what = f"the `{word}` statement"
+    if word == "type" and location.at == location.line + 1 and kind in EXPRESSION_STARTS:
+        what = "the `type` statement"
         span = location.span(location.line)
     elif kind == "*" and previous == "except":
         what = "`except*`"
-    elif kind in (".", "...") and previous == "from":
-        what = "a relative import"
-    elif kind == "/" and previous in ("(", ",", "lambda") and "**" in location.expected:
-        what = "`/` among the parameters"
     return (
         None if what is None else GradcliError("E007", f"{what} is outside the language", span=span)
     )

@@ -1,0 +1,99 @@
+"""Generators of a program as the host's iterators: what `next` and `send` go on with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from typing import Any
+
+from gradcli.errors import GradcliError
+from gradcli.language.functions.calls import locate, too_many_calls
+from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
+from gradcli.state import State
+
+Frame = Generator[Any, Any, "tuple[Any] | None"]
+"""A body that waits at its `yield`; it ends with what a block ends with."""
+
+
+class Running:
+    """One generator that was called.
+
+    Attributes:
+        name: its function's name.
+        frame: its body.
+        handled: the errors whose `except` is running, which the whole session shares.
+        kept: those of them that are the generator's own, while it waits.
+        is_running: whether it has been gone on with and has not come to its next `yield`.
+    """
+
+    __slots__ = ("__weakref__", "frame", "handled", "is_running", "kept", "name", "state")
+
+    def __init__(self, name: str, frame: Frame, handled: list[GradcliError], state: State) -> None:
+        self.name = name
+        self.frame = frame
+        self.handled = handled
+        self.kept: list[GradcliError] = []
+        self.state = state
+        self.is_running = False
+
+    def __iter__(self) -> Running:
+        return self
+
+    def __next__(self) -> Any:
+        return self._go_on(self.frame.send, None)
+
+    def send(self, value: Any) -> Any:
+        """Go on with a value for the `yield` that it waits at."""
+        return self._go_on(self.frame.send, value)
+
+    def throw(self, error: BaseException) -> Any:
+        """Go on with an error raised at that `yield`."""
+        return self._go_on(self.frame.throw, error)
+
+    def close(self) -> None:
+        """End it: its `finally` blocks run."""
+        try:
+            self._go_on(lambda _: self.frame.close(), None)
+        except GradcliError as error:
+            if error.raises != "GeneratorExit":  # which a body lets through
+                raise
+
+    def __del__(self) -> None:
+        with suppress(BaseException):  # nobody is left to be told
+            self.frame.close()
+
+    def _go_on(self, enter: Callable[[Any], Any], value: Any) -> Any:
+        """Run up to the next `yield`; raises StopIteration with what the body returned."""
+        if self.is_running:
+            raise ValueError("generator already executing")
+        state, handled = self.state, self.handled
+        steps, stack, place = state.steps, state.stack, state.place
+        steps.left -= 1
+        if steps.left < 0:
+            raise too_many_steps()
+        if len(stack) >= DEEPEST_CALL:
+            raise too_many_calls(self.name)
+        enter_host_call(steps)
+        own = len(handled)
+        handled += self.kept
+        stack.append((self.name, place))
+        self.is_running = True
+        try:
+            return enter(value)
+        except StopIteration as ended:
+            result = ended.value
+            raise StopIteration(*([] if result is None else result)) from None
+        except GradcliError as error:
+            locate(error, state)
+            if error.raises != "StopIteration":
+                raise
+            made = GradcliError("E204", "generator raised StopIteration", raises="RuntimeError")
+            made.cause = error
+            raise locate(made, state) from error
+        finally:
+            self.is_running = False
+            self.kept = handled[own:]
+            del handled[own:]
+            stack.pop()
+            steps.nested -= 1
+            state.place = place

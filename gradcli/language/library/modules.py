@@ -1,0 +1,199 @@
+"""The modules that programs import beside torch's: which there are, and what stands in for others.
+
+A module is a table of names, made when a program first asks for one of them. To add a module, write
+its table (a dict from name to value) in a file of this folder and give it a line in `LIBRARY`; to
+say what to write in place of one that stays outside, give it a line in `INSTEAD`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from gradcli.language.objects.attributes import Module
+from gradcli.language.objects.types import define, host_name
+from gradcli.ops.binding import catalogue
+
+_DRAWING = (
+    "IPython IPython.display matplotlib matplotlib.animation matplotlib.axes matplotlib.cm"
+    " matplotlib.collections matplotlib.colors matplotlib.dates matplotlib.figure"
+    " matplotlib.gridspec matplotlib.image matplotlib.lines matplotlib.patches matplotlib.pylab"
+    " matplotlib.pyplot matplotlib.style matplotlib.ticker mpl_toolkits mpl_toolkits.axes_grid1"
+    " mpl_toolkits.mplot3d mpl_toolkits.mplot3d.axes3d seaborn"
+).split()
+"""The modules that draw: they are accepted, and draw nothing."""
+
+LIBRARY: dict[str, str] = {
+    "__future__": "typing:FUTURE",
+    "abc": "python.contextlib:ABSTRACT_CLASSES",
+    "argparse": "python.argparse:ARGPARSE",
+    "bisect": "python.sequences:BISECT",
+    "collections": "python.collections:COLLECTIONS",
+    "collections.abc": "typing:ABSTRACT",
+    "contextlib": "python.contextlib:CONTEXTLIB",
+    "copy": "copy:COPY",
+    "dataclasses": "python.dataclasses:DATACLASSES",
+    "datetime": "python.datetime:DATETIME",
+    "enum": "python.enum:ENUM",
+    "functools": "python.functools:FUNCTOOLS",
+    "gc": "python.system:GC",
+    "heapq": "python.sequences:HEAPQ",
+    "io": "python.system:IO",
+    "itertools": "python.itertools:ITERTOOLS",
+    "json": "python.json:JSON",
+    "logging": "python.logging:LOGGING",
+    "math": "math:MATH",
+    "numpy": "math:NUMPY",
+    "operator": "python.operator:OPERATOR",
+    "os": "python.system:OS",
+    "os.path": "python.system:OS_PATH",
+    "platform": "python.system:PLATFORM",
+    "pprint": "python.text:PPRINT",
+    "random": "python.random:RANDOM",
+    "re": "python.text:RE",
+    "statistics": "python.sequences:STATISTICS",
+    "string": "python.text:STRING",
+    "sys": "python.system:SYS",
+    "textwrap": "python.text:TEXTWRAP",
+    "time": "python.time:TIME",
+    "timeit": "python.time:TIMEIT",
+    "types": "typing:TYPES",
+    "typing": "typing:TYPING",
+    "unicodedata": "python.text:UNICODEDATA",
+    "torch.amp": "torch.settings:AMP",
+    "torch.amp.autocast_mode": "torch.settings:AMP",
+    "torch.backends": "torch.settings:BACKENDS",
+    **{
+        f"torch.backends.{name}": f"torch.settings:{name.upper()}"
+        for name in ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
+    },
+    "torch.backends.cuda.matmul": "torch.settings:MATMUL",
+    "torch.cuda.amp": "torch.settings:CUDA_AMP",
+    "torch.distributed": "torch.settings:DISTRIBUTED",
+    "torch.mps": "torch.settings:MPS_DEVICE",
+    "torch.utils.tensorboard": "drawing:TENSORBOARD",
+    "torch.utils.tensorboard.writer": "drawing:TENSORBOARD",
+    "torch.version": "torch.settings:VERSION",
+    "torch.xpu": "torch.settings:XPU",
+    "tensorboardX": "drawing:TENSORBOARD",
+    "tqdm": "tqdm:TQDM",
+    **{f"tqdm.{name}": "tqdm:TQDM" for name in ("asyncio", "auto", "autonotebook", "notebook", "std")},
+    "warnings": "python.logging:WARNINGS",
+    **{name: "drawing:DRAWING" for name in _DRAWING},
+}
+"""Each module with the file of this folder and the table in it that holds its names."""
+
+ALIASES: dict[str, str] = {
+    "torch.nn.modules": "torch.nn",
+    "torch.nn.parameter": "torch.nn",
+    "torch.random": "torch",
+    "torch.autograd.variable": "torch.autograd",
+    "torch.optim.optimizer": "torch.optim",
+    "torch.utils.data.dataloader": "torch.utils.data",
+    "torch.utils.data.dataset": "torch.utils.data",
+    "torch.utils.data.sampler": "torch.utils.data",
+    **{
+        f"torch.nn.modules.{name}": "torch.nn"
+        for name in (
+            "activation batchnorm container conv distance dropout flatten fold instancenorm"
+            " linear loss module normalization padding pixelshuffle pooling rnn sparse"
+            " transformer upsampling"
+        ).split()
+    },
+    **{
+        f"torch.optim.{name}": "torch.optim"
+        for name in "adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd".split()
+    },
+}
+"""The modules of torch that hold the same names as another: its own files."""
+
+_DATA = "tensors come in as `NAME=@FILE`: npy, npz, csv, json, safetensors"
+_TENSORS = "what it computes is written with torch here"
+_PROCESSES = "a program here is one process of its own"
+_NETWORK = "a program here reaches no network: download first, then bind the file: `NAME=@FILE`"
+_FILES = "files come in as `NAME=@FILE`, and `load('x.npy')` reads one"
+_MODELS = "write the layers with torch.nn, and load weights with `load('w.safetensors')`"
+
+INSTEAD: dict[str, str] = {
+    "PIL": _DATA,
+    "asyncio": _PROCESSES,
+    "ctypes": "no code of the host can be reached",
+    "cv2": _DATA,
+    "datasets": _DATA,
+    "flax": _TENSORS,
+    "glob": _FILES,
+    "h5py": _DATA,
+    "importlib": "modules are imported with `import`",
+    "inspect": "the host's objects cannot be looked into",
+    "jax": _TENSORS,
+    "joblib": _DATA,
+    "keras": _TENSORS,
+    "multiprocessing": _PROCESSES,
+    "networkx": "`trace(x)` draws the graph of a tensor",
+    "pandas": f"{_DATA}; a column of a table is `NAME=@t.csv:column`",
+    "pathlib": "a path is a string; `os.path` joins them",
+    "pickle": "pickles could run any code: `save(x, 'x.npz')` and `load` keep tensors",
+    "pytest": "`assert` checks, and a run that fails ends with exit code 1",
+    "pytorch_lightning": "write the training loop with torch.optim",
+    "lightning": "write the training loop with torch.optim",
+    "requests": _NETWORK,
+    "scipy": "special functions are in torch.special, decompositions in torch.linalg",
+    "shutil": _FILES,
+    "signal": _PROCESSES,
+    "sklearn": f"{_TENSORS}; data: {_DATA}",
+    "socket": _NETWORK,
+    "subprocess": _PROCESSES,
+    "sympy": "`gradcli derive` writes gradients as formulas",
+    "tempfile": _FILES,
+    "tensorflow": _TENSORS,
+    "threading": _PROCESSES,
+    "timm": _MODELS,
+    "torchaudio": _DATA,
+    "torchtext": _DATA,
+    "torchvision": f"data: {_DATA}; models: {_MODELS}",
+    "torchviz": "`trace(x)` draws the graph of a tensor",
+    "transformers": _MODELS,
+    "unittest": "`assert` checks, and a run that fails ends with exit code 1",
+    "urllib": _NETWORK,
+    "wandb": "print the values, or keep them with -o",
+    "yaml": "settings are written as a dict, or come in as `NAME=VALUE`",
+}
+"""What to write in place of the modules that programs import most, by their first name."""
+
+
+def library_modules(torch: dict[str, Module]) -> dict[str, Module]:
+    """The modules of `LIBRARY` and `ALIASES`, each inside its parent, which may be one of torch's;
+    their tables are filled when asked for.
+    """
+    found = {name: Module(name, {}) for name in LIBRARY}
+    for name, module in found.items():
+        module.load = _filling(module, LIBRARY[name])
+    for name, kept in ALIASES.items():
+        found[name] = module = Module(name, catalogue.modules[kept])
+        module.load = torch[kept].load
+    around = {**torch, **found}
+    for name, module in found.items():
+        parent, _, own = name.rpartition(".")
+        if parent:
+            around[parent].modules[own] = module
+    return found
+
+
+def _filling(module: Module, place: str) -> Callable[[], None]:
+    """What fills the table of a module."""
+    file, _, table = place.partition(":")
+
+    def load() -> None:
+        found: dict[str, Any] = getattr(import_module(f"gradcli.language.library.{file}"), table)
+        name_classes(found)
+        module.fill(found)
+
+    return load
+
+
+def name_classes(table: dict[str, Any]) -> None:
+    """Put classes of the language in place of a table's host classes."""
+    for name, value in table.items():
+        if isinstance(value, type):
+            table[name] = define(host_name(value), value, construct=value)

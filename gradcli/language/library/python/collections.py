@@ -1,0 +1,213 @@
+"""The module `collections`."""
+
+from __future__ import annotations
+
+import collections as host
+from typing import Any, ClassVar
+
+from gradcli.errors import GradcliError
+from gradcli.language.functions.calls import call
+from gradcli.language.library.python.named_tuples import named_tuple
+from gradcli.language.limits import check_collection
+from gradcli.language.objects.iteration import bounded, check_key, drawing, sized
+from gradcli.language.objects.methods import dict_of
+from gradcli.language.objects.types import define, host_name
+from gradcli.nn.state_dict import OrderedDict
+
+
+class DefaultDict(host.defaultdict[Any, Any]):
+    """`collections.defaultdict(default_factory, …)`."""
+
+    language_name: ClassVar[str] = "collections.defaultdict"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"copy", "default_factory"})
+    settable_attributes: ClassVar[frozenset[str]] = frozenset({"default_factory"})
+
+    def __missing__(self, key: Any) -> Any:
+        if self.default_factory is None:
+            raise KeyError(key)
+        check_collection(len(self) + 1)
+        value = self[key] = call(self.default_factory, (), {})
+        return value
+
+    def copy(self) -> DefaultDict:
+        """Another dictionary of the same values and factory."""
+        return DefaultDict(self.default_factory, self)
+
+    def language_write(self, writer: Any) -> None:
+        """Write its text."""
+        writer.put("defaultdict(")
+        writer.write(self.default_factory)
+        writer.put(", ")
+        writer.mapping(self)
+        writer.put(")")
+
+
+def default_dict(default_factory: Any = None, /, *values: Any, **named: Any) -> DefaultDict:
+    if default_factory is not None and not callable(default_factory):
+        raise GradcliError("E202", "first argument must be callable or None")
+    return DefaultDict(default_factory, dict_of(*values, **named))
+
+
+class Counter(host.Counter[Any]):
+    """`collections.Counter(values)`."""
+
+    language_name: ClassVar[str] = "collections.Counter"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"copy", "elements", "most_common", "subtract", "total", "update"}
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def copy(self) -> Counter:
+        """Another counter of the same values."""
+        return Counter(self)
+
+    def elements(self) -> Any:
+        """Each value as often as it was counted."""
+        check_collection(sum(n for n in self.values() if isinstance(n, int) and n > 0))
+        return drawing("chain", super().elements())
+
+    def update(self, *values: Any, **named: Any) -> None:
+        """Count more."""
+        super().update(*[_counted(each) for each in values if each is not None], **named)
+
+    def subtract(self, *values: Any, **named: Any) -> None:
+        """Count down."""
+        super().subtract(*map(_counted, values), **named)
+
+    def __add__(self, other: Any) -> Any:
+        return Counter(host.Counter.__add__(self, other))
+
+    def __sub__(self, other: Any) -> Any:
+        return Counter(host.Counter.__sub__(self, other))
+
+    def __and__(self, other: Any) -> Any:
+        return Counter(host.Counter.__and__(self, other))
+
+    def __or__(self, other: Any) -> Any:
+        return Counter(host.Counter.__or__(self, other))
+
+    def language_write(self, writer: Any) -> None:
+        """Write its text: the most frequent first."""
+        writer.put("Counter(")
+        if self:
+            writer.mapping(dict(self.most_common()))
+        writer.put(")")
+
+
+def _counted(values: Any) -> Any:
+    """What a counter is filled from."""
+    if isinstance(values, dict):
+        return values
+    items = list(bounded(values))
+    for item in items:
+        check_key(item)
+    return items
+
+
+def counter(*values: Any, **named: Any) -> Counter:
+    made = Counter()
+    for each in values:
+        if each is not None:
+            made.update(each)
+    made.update(**named)
+    return made
+
+
+class Deque(host.deque[Any]):
+    """`collections.deque(values, maxlen)`."""
+
+    language_name: ClassVar[str] = "collections.deque"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"append", "appendleft", "clear", "copy", "count", "extend", "extendleft", "index"}
+        | {"insert", "maxlen", "pop", "popleft", "remove", "reverse", "rotate"}
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def append(self, value: Any) -> None:
+        check_collection(len(self) + 1)
+        super().append(value)
+
+    def appendleft(self, value: Any) -> None:
+        check_collection(len(self) + 1)
+        super().appendleft(value)
+
+    def extend(self, values: Any) -> None:
+        more = list(bounded(values))
+        check_collection(len(self) + len(more))
+        super().extend(more)
+
+    def extendleft(self, values: Any) -> None:
+        more = list(bounded(values))
+        check_collection(len(self) + len(more))
+        super().extendleft(more)
+
+    def copy(self) -> Deque:
+        return Deque(self, self.maxlen)
+
+    def __add__(self, other: Any) -> Deque:
+        check_collection(len(self) + len(other))
+        return Deque([*self, *other], self.maxlen)
+
+    def __mul__(self, times: Any) -> Deque:
+        check_collection(len(self) * times)
+        return Deque(list(self) * times, self.maxlen)
+
+    __rmul__ = __mul__
+
+    def language_write(self, writer: Any) -> None:
+        """Write its text."""
+        if not writer.enter(self, "deque([...])"):
+            return
+        writer.inside.pop()
+        writer.put("deque(")
+        writer.sequence(self, "[", "]")
+        writer.put(")" if self.maxlen is None else f", maxlen={self.maxlen})")
+
+
+def deque(iterable: Any = (), maxlen: Any = None) -> Deque:
+    if maxlen is not None and (not isinstance(maxlen, int) or maxlen < 0):
+        raise GradcliError("E204", "maxlen must be non-negative")
+    return Deque(bounded(iterable), maxlen)
+
+
+def ordered_dict(*values: Any, **named: Any) -> OrderedDict:
+    return OrderedDict(dict_of(*values, **named))
+
+
+def namedtuple(
+    typename: str,
+    field_names: Any,
+    /,
+    *,
+    rename: Any = False,
+    defaults: Any = None,
+    module: Any = None,
+) -> Any:
+    """`collections.namedtuple(typename, field_names, defaults=…)`."""
+    if isinstance(field_names, str):
+        names = field_names.replace(",", " ").split()
+    else:
+        names = [str(name) for name in bounded(field_names)]
+    given = list(bounded(defaults)) if defaults is not None else []
+    if len(given) > len(names):
+        raise GradcliError("E202", "Got more default values than field names")
+    return named_tuple(
+        typename, names, dict(zip(names[len(names) - len(given) :], given, strict=True))
+    )
+
+
+sized(Counter, DefaultDict, Deque, OrderedDict)
+
+COLLECTIONS: dict[str, Any] = {
+    "namedtuple": namedtuple,
+    **{
+        kind.language_name.rpartition(".")[2]: define(host_name(kind), kind, construct=construct)
+        for kind, construct in (
+            (Counter, counter),
+            (DefaultDict, default_dict),
+            (Deque, deque),
+            (OrderedDict, ordered_dict),
+        )
+    },
+}
+"""What `collections` holds."""

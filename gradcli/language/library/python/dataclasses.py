@@ -1,0 +1,310 @@
+"""The module `dataclasses`: methods written for the annotated names of a class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.errors import GradcliError
+from gradcli.language.functions.calls import call, misfit, unknown_keyword
+from gradcli.language.library.copy import deepcopy
+from gradcli.language.objects.instances import UserClass
+from gradcli.language.objects.repr import display
+from gradcli.language.objects.types import EXCEPTIONS, type_name, type_of
+
+
+class _Missing:
+    """The mark of a field without a default."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "dataclasses._MISSING_TYPE"
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
+_KEYWORD_ONLY = "KW_ONLY"
+
+
+class Field:
+    """`dataclasses.field(…)`: what is known of one name."""
+
+    __slots__ = ("compare", "default", "default_factory", "init", "kw_only", "name", "repr", "type")
+
+    language_name: ClassVar[str] = "dataclasses.Field"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"compare", "default", "default_factory", "init", "kw_only", "name", "repr", "type"}
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(
+        self,
+        default: Any = MISSING,
+        default_factory: Any = MISSING,
+        init: Any = True,
+        repr: Any = True,
+        compare: Any = True,
+        kw_only: Any = False,
+    ) -> None:
+        self.default = default
+        self.default_factory = default_factory
+        self.init = bool(init)
+        self.repr = bool(repr)
+        self.compare = bool(compare)
+        self.kw_only = bool(kw_only)
+        self.name = ""
+        self.type = ""
+
+    def value(self) -> Any:
+        """The default, made anew where there is a factory; `MISSING` for none."""
+        if self.default_factory is not MISSING:
+            return call(self.default_factory, (), {})
+        return self.default
+
+
+def field(
+    *,
+    default: Any = MISSING,
+    default_factory: Any = MISSING,
+    init: Any = True,
+    repr: Any = True,
+    hash: Any = None,
+    compare: Any = True,
+    metadata: Any = None,
+    kw_only: Any = False,
+) -> Field:
+    """`dataclasses.field(…)`; raises E204 for two defaults."""
+    if default is not MISSING and default_factory is not MISSING:
+        raise GradcliError("E204", "cannot specify both default and default_factory")
+    return Field(default, default_factory, init, repr, compare, kw_only)
+
+
+def dataclass(
+    cls: Any = None,
+    /,
+    *,
+    init: Any = True,
+    repr: Any = True,
+    eq: Any = True,
+    order: Any = False,
+    unsafe_hash: Any = False,
+    frozen: Any = False,
+    match_args: Any = True,
+    kw_only: Any = False,
+    slots: Any = False,
+    weakref_slot: Any = False,
+) -> Any:
+    """`@dataclass` and `@dataclass(order=True, …)`."""
+
+    def make(cls: Any) -> Any:
+        if not isinstance(cls, UserClass):
+            raise GradcliError("E202", f"dataclass() is for classes, not {type_name(cls)}")
+        found = _fields(cls, bool(kw_only))
+        methods: dict[str, Callable[..., Any]] = {}
+        if init:
+            methods["__init__"] = _init(cls, found)
+        if repr:
+            methods["__repr__"] = _repr(found)
+        compared = [each.name for each in found if each.compare]
+        if eq:
+            methods["__eq__"] = _comparison(compared, lambda left, right: left == right)
+        if order:
+            for name, test in _ORDERS.items():
+                methods[name] = _comparison(compared, test)
+        if (frozen and eq) or unsafe_hash:
+            methods["__hash__"] = lambda self: hash(_values(self, compared))
+        for name, method in methods.items():
+            if name not in cls.names:
+                cls.bind(name, method)
+        if eq and "__hash__" not in methods and "__hash__" not in cls.names:
+            cls.host.__hash__ = None
+        cls.names["__dataclass_fields__"] = {each.name: each for each in found}
+        if match_args:
+            cls.names.setdefault("__match_args__", tuple(f.name for f in found if not f.kw_only))
+        cls.host.language_frozen = bool(frozen)
+        return cls
+
+    return make if cls is None else make(cls)
+
+
+_ORDERS: dict[str, Callable[[Any, Any], Any]] = {
+    "__lt__": lambda left, right: left < right,
+    "__le__": lambda left, right: left <= right,
+    "__gt__": lambda left, right: left > right,
+    "__ge__": lambda left, right: left >= right,
+}
+
+
+def _fields(cls: UserClass, keyword_only: bool) -> list[Field]:
+    """The fields of a class, those of its bases first; raises E204 and E202 as Python does."""
+    found: dict[str, Field] = {}
+    for host in reversed(cls.host.__mro__[1:]):
+        base = vars(host).get("language_class")
+        if base is not None:
+            found.update(base.names.get("__dataclass_fields__", {}))
+    for name, written in cls.fields.items():
+        last = written.partition("[")[0].rpartition(".")[2]
+        if last == "ClassVar":
+            continue
+        if last == _KEYWORD_ONLY:
+            keyword_only = True
+            continue
+        default = cls.names.get(name, MISSING)
+        if isinstance(default, (list, dict, set)):
+            kind = f"<class '{type_name(default)}'>"
+            raise GradcliError(
+                "E204",
+                f"mutable default {kind} for field {name} is not allowed: use default_factory",
+            )
+        each = default if type(default) is Field else Field(default)
+        each.name, each.type, each.kw_only = name, written, each.kw_only or keyword_only
+        if type(default) is Field:
+            cls.names.pop(name)
+            if each.default is not MISSING:
+                cls.names[name] = each.default
+        found[name] = each
+    seen = ""
+    for each in found.values():
+        given = each.default is not MISSING or each.default_factory is not MISSING
+        if each.init and not each.kw_only and not given and seen:
+            raise GradcliError(
+                "E202", f"non-default argument {each.name!r} follows default argument"
+            )
+        seen = seen or (each.name if given and each.init and not each.kw_only else "")
+    return list(found.values())
+
+
+def _init(cls: UserClass, fields: list[Field]) -> Callable[..., None]:
+    """`__init__`: the fields from the arguments, then `__post_init__`."""
+    by_place = [each.name for each in fields if each.init and not each.kw_only]
+    known = {each.name: each for each in fields if each.init}
+    written = f"({', '.join(known)})"
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        if len(args) > len(by_place):
+            raise misfit(cls.name, f"takes {len(by_place)} values and got {len(args)}", written)
+        given = dict(zip(by_place, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in known:
+                raise unknown_keyword(cls.name, name, list(known), written)
+            if name in given:
+                raise misfit(cls.name, f"got the argument {name!r} twice", written)
+            given[name] = value
+        for each in fields:
+            value = given[each.name] if each.name in given else each.value()
+            if value is MISSING:
+                if each.init:
+                    raise misfit(cls.name, f"needs a value for {each.name!r}", written)
+                continue
+            self.language_setattr(each.name, value)
+        after = type(self).language_class.find("__post_init__")
+        if callable(after):
+            after(self)
+
+    init.__name__ = "__init__"
+    return init
+
+
+def _values(instance: Any, names: list[str]) -> tuple[Any, ...]:
+    return tuple([_value(instance, name) for name in names])
+
+
+def _value(instance: Any, name: str) -> Any:
+    try:
+        return instance.language_getattr(name)
+    except AttributeError:
+        return type(instance).language_class.find(name)
+
+
+def _repr(fields: list[Field]) -> Callable[[Any], str]:
+    shown = [each.name for each in fields if each.repr]
+    running: set[int] = set()
+
+    def write(self: Any) -> str:
+        if id(self) in running:
+            return "..."
+        running.add(id(self))
+        try:
+            parts = [f"{name}={display(_value(self, name))}" for name in shown]
+        finally:
+            running.discard(id(self))
+        return f"{type_of(self).name}({', '.join(parts)})"
+
+    return write
+
+
+def _comparison(names: list[str], test: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def compare(self: Any, other: Any) -> Any:
+        if type(self) is not type(other):
+            return NotImplemented
+        return test(_values(self, names), _values(other, names))
+
+    return compare
+
+
+def _known(value: Any) -> dict[str, Field] | None:
+    cls = value if isinstance(value, UserClass) else getattr(type(value), "language_class", None)
+    found = None if cls is None else cls.find("__dataclass_fields__")
+    return found if isinstance(found, dict) else None
+
+
+def fields(class_or_instance: Any, /) -> tuple[Field, ...]:
+    """`dataclasses.fields(value)`."""
+    found = _known(class_or_instance)
+    if found is None:
+        raise GradcliError("E202", "must be called with a dataclass type or instance")
+    return tuple(found.values())
+
+
+def is_dataclass(obj: Any, /) -> bool:
+    """`dataclasses.is_dataclass(value)`."""
+    return _known(obj) is not None
+
+
+def asdict(obj: Any, *, dict_factory: Any = None) -> Any:
+    """`dataclasses.asdict(value)`: fields by name, those inside them too."""
+    return _plain(
+        obj, lambda pairs: call(dict_factory, (pairs,), {}) if dict_factory else dict(pairs)
+    )
+
+
+def astuple(obj: Any) -> Any:
+    """`dataclasses.astuple(value)`."""
+    return _plain(obj, lambda pairs: tuple([value for _, value in pairs]))
+
+
+def _plain(value: Any, make: Callable[[list[tuple[str, Any]]], Any], top: bool = True) -> Any:
+    known = None if isinstance(value, UserClass) else _known(value)
+    if known is not None:
+        return make([(name, _plain(_value(value, name), make, False)) for name in known])
+    if top:
+        raise GradcliError("E202", "asdict() should be called on dataclass instances")
+    if type(value) in (list, tuple):
+        return type(value)([_plain(each, make, False) for each in value])
+    if type(value) is dict:
+        return {key: _plain(each, make, False) for key, each in value.items()}
+    return deepcopy(value)
+
+
+def replace(obj: Any, /, **changes: Any) -> Any:
+    """`dataclasses.replace(value, name=…)`."""
+    known = fields(obj)
+    given = {each.name: _value(obj, each.name) for each in known if each.init}
+    return type_of(obj)(**{**given, **changes})
+
+
+DATACLASSES: dict[str, Any] = {
+    "FrozenInstanceError": EXCEPTIONS["FrozenInstanceError"],
+    "KW_ONLY": _KEYWORD_ONLY,
+    "MISSING": MISSING,
+    "asdict": asdict,
+    "astuple": astuple,
+    "dataclass": dataclass,
+    "field": field,
+    "fields": fields,
+    "is_dataclass": is_dataclass,
+    "replace": replace,
+}
+"""What `dataclasses` holds."""

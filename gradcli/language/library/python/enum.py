@@ -1,0 +1,271 @@
+"""The module `enum`: classes whose members are what their body binds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from gradcli.errors import GradcliError
+from gradcli.language.objects.descriptors import BoundMethod, ClassMethod, Property, StaticMethod
+from gradcli.language.objects.exceptions import Raised
+from gradcli.language.objects.instances import Instance, UserClass, is_dunder
+from gradcli.language.objects.repr import display, text
+from gradcli.language.objects.special_methods import is_special
+from gradcli.language.objects.types import define
+
+
+class EnumClass(UserClass):
+    """A class of members: it can be called with a value, indexed with a name, and gone through."""
+
+    __slots__ = ("members",)
+
+    members: dict[str, Any]
+
+    def __call__(self, value: Any, /) -> Any:
+        """The member of a value; raises ValueError."""
+        for member in self.members.values():
+            if member is value or member.language_value == value:
+                return member
+        if issubclass(self.host, Flag) and isinstance(value, int):
+            return _combined(self, value)
+        raise GradcliError("E204", f"{display(value)} is not a valid {self.name}")
+
+    def __getitem__(self, name: Any) -> Any:
+        if name not in self.members:
+            raise Raised("KeyError", display(name), (name,), "E207")
+        return self.members[name]
+
+    def __iter__(self) -> Iterator[Any]:
+        """The members, each under its first name."""
+        return iter([member for name, member in self.members.items() if member.name == name])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __contains__(self, value: Any) -> bool:
+        return any(value is member for member in self.members.values())
+
+    def __repr__(self) -> str:
+        return f"<enum '{self.name}'>"
+
+
+class Enum(Instance):
+    """The base of enumerations."""
+
+    language_name: ClassVar[str] = "enum.Enum"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"name", "value"})
+    language_value: Any
+    name: str
+
+    @property
+    def value(self) -> Any:
+        """What the body bound."""
+        return self.language_value
+
+    def __init__(self, *args: Any) -> None:
+        """The value was set when the member was made."""
+
+    def __str__(self) -> str:
+        return f"{type(self).language_class.name}.{self.name}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).language_class.name}.{self.name}: {display(self.language_value)}>"
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def language_setattr(self, name: str, new: Any) -> None:
+        """Members keep what their `__init__` sets."""
+        self.values[name] = new
+
+    @staticmethod
+    def language_define(
+        name: str, names: dict[str, Any], hosts: tuple[type, ...], fields: dict[str, str]
+    ) -> UserClass:
+        """The class of a `class` statement: what its body binds to values are members."""
+        members = {key: value for key, value in names.items() if _is_member(key, value)}
+        rest = {key: value for key, value in names.items() if key not in members}
+        made = EnumClass(name, rest, tuple(host for host in hosts if host not in (str, int)))
+        made.members = {}
+        last: Any = None
+        values: list[Any] = []
+        for key, value in members.items():
+            if type(value) is Auto:
+                value = _next_value(made, key, last, values)
+            last = value
+            values.append(value)
+            made.members[key] = _alias(made, value) or _member(made, key, value)
+        made.names.update(made.members)
+        made.names["__members__"] = dict(made.members)
+        return made
+
+
+def _is_member(name: str, value: Any) -> bool:
+    if is_dunder(name) or is_special(name) or name.startswith("_"):
+        return False
+    methods = (BoundMethod, ClassMethod, Property, StaticMethod, UserClass)
+    return not isinstance(value, methods) and type(value).__name__ != "Function"
+
+
+def _next_value(cls: EnumClass, name: str, last: Any, values: list[Any]) -> Any:
+    """What `auto()` stands for."""
+    own = cls.find("_generate_next_value_")
+    if callable(own):
+        return own(name, 1, len(values), values)
+    if issubclass(cls.host, StrEnum):
+        return name.lower()
+    if issubclass(cls.host, Flag):
+        return 1 if not isinstance(last, int) else 1 << last.bit_length()
+    return 1 if not isinstance(last, int) else last + 1
+
+
+def _alias(cls: EnumClass, value: Any) -> Any:
+    """The member that has a value already."""
+    known = cls.members.values()
+    return next((each for each in known if each.language_value == value), None)
+
+
+def _member(cls: EnumClass, name: str, value: Any) -> Any:
+    made = cls.host.__new__(cls.host)
+    made.name, made.language_value = name, value
+    init = cls.names.get("__init__")
+    if init is not None:
+        init(made, *(value if isinstance(value, tuple) else (value,)))
+    return made
+
+
+class _Number(Enum):
+    """What members of numbers share: they are compared and counted with as numbers."""
+
+    def _other(self, other: Any) -> Any:
+        return other.language_value if isinstance(other, Enum) else other
+
+    def __int__(self) -> int:
+        return int(self.language_value)
+
+    __index__ = __int__
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.language_value == self._other(other))
+
+    def __hash__(self) -> int:
+        return hash(self.language_value)
+
+    def __lt__(self, other: Any) -> Any:
+        return self.language_value < self._other(other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.language_value <= self._other(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.language_value > self._other(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.language_value >= self._other(other)
+
+
+class IntEnum(_Number):
+    """`enum.IntEnum`."""
+
+    language_name: ClassVar[str] = "enum.IntEnum"
+
+    def __str__(self) -> str:
+        return text(self.language_value)
+
+    def __add__(self, other: Any) -> Any:
+        return self.language_value + self._other(other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self.language_value - self._other(other)
+
+    def __mul__(self, other: Any) -> Any:
+        return self.language_value * self._other(other)
+
+    __rmul__ = __mul__
+
+
+class StrEnum(Enum):
+    """`enum.StrEnum`: equal to its text."""
+
+    language_name: ClassVar[str] = "enum.StrEnum"
+
+    def __str__(self) -> str:
+        return str(self.language_value)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.language_value == getattr(other, "language_value", other))
+
+    def __hash__(self) -> int:
+        return hash(self.language_value)
+
+
+class Flag(Enum):
+    """`enum.Flag`: members that are combined with `|`."""
+
+    language_name: ClassVar[str] = "enum.Flag"
+
+    def __or__(self, other: Any) -> Any:
+        return _combined(type(self).language_class, self.language_value | _bits(other))
+
+    def __and__(self, other: Any) -> Any:
+        return _combined(type(self).language_class, self.language_value & _bits(other))
+
+    def __xor__(self, other: Any) -> Any:
+        return _combined(type(self).language_class, self.language_value ^ _bits(other))
+
+    def __contains__(self, other: Any) -> bool:
+        return bool(_bits(other) & self.language_value == _bits(other))
+
+    def __bool__(self) -> bool:
+        return bool(self.language_value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.language_value == _bits(other)
+
+    def __hash__(self) -> int:
+        return hash(self.language_value)
+
+
+def _bits(value: Any) -> int:
+    return int(getattr(value, "language_value", value))
+
+
+def _combined(cls: Any, bits: int) -> Any:
+    """The member of some bits, made where there is none."""
+    found = _alias(cls, bits)
+    if found is not None:
+        return found
+    parts = [each.name for each in cls.members.values() if each.language_value & bits]
+    return _member(cls, "|".join(parts) or "0", bits)
+
+
+class Auto:
+    """`enum.auto()`: the next value."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "enum.auto"
+
+
+def unique(enumeration: Any) -> Any:
+    """`@unique`: raises E204 where two names have one value."""
+    for name, member in getattr(enumeration, "members", {}).items():
+        if member.name != name:
+            raise GradcliError(
+                "E204", f"duplicate values found in {enumeration!r}: {name} -> {member.name}"
+            )
+    return enumeration
+
+
+ENUM: dict[str, Any] = {
+    "Enum": Enum,
+    "Flag": Flag,
+    "IntEnum": IntEnum,
+    "IntFlag": Flag,
+    "StrEnum": StrEnum,
+    "auto": define("enum.auto", Auto, construct=Auto),
+    "unique": unique,
+}
+"""What `enum` holds."""

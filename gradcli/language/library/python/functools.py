@@ -1,0 +1,227 @@
+"""The module `functools`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.errors import GradcliError
+from gradcli.language.functions.calls import Function, call
+from gradcli.language.library.python.named_tuples import named_tuple
+from gradcli.language.limits import check_nesting
+from gradcli.language.objects.instances import UserClass
+from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.types import LanguageType, type_name
+
+
+class Partial:
+    """`functools.partial(func, …)`: a function with some of its arguments given.
+
+    Attributes:
+        args, keywords: the arguments; a call's own come after them, and replace keywords.
+    """
+
+    __slots__ = ("args", "func", "keywords")
+
+    language_name: ClassVar[str] = "functools.partial"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"args", "func", "keywords"})
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> None:
+        if not callable(func):
+            raise GradcliError("E202", f"partial() takes a function, not {type_name(func)}")
+        self.func = func
+        self.args = args
+        self.keywords = keywords
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.func(*self.args, *args, **{**self.keywords, **keywords})
+
+    def __repr__(self) -> str:
+        given = [repr(value) for value in (self.func, *self.args)]
+        given += [f"{name}={value!r}" for name, value in self.keywords.items()]
+        return f"functools.partial({', '.join(given)})"
+
+
+_NONE = object()
+
+
+def reduce(function: Callable[[Any, Any], Any], iterable: Any, initial: Any = _NONE, /) -> Any:
+    """`functools.reduce(function, iterable)`: the values taken together from left to right.
+
+    Raises E202 where there is none and no `initial`.
+    """
+    values = iter(bounded(iterable))
+    result = next(values, _NONE) if initial is _NONE else initial
+    if result is _NONE:
+        raise GradcliError("E202", "reduce() of nothing needs a value to begin with")
+    for value in values:
+        result = function(result, value)
+    return result
+
+
+class LruCache:
+    """A function that keeps what it returned: `functools.lru_cache`."""
+
+    __slots__ = ("found", "function", "hits", "maxsize", "misses")
+
+    language_name: ClassVar[str] = "functools._lru_cache_wrapper"
+    language_decorated: ClassVar[bool] = True  # in a class it is a method
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"__name__", "cache_clear", "cache_info"}
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, function: Any, maxsize: int | None) -> None:
+        self.function = function
+        self.maxsize = maxsize
+        self.cache_clear()
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.function, "__name__", "function"))
+
+    @property
+    def language_doc(self) -> str | None:
+        """What the function says of itself."""
+        return getattr(self.function, "language_doc", None)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        key = (args, tuple(kwargs.items()))
+        check_nesting(key)
+        if key in self.found:
+            self.hits += 1
+            self.found.move_to_end(key)
+            return self.found[key]
+        self.misses += 1
+        result = call(self.function, args, kwargs)
+        if self.maxsize != 0:
+            self.found[key] = result
+        if self.maxsize is not None and len(self.found) > self.maxsize:
+            self.found.popitem(last=False)
+        return result
+
+    def cache_clear(self) -> None:
+        """Forget everything."""
+        self.found: OrderedDict[Any, Any] = OrderedDict()
+        self.hits = self.misses = 0
+
+    def cache_info(self) -> Any:
+        """How often it knew the result."""
+        return _INFO(self.hits, self.misses, self.maxsize, len(self.found))
+
+
+_INFO = named_tuple("CacheInfo", ["hits", "misses", "maxsize", "currsize"], {})
+
+
+def lru_cache(maxsize: Any = 128, typed: Any = False) -> Any:
+    """`@lru_cache` and `@lru_cache(maxsize=…)`."""
+    if callable(maxsize):
+        return LruCache(maxsize, 128)
+    size = None if maxsize is None else max(maxsize, 0)
+    return lambda function: LruCache(function, size)
+
+
+def cache(user_function: Any, /) -> LruCache:
+    """`@cache`: without a bound."""
+    return LruCache(user_function, None)
+
+
+class CachedProperty:
+    """`functools.cached_property`: computed when it is first read."""
+
+    __slots__ = ("func",)
+
+    language_name: ClassVar[str] = "functools.cached_property"
+
+    def __init__(self, func: Any) -> None:
+        self.func = func
+
+    def language_get(self, instance: Any, owner: LanguageType) -> Any:
+        """The value, which the instance keeps from now on."""
+        if instance is None:
+            return self
+        value = call(self.func, (instance,), {})
+        instance.language_setattr(self.func.__name__, value)
+        return value
+
+
+def wraps(wrapped: Any, assigned: Any = (), updated: Any = ()) -> Callable[[Any], Any]:
+    """`@wraps(function)`: the function below takes its name and text."""
+    return lambda wrapper: update_wrapper(wrapper, wrapped)
+
+
+def update_wrapper(wrapper: Any, wrapped: Any, assigned: Any = (), updated: Any = ()) -> Any:
+    """Give a function the name and the text of the one that it wraps."""
+    if type(wrapper) is Function:
+        wrapper.wrapped = wrapped
+        wrapper.name = str(getattr(wrapped, "__name__", wrapper.name))
+    return wrapper
+
+
+def cmp_to_key(mycmp: Any) -> Callable[[Any], Any]:
+    """A key for `sorted` from a function that compares two values."""
+    return lambda value: _Compared(value, mycmp)
+
+
+class _Compared:
+    __slots__ = ("compare", "value")
+
+    language_name: ClassVar[str] = "functools.KeyWrapper"
+
+    def __init__(self, value: Any, compare: Any) -> None:
+        self.value = value
+        self.compare = compare
+
+    def __lt__(self, other: _Compared) -> bool:
+        return bool(call(self.compare, (self.value, other.value), {}) < 0)
+
+
+_ORDERINGS: dict[str, dict[str, Callable[[Any, Any], Any]]] = {
+    "__lt__": {
+        "__gt__": lambda a, b: not (a < b or a == b),
+        "__le__": lambda a, b: a < b or a == b,
+        "__ge__": lambda a, b: not a < b,
+    },
+    "__gt__": {
+        "__lt__": lambda a, b: not (a > b or a == b),
+        "__ge__": lambda a, b: a > b or a == b,
+        "__le__": lambda a, b: not a > b,
+    },
+    "__le__": {
+        "__ge__": lambda a, b: not a <= b or a == b,
+        "__lt__": lambda a, b: a <= b and a != b,
+        "__gt__": lambda a, b: not a <= b,
+    },
+    "__ge__": {
+        "__le__": lambda a, b: not a >= b or a == b,
+        "__gt__": lambda a, b: a >= b and a != b,
+        "__lt__": lambda a, b: not a >= b,
+    },
+}
+
+
+def total_ordering(cls: Any) -> Any:
+    """`@total_ordering`: the comparisons that a class leaves out, from one that it has."""
+    root = next((name for name in _ORDERINGS if name in getattr(cls, "names", ())), None)
+    if not isinstance(cls, UserClass) or root is None:
+        raise GradcliError("E204", "must define at least one ordering operation: < > <= >=")
+    for name, function in _ORDERINGS[root].items():
+        if name not in cls.names:
+            cls.bind(name, function)
+    return cls
+
+
+FUNCTOOLS: dict[str, Any] = {
+    "cache": cache,
+    "cached_property": CachedProperty,
+    "cmp_to_key": cmp_to_key,
+    "lru_cache": lru_cache,
+    "partial": Partial,
+    "reduce": reduce,
+    "total_ordering": total_ordering,
+    "update_wrapper": update_wrapper,
+    "wraps": wraps,
+}
+"""What `functools` holds."""

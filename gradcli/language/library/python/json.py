@@ -1,0 +1,104 @@
+"""The module `json`: text only; files of numbers come in as `NAME=@FILE`."""
+
+from __future__ import annotations
+
+import json as host
+from typing import Any
+
+from gradcli.errors import GradcliError
+from gradcli.language.functions.calls import call
+from gradcli.language.limits import check_nesting, check_text
+from gradcli.language.objects.exceptions import Raised
+from gradcli.language.objects.types import EXCEPTIONS, type_name
+
+_DEEPEST = 1000
+
+
+def dumps(
+    obj: Any,
+    *,
+    skipkeys: Any = False,
+    ensure_ascii: Any = True,
+    check_circular: Any = True,
+    allow_nan: Any = True,
+    cls: Any = None,
+    indent: Any = None,
+    separators: Any = None,
+    default: Any = None,
+    sort_keys: Any = False,
+) -> str:
+    """`json.dumps(value)`; raises E202 for a value that is no JSON."""
+    if cls is not None:
+        raise GradcliError("E205", "an encoder class is outside the language", help="use default=")
+    check_nesting(obj)
+    if isinstance(indent, int) and indent > _DEEPEST:
+        raise GradcliError("E602", f"an indent of more than {_DEEPEST:,} is too large")
+
+    def other(value: Any) -> Any:
+        if default is not None:
+            return call(default, (value,), {})
+        raise GradcliError("E202", f"Object of type {type_name(value)} is not JSON serializable")
+
+    encoder = host.JSONEncoder(
+        skipkeys=bool(skipkeys), ensure_ascii=bool(ensure_ascii), check_circular=True,
+        allow_nan=bool(allow_nan), indent=indent, separators=separators, default=other,
+        sort_keys=bool(sort_keys),
+    )  # fmt: skip
+    length = 0
+    pieces = []
+    for piece in encoder.iterencode(obj):
+        length += len(piece)
+        check_text(length)
+        pieces.append(piece)
+    return "".join(pieces)
+
+
+def loads(
+    s: Any,
+    *,
+    object_hook: Any = None,
+    parse_float: Any = None,
+    parse_int: Any = None,
+    object_pairs_hook: Any = None,
+) -> Any:
+    """`json.loads(text)`; raises E204 for a text that is no JSON."""
+    if not isinstance(s, (str, bytes)):
+        raise GradcliError(
+            "E202", f"the JSON object must be str, bytes or bytearray, not {type_name(s)}"
+        )
+    hooks: dict[str, Any] = {
+        name: (lambda value, hook=hook: call(hook, (value,), {}))
+        for name, hook in (
+            ("object_hook", object_hook),
+            ("parse_float", parse_float),
+            ("parse_int", parse_int),
+            ("object_pairs_hook", object_pairs_hook),
+        )
+        if hook is not None
+    }
+    try:
+        return host.loads(s, **hooks)
+    except host.JSONDecodeError as error:
+        raise Raised("JSONDecodeError", str(error), (str(error),), "E204") from error
+
+
+def _files(name: str) -> Any:
+    def refuse(*values: Any, **named: Any) -> None:
+        raise GradcliError(
+            "E205",
+            f"json.{name}() works on files, which a program does not open",
+            help="`load('x.json')` reads one; `print(json.dumps(value))` shows the text",
+        )
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
+
+
+JSON: dict[str, Any] = {
+    "JSONDecodeError": EXCEPTIONS["JSONDecodeError"],
+    "dump": _files("dump"),
+    "dumps": dumps,
+    "load": _files("load"),
+    "loads": loads,
+}
+"""What `json` holds."""

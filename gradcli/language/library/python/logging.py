@@ -1,0 +1,312 @@
+"""The modules `logging` and `warnings`: words on standard error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.errors import GradcliError
+from gradcli.language.events import Reported
+from gradcli.language.library.python.time import checked_format
+from gradcli.language.objects.exceptions import handles
+from gradcli.language.objects.formatting import percent
+from gradcli.language.objects.repr import text
+from gradcli.language.objects.types import EXCEPTIONS, LanguageType, type_name
+from gradcli.state import active
+
+_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+_NAMES = {number: name for name, number in _LEVELS.items()}
+
+
+class Settings:
+    """What `basicConfig` set."""
+
+    __slots__ = ("configured", "date_format", "form", "level", "loggers", "style")
+
+    def __init__(self) -> None:
+        self.configured = False
+        self.form = "%(levelname)s:%(name)s:%(message)s"
+        self.date_format: str | None = None
+        self.level = _LEVELS["WARNING"]
+        self.style = "%"
+        self.loggers: dict[str, Logger] = {}
+
+
+def _settings() -> Settings:
+    found: Settings = active.state.library.setdefault("logging", Settings())
+    return found
+
+
+class Logger:
+    """`logging.getLogger(name)`."""
+
+    __slots__ = ("handlers", "level", "name", "propagate")
+
+    language_name: ClassVar[str] = "logging.Logger"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"addHandler", "critical", "debug", "error", "exception", "getEffectiveLevel", "handlers"}
+        | {"info", "isEnabledFor", "level", "log", "name", "propagate", "setLevel", "warning"}
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset({"propagate"})
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.level = 0
+        self.handlers: list[Any] = []
+        self.propagate = True
+
+    def getEffectiveLevel(self) -> int:
+        """The level below which nothing is shown."""
+        return self.level or _settings().level
+
+    def isEnabledFor(self, level: int) -> bool:
+        """Whether something of this level is shown."""
+        return level >= self.getEffectiveLevel()
+
+    def setLevel(self, level: Any) -> None:
+        """Show nothing below a level."""
+        self.level = _level(level)
+
+    def addHandler(self, hdlr: Any) -> None:
+        """What a handler would do is done: all goes to standard error."""
+        self.handlers.append(hdlr)
+
+    def log(self, level: Any, msg: Any, *args: Any, **named: Any) -> None:
+        """Show a message."""
+        if not self.isEnabledFor(_level(level)):
+            return
+        if not args:
+            message = text(msg)
+        else:
+            single = len(args) == 1 and isinstance(args[0], dict) and args[0]
+            message = percent(text(msg), args[0] if single else args)
+        active.state.emit(Reported(_line(self.name, _level(level), message) + "\n"))
+
+    def debug(self, msg: Any, *args: Any, **named: Any) -> None:
+        self.log(10, msg, *args, **named)
+
+    def info(self, msg: Any, *args: Any, **named: Any) -> None:
+        self.log(20, msg, *args, **named)
+
+    def warning(self, msg: Any, *args: Any, **named: Any) -> None:
+        self.log(30, msg, *args, **named)
+
+    def error(self, msg: Any, *args: Any, **named: Any) -> None:
+        self.log(40, msg, *args, **named)
+
+    exception = error
+
+    def critical(self, msg: Any, *args: Any, **named: Any) -> None:
+        self.log(50, msg, *args, **named)
+
+    def __repr__(self) -> str:
+        level = _NAMES.get(self.getEffectiveLevel(), self.getEffectiveLevel())
+        return f"<Logger {self.name} ({level})>"
+
+
+def _line(name: str, level: int, message: str) -> str:
+    settings = _settings()
+    if not settings.configured and name != "root":
+        return message  # what Python's handler of last resort writes
+    moment = time.localtime()
+    date = time.strftime(checked_format(settings.date_format or "%Y-%m-%d %H:%M:%S"), moment)
+    values = {
+        "asctime": date if settings.date_format else f"{date},000",
+        "filename": "", "funcName": "", "lineno": 0, "module": "", "pathname": "",
+        "levelname": _NAMES.get(level, f"Level {level}"),
+        "levelno": level,
+        "message": message,
+        "name": name,
+        "process": 1,
+        "threadName": "MainThread",
+    }  # fmt: skip
+    if settings.style == "{":
+        for key, value in values.items():
+            settings_form = settings.form.replace("{" + key + "}", str(value))
+            if settings_form != settings.form:
+                return _braces(settings.form, values)
+    return percent(settings.form, values)
+
+
+def _braces(form: str, values: dict[str, Any]) -> str:
+    for key, value in values.items():
+        form = form.replace("{" + key + "}", str(value))
+    return form
+
+
+def _level(level: Any) -> int:
+    if isinstance(level, str):
+        if level not in _LEVELS:
+            raise GradcliError("E204", f"Unknown level: {level!r}")
+        return _LEVELS[level]
+    if not isinstance(level, int):
+        raise GradcliError("E202", f"Level not an integer or a valid string: {text(level)}")
+    return level
+
+
+def basicConfig(**settings: Any) -> None:
+    """`logging.basicConfig(level=…, format=…)`: once, as in Python."""
+    kept = _settings()
+    if kept.configured and not settings.get("force"):
+        return
+    kept.configured = True
+    if settings.get("filename") is not None:
+        raise GradcliError("E205", "a log goes to standard error, and to no file")
+    if "level" in settings and settings["level"] is not None:
+        kept.level = _level(settings["level"])
+    kept.form = str(settings.get("format", kept.form))
+    kept.date_format = settings.get("datefmt")
+    kept.style = str(settings.get("style", "%"))
+
+
+def getLogger(name: Any = None) -> Logger:
+    """`logging.getLogger(name)`."""
+    key = "root" if name is None else text(name)
+    return _settings().loggers.setdefault(key, Logger(key))
+
+
+def _of_root(name: str) -> Callable[..., None]:
+    def log(*values: Any, **named: Any) -> None:
+        _settings().configured = True  # as Python does when its functions are used
+        getattr(getLogger(), name)(*values, **named)
+
+    log.__name__ = log.__qualname__ = name
+    return log
+
+
+class Handler:
+    """`StreamHandler()`, `Formatter(…)`: they are made, and change nothing."""
+
+    __slots__ = ("given",)
+
+    language_name: ClassVar[str] = "logging.StreamHandler"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"setFormatter", "setLevel"})
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self.given = given
+
+    def setFormatter(self, fmt: Any) -> None:
+        """Take the form of a formatter for all lines."""
+        settings = _settings()
+        settings.configured = True
+        if fmt.given and fmt.given[0] is not None:
+            settings.form = text(fmt.given[0])
+
+    def setLevel(self, level: Any) -> None:
+        """The loggers have levels."""
+
+
+LOGGING: dict[str, Any] = {
+    **_LEVELS,
+    "Formatter": Handler,
+    "Logger": Logger,
+    "NOTSET": 0,
+    "StreamHandler": Handler,
+    "WARN": 30,
+    "basicConfig": basicConfig,
+    "getLogger": getLogger,
+    **{
+        name: _of_root(name)
+        for name in ("critical", "debug", "error", "exception", "info", "log", "warning")
+    },
+}
+"""What `logging` holds."""
+
+
+# --- warnings -------------------------------------------------------------------------------------
+
+
+class CatchWarnings:
+    """`warnings.catch_warnings(record=True)`."""
+
+    __slots__ = ("before", "caught", "kept", "record")
+
+    language_name: ClassVar[str] = "warnings.catch_warnings"
+    language_context: ClassVar[bool] = True
+
+    def __init__(self, *, record: Any = False, **named: Any) -> None:
+        self.record = bool(record)
+
+    def __enter__(self) -> list[Any] | None:
+        kept = _warnings()
+        self.before = kept.copy()
+        self.caught: list[Any] = []
+        if self.record:
+            kept["caught"] = self.caught
+            return self.caught
+        return None
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        active.state.library["warnings"] = self.before
+
+
+class WarningMessage:
+    """A warning that was caught."""
+
+    __slots__ = ("category", "message")
+
+    language_name: ClassVar[str] = "warnings.WarningMessage"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"category", "message"})
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, message: Any, category: Any) -> None:
+        self.message = message
+        self.category = category
+
+
+def _warnings() -> dict[str, Any]:
+    start: dict[str, Any] = {"caught": None, "filters": [], "seen": set()}
+    found: dict[str, Any] = active.state.library.setdefault("warnings", start)
+    return found
+
+
+def warn(message: Any, category: Any = None, stacklevel: int = 1, source: Any = None) -> None:
+    """`warnings.warn(message)`: on standard error, once for each text."""
+    if isinstance(message, GradcliError):
+        error: Any = message
+    else:
+        kind = category if isinstance(category, LanguageType) else EXCEPTIONS["UserWarning"]
+        error = kind(message)
+    kept = _warnings()
+    action = next(
+        (act for act, classes in reversed(kept["filters"]) if handles(classes, error)), ""
+    )
+    if action == "ignore":
+        return
+    if action == "error":
+        raise error
+    name, words = type_name(error), text(error)
+    if kept["caught"] is not None:
+        kept["caught"].append(WarningMessage(error, category or EXCEPTIONS["UserWarning"]))
+    elif action == "always" or (name, words) not in kept["seen"]:
+        kept["seen"].add((name, words))
+        active.state.emit(Reported(f"{name}: {words}\n"))
+
+
+def filterwarnings(
+    action: str, message: str = "", category: Any = None, *rest: Any, **named: Any
+) -> None:
+    """`warnings.filterwarnings(action)`: ignore, error, always, default."""
+    _warnings()["filters"].append((action, EXCEPTIONS["Warning"] if category is None else category))
+
+
+def simplefilter(action: str, category: Any = None, *rest: Any, **named: Any) -> None:
+    """`warnings.simplefilter(action)`."""
+    filterwarnings(action, "", category)
+
+
+def resetwarnings() -> None:
+    """`warnings.resetwarnings()`."""
+    _warnings()["filters"].clear()
+
+
+WARNINGS: dict[str, Any] = {
+    "catch_warnings": CatchWarnings,
+    "filterwarnings": filterwarnings,
+    "resetwarnings": resetwarnings,
+    "simplefilter": simplefilter,
+    "warn": warn,
+}
+"""What `warnings` holds."""

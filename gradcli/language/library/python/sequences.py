@@ -1,0 +1,115 @@
+"""The modules `heapq`, `bisect` and `statistics`."""
+
+from __future__ import annotations
+
+import bisect as host_bisect
+import heapq as host_heapq
+import statistics as host_statistics
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.errors import GradcliError
+from gradcli.language.functions.calls import call
+from gradcli.language.limits import charge, check_collection, check_nesting
+from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
+from gradcli.language.objects.ordering import sort_values
+from gradcli.language.objects.types import type_name
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise GradcliError("E202", f"heap argument must be a list, not {type_name(value)}")
+    check_nesting(value)
+    return value
+
+
+def _on_heap(name: str) -> Callable[..., Any]:
+    function = getattr(host_heapq, name)
+
+    def change(heap: Any, *items: Any) -> Any:
+        check_collection(len(_list(heap)) + len(items))
+        charge(len(heap) if name == "heapify" else 0)
+        return function(heap, *items)
+
+    change.__name__ = change.__qualname__ = name
+    return change
+
+
+def nlargest(n: int, iterable: Any, key: Any = None) -> list[Any]:
+    """`heapq.nlargest(n, values)`."""
+    return sort_values(iterable, key, True)[: max(n, 0)]
+
+
+def nsmallest(n: int, iterable: Any, key: Any = None) -> list[Any]:
+    """`heapq.nsmallest(n, values)`."""
+    return sort_values(iterable, key)[: max(n, 0)]
+
+
+def merge(*iterables: Any, key: Any = None, reverse: Any = False) -> Iterator:
+    """`heapq.merge(…)`."""
+    of = None if key is None else lambda value: call(key, (value,), {})
+    sources = [iterate(values) for values in iterables]
+    return drawing(
+        "generator", host_heapq.merge(*sources, key=of, reverse=bool(reverse)), *iterables
+    )
+
+
+HEAPQ: dict[str, Any] = {
+    "merge": merge,
+    "nlargest": nlargest,
+    "nsmallest": nsmallest,
+    **{
+        name: _on_heap(name)
+        for name in ("heapify", "heappop", "heappush", "heappushpop", "heapreplace")
+    },
+}
+"""What `heapq` holds."""
+
+
+def _bisection(name: str) -> Callable[..., Any]:
+    function = getattr(host_bisect, name)
+
+    def find(a: Any, x: Any, lo: int = 0, hi: Any = None, *, key: Any = None) -> Any:
+        if not hasattr(type(a), "__getitem__"):
+            raise GradcliError("E202", f"a value of type {type_name(a)} has no items")
+        of = None if key is None else lambda value: call(key, (value,), {})
+        return function(a, x, lo, hi, key=of)
+
+    find.__name__ = find.__qualname__ = name
+    return find
+
+
+BISECT: dict[str, Any] = {
+    name: _bisection(name)
+    for name in ("bisect", "bisect_left", "bisect_right", "insort", "insort_left", "insort_right")
+}
+"""What `bisect` holds."""
+
+
+def _statistic(name: str) -> Callable[..., Any]:
+    function = getattr(host_statistics, name)
+
+    def measure(data: Any, *more: Any, **named: Any) -> Any:
+        given = [list(bounded(each)) if hasattr(type(each), "__iter__") else each for each in more]
+        values = list(bounded(data))
+        if not all(isinstance(value, (int, float, str)) for value in values):
+            raise GradcliError("E202", f"{name}() takes numbers")
+        charge(20 * len(values))
+        try:
+            return function(values, *given, **named)
+        except host_statistics.StatisticsError as error:
+            raise GradcliError("E204", str(error)) from error
+
+    measure.__name__ = measure.__qualname__ = name
+    return measure
+
+
+STATISTICS: dict[str, Any] = {
+    name: _statistic(name)
+    for name in (
+        "correlation", "fmean", "geometric_mean", "harmonic_mean", "mean", "median",
+        "median_high", "median_low", "mode", "multimode", "pstdev", "pvariance", "quantiles",
+        "stdev", "variance",
+    )
+}  # fmt: skip
+"""What `statistics` holds."""

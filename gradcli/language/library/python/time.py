@@ -1,0 +1,147 @@
+"""The modules `time` and `timeit`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.errors import GradcliError
+from gradcli.language.functions.calls import call
+from gradcli.language.library.python.named_tuples import named_tuple
+from gradcli.language.limits import check_text, too_many_steps
+from gradcli.language.objects.types import type_name
+from gradcli.state import active
+
+
+def seconds_now() -> float:
+    """`time.time()`: the seconds since 1970."""
+    return time.time()
+
+
+def seconds_passed() -> float:
+    """`time.perf_counter()`: the seconds since some moment."""
+    return time.perf_counter()
+
+
+def seconds_worked() -> float:
+    """`time.process_time()`: the seconds that the processor worked for this process."""
+    return time.process_time()
+
+
+def nanoseconds_now() -> int:
+    """`time.time_ns()`."""
+    return time.time_ns()
+
+
+def nanoseconds_passed() -> int:
+    """`time.perf_counter_ns()`."""
+    return time.perf_counter_ns()
+
+
+def sleep(seconds: float, /) -> None:
+    """`time.sleep(seconds)`: wait for no longer than a minute."""
+    if not isinstance(seconds, (int, float)) or not 0 <= seconds <= 60:
+        raise GradcliError("E204", "sleep() takes a number of seconds between 0 and 60")
+    time.sleep(seconds)
+
+
+_STRUCT = named_tuple(
+    "struct_time",
+    [
+        f"tm_{name}"
+        for name in ["year", "mon", "mday", "hour", "min", "sec", "wday", "yday", "isdst"]
+    ],
+    {},
+)
+
+
+def _moment(convert: Callable[[Any], Any]) -> Callable[..., Any]:
+    def moment(seconds: Any = None, /) -> Any:
+        return _STRUCT(*convert(seconds))
+
+    return moment
+
+
+localtime, gmtime = _moment(time.localtime), _moment(time.gmtime)
+
+
+def strftime(format: str, t: Any = None, /) -> str:
+    """`time.strftime(format)`: the moment as text."""
+    return time.strftime(checked_format(format), time.localtime() if t is None else tuple(t))
+
+
+def checked_format(format: Any) -> str:
+    """The format of a date; raises E202, E602 where it is none or too long."""
+    if not isinstance(format, str):
+        raise GradcliError("E202", f"a format is a string, not {type_name(format)}")
+    check_text(1000 * len(format))
+    if any(sign.isdigit() for sign in format.replace("%%", "").split("%")[1:] for sign in sign[:2]):
+        raise GradcliError("E204", "a width in the format of a date is outside the language")
+    return format
+
+
+def ctime(seconds: Any = None, /) -> str:
+    """`time.ctime()`."""
+    return time.ctime(seconds)
+
+
+TIME: dict[str, Callable[..., Any]] = {
+    "asctime": lambda: time.asctime(),
+    "ctime": ctime,
+    "gmtime": gmtime,
+    "localtime": localtime,
+    "monotonic": seconds_passed,
+    "perf_counter": seconds_passed,
+    "perf_counter_ns": nanoseconds_passed,
+    "process_time": seconds_worked,
+    "sleep": sleep,
+    "strftime": strftime,
+    "time": seconds_now,
+    "time_ns": nanoseconds_now,
+}
+"""What `time` holds."""
+for _name in ("perf_counter", "perf_counter_ns", "process_time", "time", "time_ns", "asctime"):
+    TIME[_name].__name__ = TIME[_name].__qualname__ = _name
+
+
+def timeit(
+    stmt: Any = None,
+    setup: Any = None,
+    timer: Any = None,
+    number: int = 1_000_000,
+    globals: Any = None,
+) -> float:
+    """`timeit.timeit(function, number=…)`: the seconds that so many calls take."""
+    for each in (stmt, setup):
+        if isinstance(each, str):
+            raise GradcliError(
+                "E205",
+                "timeit() of a string would run text as code",
+                help="give it a function: `timeit(lambda: …, number=100)`",
+            )
+    if setup is not None:
+        call(setup, (), {})
+    steps = active.state.steps
+    before = time.perf_counter()
+    for _ in range(number):
+        steps.left -= 1
+        if steps.left < 0:
+            raise too_many_steps()
+        call(stmt, (), {})
+    return time.perf_counter() - before
+
+
+def repeat(
+    stmt: Any = None, setup: Any = None, timer: Any = None, repeat: int = 5, number: int = 1_000_000
+) -> list[float]:
+    """`timeit.repeat(function)`: `timeit` several times."""
+    return [timeit(stmt, setup, timer, number) for _ in range(repeat)]
+
+
+TIMEIT: dict[str, Callable[..., Any]] = {
+    "default_timer": seconds_passed,
+    "repeat": repeat,
+    "timeit": timeit,
+}
+"""What `timeit` holds."""

@@ -1,0 +1,45 @@
+"""How quick this machine is, for tests that must not depend on it.
+
+What a test bounds is processor time, which other processes do not take away, as a multiple of what
+the machine needs for a piece of work that never changes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+PATIENCE = 120
+"""Seconds after which a process that should have ended is taken to hang."""
+
+_QUICK = 0.012
+"""Seconds of processor time that `_work` takes on the machine that limits were written for."""
+
+
+def _work() -> None:
+    table = dict.fromkeys(range(1000), 0)
+    for number in range(200_000):
+        table[number % 1000] += number
+
+
+@cache
+def slowness() -> float:
+    """How many times more processor time this machine needs; at least 1."""
+    times = []
+    for _ in range(3):
+        began = time.process_time()
+        _work()
+        times.append(time.process_time() - began)
+    return max(1.0, min(times) / _QUICK)
+
+
+@contextmanager
+def takes_at_most(seconds: float) -> Iterator[None]:
+    """Assert that the block takes no more of the processor's time, for a machine of this kind."""
+    bound = seconds * slowness()
+    began = time.process_time()
+    yield
+    taken = time.process_time() - began
+    assert taken <= bound, f"{taken:.3f} s, where {bound:.3f} are enough"

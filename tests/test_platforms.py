@@ -1,0 +1,179 @@
+"""Hosts without what Linux has, and installations without every package: each is played by taking
+the names away (`tests/host.py`) in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import running
+from tests.command_line import ROOT
+from tests.host import Finder
+from tests.machine import PATIENCE
+
+Lacks = Mapping[str, Any]
+
+MACOS = ["os.sched_getaffinity", "os.posix_fadvise"]
+
+WINDOWS = [
+    *MACOS,
+    *(f"os.{name}" for name in ("fork", "register_at_fork", "getuid", "geteuid", "fchmod")),
+    *(f"os.{name}" for name in ("set_blocking", "mkfifo", "O_NOFOLLOW", "O_NONBLOCK", "sysconf")),
+    *(f"signal.{name}" for name in ("setitimer", "SIGALRM", "ITIMER_REAL", "SIGKILL", "SIGPIPE")),
+]
+
+_UNIX_MODULES = ["resource", "fcntl", "termios", "pwd"]
+
+HOSTS: dict[str, Lacks] = {
+    "macOS": {"names": MACOS},
+    "Windows": {"names": WINDOWS, "packages": _UNIX_MODULES},
+    "Pyodide": {"names": WINDOWS, "packages": _UNIX_MODULES, "threads": 0},
+    "no threads": {"names": ["os.fork"], "threads": 0},
+}
+
+
+def run(
+    lacks: Lacks, *words: str, cwd: Path = ROOT, home: Path | None = None, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run the command on a host that lacks something; its cache is in `home`."""
+    cache = {} if home is None else {"XDG_CACHE_HOME": str(home)}
+    return subprocess.run(
+        [sys.executable, "-m", "tests.host", json.dumps(lacks), *words],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        cwd=cwd,
+        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT), **cache},
+    )
+
+
+# --- hosts ----------------------------------------------------------------------------------------
+
+RUNS = {
+    "one-shot": (["y = a * 2", "a=3", "--no-trace"], "a.grad = tensor(2.)"),
+    "threads": (
+        ["-e", "print((torch.arange(10**6) / 1e6).tanh().mean())"],
+        "tensor(0.4338)",
+    ),
+    "memory": (["-e", "print(2)", "--max-memory", "500MB"], "2"),
+    "time": (["-e", "print(3)", "--timeout", "60"], "3"),
+    "processes": (["-e", "print(x + 1)", "--inputs", "-", "--jobs", "2"], "tensor(2., grad_fn"),
+    "files": (["-e", "save(ones(2), 'x.npy')", "-e", "print(load('x.npy'))"], "tensor([1., 1.])"),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("host", HOSTS)
+def test_programs_run_there(host: str, name: str, tmp_path: Path) -> None:
+    words, expected = RUNS[name]
+    finished = run(HOSTS[host], *words, cwd=tmp_path, stdin='{"x": 1}\n')
+    if (host, name) == ("Pyodide", "time"):  # a limit that cannot be kept is not dropped silently
+        assert finished.returncode == 5
+        assert "error[E607]: TimeoutError: the limit of time cannot be kept" in finished.stderr
+    else:
+        assert (finished.returncode, finished.stderr) == (0, "")
+        assert expected in finished.stdout
+
+
+BUSY = {
+    "gradcli at work": ["-e", "while True: pass", "--max-steps", "1000000000000"],
+    "LAPACK at work": ["-e", "torch.linalg.svd(ones(3000, 3000))"],
+    "a program that catches all": [
+        *("-e", "while True:\n  try:\n    while True: sin(ones(9))\n  except BaseException: pass"),
+        *("--max-steps", "1000000000000"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", BUSY)
+def test_a_timeout_is_kept_without_timers(name: str) -> None:
+    finished = run(HOSTS["Windows"], *BUSY[name], "--timeout", "1")
+    assert "error[E607]: TimeoutError: the program ran for more than 1 s" in finished.stderr
+    assert (finished.returncode, finished.stdout) == (5, "")
+
+
+def test_each_file_has_the_whole_time_without_timers(tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / f"{name}.grad").write_text("print(1)\n")
+    words = [str(path) for path in sorted(tmp_path.iterdir())]
+    finished = run(HOSTS["Windows"], "run", *words, "--timeout", "60")
+    assert finished.returncode == 0
+    assert finished.stdout.split("\n").count("1") == 3
+
+
+def test_the_cache_is_used_where_mode_bits_say_nothing(tmp_path: Path) -> None:
+    """Where every file looks writable by all, a cached grammar is used all the same."""
+    windows = HOSTS["Windows"]
+    assert run(windows, "-e", "print(1)", home=tmp_path).stdout == "1\n"
+    for file in (tmp_path / "gradcli").iterdir():
+        file.chmod(0o666)
+    without_lark = {**windows, "packages": [*_UNIX_MODULES, "lark"]}
+    assert run(without_lark, "-e", "print(1)", home=tmp_path).stdout == "1\n"
+
+
+# --- packages -------------------------------------------------------------------------------------
+
+SCIPY = [
+    "torch.fft.fft(ones(4))",
+    "torch.linalg.eig(ones(3, 3))",
+    "torch.linalg.lu_factor(randn(40, 40))",
+    "torch.linalg.solve_triangular(eye(40), ones(40, 1), upper=True)",
+    "torch.special.bessel_j0(ones(2))",
+    "torch.special.airy_ai(ones(2))",
+    "torch.special.spherical_bessel_j0(ones(2))",
+    "torch.special.hermite_polynomial_h(ones(2), 2)",
+    "torch.lgamma(ones(2))",
+    "torch.polygamma(3, ones(2))",
+    "torch.special.gammainc(ones(2), ones(2))",
+    "torch.special.zeta(ones(2) + 1, ones(2))",
+    "torch.mvlgamma(ones(2).half() + 3, 2)",
+]
+"""Programs that need SciPy: one for each place that imports it."""
+
+MISSING = {
+    "packages": "error[E609]: ImportError: this needs {}, which is not installed",
+    "broken": "error[E609]: ImportError: this needs {}, which cannot be loaded: numpy.dtype size",
+}
+
+
+@pytest.mark.parametrize("text", SCIPY)
+def test_scipy_is_named_where_it_is_missing(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "scipy"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Finder(["scipy"]), *sys.meta_path])
+    error = running.run(text).error
+    assert error is not None
+    assert (error.code, error.exit_code) == ("E609", 5)
+    assert error.message == "this needs scipy, which is not installed"
+
+
+@pytest.mark.parametrize("how", MISSING)
+@pytest.mark.parametrize(
+    ("package", "text"), [("scipy", SCIPY[0]), ("ml_dtypes", "ones(2, dtype=torch.bfloat16)")]
+)
+def test_the_command_names_the_package(how: str, package: str, text: str) -> None:
+    finished = run({how: [package]}, "-e", text, "-e", "print('not reached')")
+    assert finished.stderr.startswith(MISSING[how].format(package))
+    assert " --> program:1:1\n" in finished.stderr
+    assert (finished.returncode, finished.stdout) == (5, "")
+
+
+def test_a_program_can_catch_it() -> None:
+    text = "try:\n    torch.fft.fft(ones(4))\nexcept ImportError as error:\n    print(error)"
+    finished = run({"packages": ["scipy"]}, "-e", text)
+    assert finished.stdout == "this needs scipy, which is not installed\n"
+
+
+def test_most_of_gradcli_needs_neither() -> None:
+    words = ["y = (torch.tanh(x @ w) ** 2).mean()", "x=[[1,2]]", "w=[[3],[4]]", "--trace=steps"]
+    finished = run({"packages": ["scipy", "ml_dtypes", "prompt_toolkit"]}, *words)
+    assert (finished.returncode, finished.stderr) == (0, "")
