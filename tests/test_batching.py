@@ -23,6 +23,8 @@ REFUSED = (
     "over `mask` in torch.masked_select",
     "called random operation",
     "inplace arithmetic(self, *extra_args) is not possible",
+    "backward() called inside a functorch transform",
+    "call Tensor.requires_grad_()",
     "does not require grad and has no grad_fn",
 )
 """Parts of PyTorch's texts for what cannot be batched."""
