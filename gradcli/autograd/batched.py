@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, mark_made
 from gradcli.state import active
 
 
@@ -174,6 +174,8 @@ def batched_tensor(value: Tensor, bdim: int | None, level: int) -> Tensor:
     tensor.output_nr = 0
     tensor.storage = None
     tensor.meta = None
+    if active.state.marks_made:
+        mark_made(tensor, view=True)
     return tensor
 
 

@@ -17,7 +17,7 @@ from gradcli.ops.shape.joining import stack_
 
 
 def default_collate(batch: Any) -> Any:
-    """Items as one: tensors stacked, numbers as a tensor, and what is inside lists, tuples and
+    """Items as one: tensors and arrays stacked, numbers as a tensor, what is in lists, tuples and
     dictionaries in the same way.
 
     Raises E202 for items of other kinds, E204 for sequences of different lengths.
@@ -27,6 +27,10 @@ def default_collate(batch: Any) -> Any:
     first = batch[0]
     if isinstance(first, Tensor):
         return stack_(list(batch))
+    if hasattr(type(first), "to_tensor"):  # an array of NumPy's
+        return stack_([item.to_tensor() for item in batch])
+    if isinstance(first, np.generic):
+        return Tensor(np.array(batch))
     if isinstance(first, float):
         return Tensor(np.array(batch, np.float64))
     if isinstance(first, int):

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.autograd.engine import backward
 from gradcli.autograd.inplace.aliasing import check_memory
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, with_history
 from gradcli.errors import GradcliError
 from gradcli.functional.forward import pushforward
 from gradcli.functional.levels import Level, tensors_of
@@ -64,13 +64,23 @@ def split_aux(name: str, value: Any, has_aux: bool) -> tuple[Any, Any]:
     return value
 
 
-def check_moved(primals: Any) -> None:
-    """Raise E202 for an input that no tangent can have: a tensor of integers or bools."""
-    for tensor in leaves(primals):
-        if isinstance(tensor, Tensor) and tensor.dtype.category in ("int", "bool"):
+def check_moved(what: str, tensors: list[Any]) -> None:
+    """Raise E202 for what cannot be a primal or a tangent: no tensor, or one of integers or
+    bools.
+    """
+    if not tensors:
+        raise GradcliError("E202", f"there is no {what}", raises="RuntimeError")
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
             raise GradcliError(
                 "E202",
-                f"a primal must be floating or complex, not {tensor.dtype}",
+                f"a {what} must be a tensor, not {type(tensor).__name__}",
+                raises="RuntimeError",
+            )
+        if tensor.dtype.category in ("int", "bool"):
+            raise GradcliError(
+                "E202",
+                f"a {what} must be floating or complex, not {tensor.dtype}",
                 raises="ValueError",
                 help="make it floating: `x.float()`",
             )
@@ -238,7 +248,9 @@ def _check_layouts(primals: Any, tangents: Any) -> None:
     gets the strides of the input, so its elements would overlap too.
     """
     if not same_form(primals, tangents):
-        return
+        raise GradcliError("E406", "jvp(): the tangents must have the structure of the primals")
+    check_moved("primal", leaves(primals))
+    check_moved("tangent", leaves(tangents))
     for tensor, direction in zip(leaves(primals), leaves(tangents), strict=True):
         if tensor.array.strides != direction.array.strides:
             check_memory(tensor)
@@ -257,10 +269,13 @@ def _linearized(
     """The output of a function, the function of its tangents, what it returned besides, and the
     recorded tensors of the output.
     """
-    check_moved(primals)
+    if not primals and name == "linearize":
+        raise GradcliError("E202", "linearize() needs a primal", raises="TypeError")
+    check_moved("primal", leaves(primals))
     level = Level()
     with level:
-        inputs = level.enter(primals)
+        inputs = level.enter(primals, as_leaves=False)
+        starts = [with_history(tensor.array, tensor.grad_fn) for tensor in leaves(inputs)]
         output, aux = split_aux(name, func(*inputs), has_aux)
         level.close()
         outputs = tensors_of(name, output)
@@ -271,6 +286,7 @@ def _linearized(
                 "E406", f"{name}(): the tangents must have the structure of the primals"
             )
         directions = leaves(tangents)
+        check_moved("tangent", directions)
         for tensor, direction in zip(leaves(primals), directions, strict=True):
             if tensor.array.shape != direction.array.shape:
                 raise GradcliError(
@@ -279,7 +295,7 @@ def _linearized(
                     f" shape {tuple(tensor.array.shape)}",
                 )
         with level:
-            return push(level, output, outputs, leaves(inputs), directions)
+            return push(level, output, outputs, starts, directions)
 
     return level.separated(output), move, level.released(aux), outputs
 

@@ -7,7 +7,8 @@ from itertools import accumulate
 from typing import Any
 
 from gradcli.arrays.backend import module_of
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, with_history
+from gradcli.errors import GradcliError
 from gradcli.functional.derivatives import (
     check_moved,
     check_real,
@@ -74,6 +75,10 @@ def jacrev(
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         positions = positions_of("jacrev", argnums, len(args))
+        if chunk_size is not None and not chunk_size > 0:
+            raise GradcliError("E204", f"jacrev(): chunk_size is {chunk_size}, and not above 0")
+        if chunk_size is not None and not isinstance(chunk_size, int):
+            raise GradcliError("E202", f"jacrev(): chunk_size must be an integer: {chunk_size!r}")
         check_real("jacrev", "the input", leaves([args[position] for position in positions]))
         with Level() as level:
             inputs = [level.enter(args[position]) for position in positions]
@@ -130,15 +135,15 @@ def jacfwd(
         positions = positions_of("jacfwd", argnums, len(args))
         given = leaves([args[position] for position in positions])
         check_real("jacfwd", "the input", given)
-        check_moved(given)
+        check_moved("primal", given)
         with Level() as level:
-            inputs = [level.enter(args[position]) for position in positions]
+            inputs = [level.enter(args[position], as_leaves=False) for position in positions]
+            flat = [with_history(tensor.array, tensor.grad_fn) for tensor in leaves(inputs)]
             returned = func(*replaced(args, positions, inputs), **kwargs)
             output, aux = split_aux("jacfwd", returned, has_aux)
             level.close()
             outputs = tensors_of("jacfwd", output)
             check_real("jacfwd", "the output", outputs)
-            flat = leaves(inputs)
             sizes = [tensor.array.size for tensor in flat]
 
             def columns(*directions: Tensor) -> tuple[Tensor, ...]:

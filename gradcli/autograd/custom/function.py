@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.custom.context import FunctionNode
+from gradcli.autograd.modes import name_of
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, alias, join_graph, refresh, with_history
 from gradcli.errors import GradcliError
@@ -148,7 +149,7 @@ class Function:
             elif batch.records_below(args):
                 return batch.looped(cls.apply, args, kwargs)
         for value in args:
-            if isinstance(value, Tensor) and value.storage is not None:
+            if isinstance(value, Tensor) and value.storage is not None and state.grad_enabled:
                 refresh(value)
         node = node_class_of(cls)(cls, args)
         before = state.grad_enabled
@@ -221,7 +222,7 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         shown = refused(several)
         return shown if isinstance(returned, tuple) else shown[0]
 
-    once.__name__ = getattr(function, "__name__", "backward")
+    once.__name__ = name_of(function)
     return once
 
 

@@ -16,7 +16,13 @@ from gradcli.autograd.engine import accumulate
 from gradcli.autograd.engine.engine import Root, Target, run_backward
 from gradcli.autograd.engine.identity_map import IdentityMap
 from gradcli.autograd.node import AccumulateGrad, extra_of
-from gradcli.autograd.tensor import Tensor, gradient_edge, meta_of, not_installed
+from gradcli.autograd.tensor import (
+    Tensor,
+    gradient_edge,
+    meta_of,
+    not_installed,
+    refuse_transformed,
+)
 from gradcli.errors import GradcliError, Label
 from gradcli.state import active
 
@@ -151,6 +157,7 @@ def backward(
 
     Example: torch.autograd.backward(tensor(1., requires_grad=True) * 2)
     """
+    refuse_transformed("backward()")
     outputs = _several(tensors, "tensors")
     seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
     keep = create_graph if retain_graph is None else bool(retain_graph)
@@ -166,11 +173,12 @@ def backward(
     wanted = _several(inputs.values() if type(inputs) is dict else inputs, "inputs")
     if not wanted:
         raise GradcliError("E204", "inputs must not be empty", raises="RuntimeError")
+    roots = _roots(outputs, seeds, create_graph, identity_map)
     targets = _targets(wanted)
     for tensor in wanted:
         retain_grad(tensor)
     run_backward(
-        _roots(outputs, seeds, create_graph, identity_map),
+        roots,
         keep_graph=keep,
         create_graph=create_graph,
         targets=targets,
@@ -320,6 +328,7 @@ def retain_grad(tensor: Tensor) -> None:
 
     Example: (tensor(1., requires_grad=True) * 2).retain_grad()
     """
+    refuse_transformed("retain_grad()")
     if tensor.retains_grad:
         return
     node, output_nr = gradient_edge(tensor)

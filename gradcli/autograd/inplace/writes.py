@@ -26,6 +26,7 @@ from gradcli.autograd.node import Node, extra_of, freed
 from gradcli.autograd.tensor import (
     Tensor,
     gradient_edge,
+    is_captured,
     meta_of,
     not_installed,
     refresh,
@@ -147,7 +148,15 @@ def check_inplace(tensor: Tensor, *operands: Any) -> bool:
 
 def check_graph(tensor: Tensor, *operands: Any) -> None:
     """Raise E405 where the history forbids a write, or inference mode; memory may be shared."""
-    if not active.state.grad_enabled:
+    state = active.state
+    if state.born is not None and is_captured(tensor):
+        raise GradcliError(
+            "E405",
+            f"{_named(tensor)} was made outside the function that torch.func differentiates, and"
+            " cannot be changed in place there",
+            help="return the new value, or pass the tensor as an argument",
+        )
+    if not state.grad_enabled:
         return
     if tensor.requires_grad:
         _check_history(tensor)
@@ -180,7 +189,7 @@ def _check_history(tensor: Tensor) -> None:
                 " changed in place",
                 help="write under `with torch.no_grad():`, or clone() the leaf first",
             )
-    if tensor.requires_grad and tensor.grad_fn is None:
+    if tensor.requires_grad and (tensor.grad_fn is None or tensor.grad_fn.stands_for_leaf):
         raise GradcliError(
             "E405",
             f"{_named(tensor)} is a leaf that requires grad, and cannot be changed in place",

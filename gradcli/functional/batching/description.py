@@ -25,8 +25,7 @@ def described(tensor: Tensor) -> str:
     else:
         text = _bare(tensor, nodes)
     for transform in active.state.transforms:
-        edges = getattr(transform, "edges", ())
-        if any(edge in nodes for edge in edges):
+        if not nodes.isdisjoint(getattr(transform, "entries", ())):
             text = _wrapped(f"GradTrackingTensor(lvl={transform.level}", text)
     return text
 
@@ -37,7 +36,7 @@ def _wrapped(head: str, text: str) -> str:
 
 def _bare(tensor: Tensor, nodes: set[Node]) -> str:
     """The text of a tensor that is not batched; its history as far as it is none of a transform."""
-    own = {edge for each in active.state.transforms for edge in getattr(each, "edges", ())}
+    own = {edge for each in active.state.transforms for edge in getattr(each, "entries", ())}
     ends = [node for node in nodes if type(node) is AccumulateGrad and node not in own]
     if own.isdisjoint(nodes) or ends:
         return tensor.text()

@@ -10,9 +10,10 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.classes import super_call
-from gradcli.language.functions.calls import Function, call_failed
+from gradcli.language.functions.calls import Function, call_failed, for_op
 from gradcli.language.functions.calls import call as call_value
 from gradcli.language.objects.attributes import Method, Module, get_attribute
+from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
@@ -45,6 +46,8 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         state.place = span
         if type(called) is Function:
             return called.invoke(values, {})
+        if FOREIGN and not FOREIGN.isdisjoint(map(type, values)):
+            values = tuple(for_op(called, values))
         try:
             return called(*values)
         except Exception as error:
@@ -161,6 +164,8 @@ def _method(
         state.place = span
         if type(called) is Function:
             return called.invoke(values, {})
+        if FOREIGN and not FOREIGN.isdisjoint(map(type, values)):
+            values = tuple(for_op(called, values))
         try:
             return called(*values)
         except Exception as error:

@@ -15,6 +15,7 @@ from gradcli.language.functions.parameters import Signature
 from gradcli.language.hints.spelling import closest
 from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
 from gradcli.language.objects.attributes import Method
+from gradcli.language.objects.borders import FOREIGN, argument
 from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
@@ -245,6 +246,9 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         called, kwargs = _with_out(function, kwargs)
     else:
         called = function
+    if FOREIGN:
+        args = for_op(function, args)
+        kwargs = dict(zip(kwargs, for_op(function, tuple(kwargs.values())), strict=True))
     for name in kwargs:
         if name in _FLAGS and type(kwargs[name]) is not bool:
             _check_flag(function, name, kwargs[name])
@@ -254,6 +258,16 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return active.state.batch.looped(called, args, kwargs)
     except Exception as error:
         raise call_failed(error, function, args, kwargs) from error
+
+
+def for_op(function: Any, values: Sequence[Any]) -> Sequence[Any]:
+    """The arguments of a call as a function of torch sees them; any other function gets them as
+    they are.
+    """
+    target = function.construct if isinstance(function, LanguageType) else function
+    if not _is_catalogue(target):
+        return values
+    return tuple([argument(target, value) for value in values])
 
 
 def _with_out(function: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -37,7 +37,6 @@ UNSUPPORTED = {
         DoubleStorage HalfStorage IntStorage is_set_to is_storage LongStorage QInt32Storage
         QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage ShortStorage Storage storage_type
         memory_format from_file frombuffer from_dlpack to_dlpack as_subclass""",
-    "files are read with `NAME=@FILE`": "from_numpy",
     "there are no threads to set": """
         set_num_threads get_num_threads set_num_interop_threads get_num_interop_threads
         set_flush_denormal use_deterministic_algorithms are_deterministic_algorithms_enabled

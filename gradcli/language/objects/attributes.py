@@ -47,9 +47,7 @@ class PerSession:
 
     __slots__ = ("read", "write")
 
-    def __init__(
-        self, read: Callable[[], Any], write: Callable[[Any], None] | None = None
-    ) -> None:
+    def __init__(self, read: Callable[[], Any], write: Callable[[Any], None] | None = None) -> None:
         self.read = read
         self.write = write
 
@@ -347,6 +345,10 @@ _PICKLING = {
 }
 """Names of torch that are not supported, and what to use instead."""
 
+_FILES_OF_NUMPY = frozenset(
+    {"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"}
+)
+
 
 def no_attribute(value: Any, name: str) -> GradcliError:
     """The error of an attribute that a value does not have, with the one that was likely meant."""
@@ -363,6 +365,8 @@ def no_attribute(value: Any, name: str) -> GradcliError:
         help = "attributes of Python's own machinery are not part of the language"
     elif type(value) is Module and value.name == "torch" and name in _PICKLING:
         help = _PICKLING[name]
+    elif type(value) is Module and value.name == "numpy" and name in _FILES_OF_NUMPY:
+        help = "arrays come in as `NAME=@x.npy` and go out as `save(torch.from_numpy(a), 'x.npy')`"
     elif value is None:
         help = "the value is None: a .grad is, until a backward pass has reached its leaf"
     elif type(value) is Module and name in catalogue.modules["torch"]:
@@ -381,4 +385,7 @@ def _is_of_tensors(name: str) -> bool:
 
 
 def _owner(value: Any) -> str:
-    return "type" if isinstance(value, LanguageType) else type_name(value)
+    if isinstance(value, LanguageType):
+        return "type"
+    kind = type_of(value)
+    return kind.full_name if kind.full_name.startswith("numpy.") else kind.name

@@ -34,6 +34,7 @@ from gradcli.ops.creation.settings import by_rows
 from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.definition.ref import named, ref
+from gradcli.state import active
 
 real_part = ref("real_part")
 
@@ -237,7 +238,12 @@ def detach(input: Tensor) -> Tensor:
 
 @function("detach_", method=True)
 def detach_in_place(input: Tensor) -> Tensor:
-    """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view."""
+    """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view.
+
+    In inference mode the graph stays as it is.
+    """
+    if active.state.inference:
+        return input
     if input.base is not None:
         raise GradcliError("E405", "a view cannot be detached in place", help="use detach()")
     storage_of(input)

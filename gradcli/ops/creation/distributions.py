@@ -360,12 +360,13 @@ def multinomial(
         waits = source.exponential(chances.size).reshape(chances.shape).astype(chances.dtype)
         order = np.argsort(-(chances / waits), axis=-1, kind="stable")
         return Tensor(order[..., :num_samples].astype(np.int64))
-    rows = chances.reshape(-1, chances.shape[-1])
+    rows = np.atleast_2d(chances)
     sums = np.cumsum(rows, axis=-1)
-    drawn = source.uniform(len(rows) * num_samples, np.dtype(np.float64)).reshape(len(rows), -1)
+    drawn = source.uniform(len(rows) * num_samples, np.dtype(np.float64))
+    drawn = drawn.reshape(len(rows), num_samples)
     positions = [
         np.searchsorted(row / row[-1], values, side="left")
         for row, values in zip(sums, drawn, strict=True)
     ]
-    found = np.stack(positions).astype(np.int64)
+    found = np.array(positions, np.int64)
     return Tensor(found.reshape(*chances.shape[:-1], num_samples))
