@@ -101,4 +101,5 @@ WARNINGS: dict[str, Code] = {
     "W010": _warning("an output is resized"),
     "W011": _warning("NumPy warns of a result"),
     "W012": _warning("nothing is drawn"),
+    "W013": _warning("an op has no batching rule"),
 }

@@ -128,6 +128,7 @@ class Function:
         """
         state = active.state
         in_two_parts = cls.setup_context is not Function.setup_context
+        forward = cls.forward
         if in_two_parts and hasattr(cls.forward, "positional_arguments"):
             # setup_context sees every argument, those with a default too.
             args, kwargs = cls.forward.positional_arguments(args, kwargs), {}
@@ -140,8 +141,13 @@ class Function:
                 raises="RuntimeError",
                 help="define forward(…) without ctx, and setup_context(ctx, inputs, output)",
             )
-        if state.batch is not None:
+        batch = state.batch
+        if batch is not None and batch.level_of(args):
             cls._check_vmap()
+            if cls.vmap is not Function.vmap:
+                forward = batch.forward_of(cls)
+            elif batch.records_below(args):
+                return batch.looped(cls.apply, args, kwargs)
         for value in args:
             if isinstance(value, Tensor) and value.storage is not None and state.grad_enabled:
                 refresh(value)
@@ -151,7 +157,7 @@ class Function:
         state.grad_enabled = False
         try:
             if in_two_parts:
-                returned = cls.forward(*args, **kwargs)
+                returned = forward(*args, **kwargs)
                 cls.setup_context(node, args, returned)
             else:
                 returned = cls.forward(node, *args, **kwargs)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
+from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
@@ -20,6 +21,7 @@ from gradcli.language.objects.types import type_name
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables
 from gradcli.ops.binding import catalogue
+from gradcli.state import active
 
 
 @compiles(tree.Call)
@@ -49,7 +51,7 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         try:
             return called(*values)
         except Exception as error:
-            _fail(error, node, called, values)
+            return _failed(error, node, called, values)
 
     return run
 
@@ -79,9 +81,13 @@ def _names_in_use(c: Compiler, word: str, scope: Scope) -> Evaluate:
     return names
 
 
-def _fail(error: Exception, node: tree.Call, called: Any, values: Iterable[Any]) -> NoReturn:
-    """Raise what a program sees of a call's failure, the operands labelled."""
+def _failed(error: Exception, node: tree.Call, called: Any, values: Iterable[Any]) -> Any:
+    """Raise what a program sees of the failure of a call with positional arguments, the operands
+    labelled; the result for one example after the other, where it reads the values of one.
+    """
     values = tuple(values)
+    if type(error) is NeedsExamples:
+        return active.state.batch.looped(called, values, {})
     failure = call_failed(error, called, values, {})
     if isinstance(failure, GradcliError):
         nodes = [argument.value for argument in node.arguments]
@@ -163,7 +169,7 @@ def _method(
         try:
             return called(*values)
         except Exception as error:
-            _fail(error, node, called, values)
+            return _failed(error, node, called, values)
 
     if node.arguments or not is_tensor_method:
         return lambda variables: run_on(receiver(variables), variables)
@@ -176,7 +182,7 @@ def _method(
         try:
             return methods[name](value)
         except Exception as error:
-            _fail(error, node, methods[name], (value,))
+            return _failed(error, node, methods[name], (value,))
 
     return run_bare
 

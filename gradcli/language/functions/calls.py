@@ -7,6 +7,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.functions.control_flow import Run
@@ -24,7 +25,7 @@ from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statemen
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
 from gradcli.record import Record
-from gradcli.state import State
+from gradcli.state import State, active
 
 
 class Function(Record):
@@ -253,6 +254,8 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             _check_flag(function, name, kwargs[name])
     try:
         return called(*args, **kwargs)
+    except NeedsExamples:
+        return active.state.batch.looped(called, args, kwargs)
     except Exception as error:
         raise call_failed(error, function, args, kwargs) from error
 

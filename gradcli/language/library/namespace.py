@@ -8,6 +8,7 @@ from typing import Any
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.sizes import Device, Size
+from gradcli.autograd.engine import backward
 from gradcli.errors import GradcliError, Span
 from gradcli.language.hints.spelling import closest, suggestion
 from gradcli.language.library.builtins import BUILTINS
@@ -91,6 +92,16 @@ def _load_transforms() -> None:
 
     for name in _TRANSFORMS:
         name_classes(catalogue.modules[name])
+
+
+def _in_one_batch(function: Callable[..., Any], seeds: list[Any]) -> Any:
+    """What a function returns for all rows of seeds at once."""
+    from gradcli.functional.vmap import of_rows  # lazy: family
+
+    return of_rows(function, seeds)
+
+
+backward.in_one_batch = _in_one_batch
 
 
 def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:

@@ -90,7 +90,28 @@ def backward(
 
     Example: tensor(1., requires_grad=True).backward()
     """
+    _refuse_in_transforms(_BACKWARD)
     engine_entry.backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+def _refuse_in_transforms(message: str) -> None:
+    """Raise E204 inside a transform of `torch.func`, with PyTorch's text."""
+    if active.state.transforms:
+        raise GradcliError("E204", message, raises="RuntimeError")
+
+
+_BACKWARD = (
+    "backward() called inside a functorch transform. This is not supported, please use"
+    " functorch.grad or functorch.vjp instead or call backward() outside of functorch transforms."
+)
+
+_REQUIRES_GRAD = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using"
+    " torch.autograd.functional.* APIs) inside of a function being transformed by a functorch"
+    " transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad,"
+    " vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being"
+    " transformed instead."
+)
 
 
 for _method in (
@@ -154,7 +175,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
             "E202",
             f"requires_grad_() takes True or False, not {type(requires_grad).__name__}",
         )
-    refuse_transformed("requires_grad_()")
+    _refuse_in_transforms(_REQUIRES_GRAD)
     _set_requires_grad(self, requires_grad)
     return self
 
@@ -201,6 +222,7 @@ def _grad(tensor: Tensor) -> Tensor | None:
 def _data(tensor: Tensor) -> Tensor:
     # The same memory with a version of its own: the checks of the graph do not see writes through
     # it.
+    refuse_batched("data", tensor)
     data = Tensor(detach(tensor).array)
     share_birth(data, tensor)
     if not isinstance(tensor.storage, InferenceStorage):

@@ -13,6 +13,7 @@ from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.arrays.fusion.executor import assign
 from gradcli.arrays.scalars import checked_cast
 from gradcli.arrays.strides import copied_in_order
+from gradcli.autograd.batched import shared
 from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -129,7 +130,7 @@ index_fill_number: Op = op(
 
 def _unique(index: Any) -> Any:
     if type(index) is Tensor:
-        return Tensor(np.unique(index.array))
+        return Tensor(np.unique(shared(index.array)))
     return np.unique(index)
 
 

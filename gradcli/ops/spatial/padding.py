@@ -131,7 +131,7 @@ def _circular(input: Tensor, pad: Sizes) -> Tensor:
         taken.append((dim, max(-before, 0), shape[dim] - max(-after, 0)))
         shape[dim] += before + after
         inner.append((dim, max(before, 0), shape[dim] - max(after, 0)))
-    whole = Tensor(module_of(input.array).empty(shape, input.array.dtype))
+    whole: Tensor = zeros(input, tuple(shape))
 
     def part(tensor: Tensor, bounds: Any) -> Tensor:
         for dim, start, end in bounds:
