@@ -16,7 +16,6 @@ import numpy as np
 from gradcli.arrays.backend import located
 from gradcli.arrays.sizes import Device
 from gradcli.arrays.threads import over_tiles
-from gradcli.errors import GradcliError
 from gradcli.state import active
 
 DEFAULT_SEED = 67280421310721
@@ -47,12 +46,11 @@ class Generator:
 
     Attributes:
         seed_value: what it was seeded with.
-        refusal: makes the error of whoever draws numbers, None where all may.
 
     Example: torch.Generator()
     """
 
-    __slots__ = ("_bits", "_number", "_spare", "device", "refusal", "seed_value")
+    __slots__ = ("_bits", "_number", "_spare", "device", "seed_value")
 
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"device", "initial_seed", "manual_seed", "seed"}
@@ -69,7 +67,6 @@ class Generator:
         self.device = Device(device)
         self._bits: Any = None
         self._number = 0
-        self.refusal: Callable[[], GradcliError] | None = None
         self.manual_seed(DEFAULT_SEED)
 
     def __repr__(self) -> str:
@@ -165,9 +162,9 @@ class Generator:
         return (pairs[:, 0] << np.uint64(32)) | pairs[:, 1]
 
     def _check_drawing(self) -> None:
-        """Raise the error of a draw that is not allowed; report one that is to the recorder."""
-        if self.refusal is not None:
-            raise self.refusal()
+        """Raise the error of a draw that `vmap` does not allow; report one to the recorder."""
+        if active.state.batch is not None:
+            active.state.batch.check_drawing()
         recorder = active.state.recorder
         if recorder is not None:
             recorder.drawn(self)

@@ -37,7 +37,6 @@ UNSUPPORTED = {
         DoubleStorage HalfStorage IntStorage is_set_to is_storage LongStorage QInt32Storage
         QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage ShortStorage Storage storage_type
         memory_format from_file frombuffer from_dlpack to_dlpack as_subclass""",
-    "files are read with `NAME=@FILE`": "from_numpy",
     "there are no threads to set": "set_flush_denormal",
     "sizes are known from the start, so nothing is lazy": """
         LazyLinear LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d

@@ -51,7 +51,12 @@ LIBRARY: dict[str, str] = {
     "json": "python.json:JSON",
     "logging": "python.logging:LOGGING",
     "math": "math:MATH",
-    "numpy": "math:NUMPY",
+    "numpy": "numpy.load:NUMPY",
+    "numpy.exceptions": "numpy.load:ERRORS",
+    "numpy.fft": "numpy.load:FFT",
+    "numpy.linalg": "numpy.load:LINALG",
+    "numpy.random": "numpy.load:RANDOM",
+    "numpy.testing": "numpy.load:TESTING",
     "operator": "python.operator:OPERATOR",
     "os": "python.system:OS",
     "os.path": "python.system:OS_PATH",
@@ -162,6 +167,25 @@ INSTEAD: dict[str, str] = {
     "yaml": "settings are written as a dict, or come in as `NAME=VALUE`",
 }
 """What to write in place of the modules that programs import most, by their first name."""
+
+
+_KNOWN = {
+    "abc": ("ABC", "abstractmethod"),
+    "collections": ("Counter", "OrderedDict", "defaultdict", "deque", "namedtuple"),
+    "contextlib": ("contextmanager",),
+    "dataclasses": ("dataclass",),
+    "enum": ("Enum",),
+    "functools": ("lru_cache", "partial", "wraps"),
+    "typing": ("Callable", "Dict", "List", "NamedTuple", "Optional", "Union"),
+}
+
+
+def import_of(name: str) -> str | None:
+    """The import that gives a name its usual meaning, where there is one."""
+    if LIBRARY.get(name, "").startswith("python."):
+        return f"import {name}"
+    home = next((module for module, names in _KNOWN.items() if name in names), None)
+    return None if home is None else f"from {home} import {name}"
 
 
 def library_modules(torch: dict[str, Module]) -> dict[str, Module]:

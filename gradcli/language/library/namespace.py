@@ -8,14 +8,16 @@ from typing import Any
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.sizes import Device, Size
+from gradcli.autograd.engine import backward
 from gradcli.errors import GradcliError, Span
 from gradcli.language.hints.spelling import closest, suggestion
 from gradcli.language.library.builtins import BUILTINS
-from gradcli.language.library.modules import INSTEAD, library_modules, name_classes
+from gradcli.language.library.modules import INSTEAD, import_of, library_modules, name_classes
 from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.types import EXCEPTIONS, PARAMETER, TENSOR, define, host_name
 from gradcli.ops.binding import catalogue
+from gradcli.ops.definition.doc import describe
 
 
 def _torch_modules() -> dict[str, Module]:
@@ -100,6 +102,16 @@ def _load_transforms() -> None:
         name_classes(catalogue.modules[name])
 
 
+def _in_one_batch(function: Callable[..., Any], seeds: list[Any]) -> Any:
+    """What a function returns for all rows of seeds at once."""
+    from gradcli.functional.vmap import of_rows  # lazy: family
+
+    return of_rows(function, seeds)
+
+
+backward.in_one_batch = _in_one_batch
+
+
 def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
     """A function of a module that is filled late, reachable where the module is not named."""
 
@@ -112,6 +124,26 @@ def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
     return load_and_call
 
 
+def _of_arrays(name: str, summary: str, example: str) -> Callable[..., Any]:
+    """A function between tensors and arrays, which loads `numpy` when it is called."""
+
+    def exchange_and_call(*args: Any, **kwargs: Any) -> Any:
+        from gradcli.language.library.numpy import exchange  # lazy: family
+
+        assert MODULES["numpy"].names
+        return getattr(exchange, name)(*args, **kwargs)
+
+    exchange_and_call.__name__ = exchange_and_call.__qualname__ = name
+    describe(exchange_and_call, summary, example)
+    return exchange_and_call
+
+
+catalogue.methods["numpy"] = _of_arrays(
+    "numpy", "The array of NumPy on the tensor's memory.", "tensor([0.5, 1., 2.]).numpy()"
+)
+catalogue.modules["torch"]["from_numpy"] = _of_arrays(
+    "from_numpy", "The tensor on an array's memory.", "torch.from_numpy(np.ones(2))"
+)
 _install_classes()
 _TORCH = _torch_modules()
 for _name in (
@@ -216,6 +248,10 @@ def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
     reason = UNSUPPORTED.get(name)
     if reason is not None:
         return GradcliError("E101", f"`{name}` is not part of the language", span=span, help=reason)
+    needed = import_of(name)
+    if needed is not None:
+        help = f"write `{needed}` first"
+        return GradcliError("E101", f"`{name}` has no value", span=span, help=help)
     words = ("True", "False", "None")
     help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
     return GradcliError("E101", f"`{name}` has no value", span=span, help=help)

@@ -337,6 +337,11 @@ def attribute_names(value: Any) -> list[str]:
     return [*names, *value.language_names()] if hasattr(kind, "language_names") else names
 
 
+_FILES_OF_NUMPY = frozenset(
+    {"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"}
+)
+
+
 def no_attribute(value: Any, name: str) -> GradcliError:
     """The error of an attribute that a value does not have, with the one that was likely meant."""
     owner = f"module '{value.name}'" if type(value) is Module else f"'{_owner(value)}' object"
@@ -350,6 +355,8 @@ def no_attribute(value: Any, name: str) -> GradcliError:
     help = None
     if name.startswith("__"):
         help = "attributes of Python's own machinery are not part of the language"
+    elif type(value) is Module and value.name == "numpy" and name in _FILES_OF_NUMPY:
+        help = "arrays come in as `NAME=@x.npy` and go out as `save(torch.from_numpy(a), 'x.npy')`"
     elif value is None:
         help = "the value is None: a .grad is, until a backward pass has reached its leaf"
     elif type(value) is Module and name in catalogue.modules["torch"]:
@@ -368,4 +375,7 @@ def _is_of_tensors(name: str) -> bool:
 
 
 def _owner(value: Any) -> str:
-    return "type" if isinstance(value, LanguageType) else type_name(value)
+    if isinstance(value, LanguageType):
+        return "type"
+    kind = type_of(value)
+    return kind.full_name if kind.full_name.startswith("numpy.") else kind.name

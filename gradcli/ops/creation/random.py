@@ -161,13 +161,21 @@ def shaped(values: Any, sizes: tuple[int, ...], dtype: DType) -> Any:
 
 def drawn_over(array: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:
     """What `draw` makes of an array's sizes, in the order in which the array lies in memory: that
-    is how PyTorch fills it.
+    is how PyTorch fills it. Inside `vmap` a batched array where each example draws for itself.
     """
+    if active.state.batch is not None:
+        return active.state.batch.drawn(array.shape, draw, array)
     if array.ndim < 2 or array.flags.c_contiguous:
         return draw(array.shape)
     order = outermost_first(array.shape, array.strides)
     values = draw(tuple(array.shape[dim] for dim in order))
     return values.transpose(inverse_order(order))
+
+
+def drawn(sizes: tuple[int, ...], draw: Callable[[tuple[int, ...]], Any]) -> Any:
+    """What `draw` makes of sizes; inside `vmap` as `drawn_over`."""
+    batch = active.state.batch
+    return draw(sizes) if batch is None else batch.drawn(sizes, draw)
 
 
 def uniform_array(
@@ -272,7 +280,9 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
         plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
         target = checked_dtype(name, dtype, dtypes.default_dtype())
         target_device = chosen_device(name, device)
-        array = draw(name, plain, target, generator, 0.0, 1.0, target_device.type)
+        array = drawn(
+            plain, lambda sizes: draw(name, sizes, target, generator, 0.0, 1.0, target_device.type)
+        )
         return made(name, array, target_device, requires_grad)
 
     def like(
@@ -365,7 +375,12 @@ def randint(
     check_dtype("randint", target, dtype_names("complex", raises="RuntimeError"))
     sizes = checked_sizes("randint", (size,))
     target_device = chosen_device("randint", device)
-    array = integer_array("randint", first, last, sizes, target, generator, target_device.type)
+    array = drawn(
+        sizes,
+        lambda sizes: integer_array(
+            "randint", first, last, sizes, target, generator, target_device.type
+        ),
+    )
     return made("randint", array, target_device, requires_grad)
 
 
