@@ -112,6 +112,11 @@ def _in_one_batch(function: Callable[..., Any], seeds: list[Any]) -> Any:
 backward.in_one_batch = _in_one_batch
 
 
+def _documented(value: Any) -> Any:
+    """What says in words what a value does: a class of the language is documented by its host's."""
+    return getattr(value, "construct", None) or value
+
+
 def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
     """A function of a module that is filled late, reachable where the module is not named."""
 
@@ -120,7 +125,7 @@ def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
 
     load_and_call.__name__ = load_and_call.__qualname__ = name
     # Whoever asks what it does is shown what the function does.
-    vars(load_and_call)["loaded"] = lambda: MODULES[module_name].names[name]
+    vars(load_and_call)["loaded"] = lambda: _documented(MODULES[module_name].names[name])
     return load_and_call
 
 
