@@ -39,7 +39,7 @@ class Transform(Extensible):
 
     language_name: ClassVar[str] = "torch.distributions.transforms.Transform"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"bijective", "inv", "log_abs_det_jacobian", "sign"}
+        {"_call", "_inverse", "bijective", "inv", "log_abs_det_jacobian", "sign"}
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
     bijective: ClassVar[bool] = True
