@@ -42,9 +42,7 @@ UNSUPPORTED = {
         LazyLinear LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d
         LazyConvTranspose3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyInstanceNorm1d
         LazyInstanceNorm2d LazyInstanceNorm3d UninitializedParameter UninitializedBuffer""",
-    "whole transformers are left out; `nn.MultiheadAttention` is there": """
-        Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder
-        TransformerDecoderLayer multi_head_attention_forward""",
+    "it is a function behind `nn.MultiheadAttention`": "multi_head_attention_forward",
     "it is for PyTorch's own kernels": """
         cudnn_convolution cudnn_batch_norm miopen_convolution miopen_batch_norm mkldnn_convolution
         native_batch_norm native_layer_norm native_group_norm native_dropout native_norm lstm gru
