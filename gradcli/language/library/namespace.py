@@ -255,7 +255,7 @@ def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
         return GradcliError("E101", f"`{name}` is not part of the language", span=span, help=reason)
     needed = import_of(name)
     if needed is not None:
-        help = f"write `{needed}` first"
+        help: str | None = f"write `{needed}` first"
         return GradcliError("E101", f"`{name}` has no value", span=span, help=help)
     words = ("True", "False", "None")
     help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
