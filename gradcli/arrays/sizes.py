@@ -29,7 +29,17 @@ class Size(tuple[int, ...]):
         try:
             return cls(map(operator.index, sizes))
         except TypeError:
-            raise GradcliError("E202", "torch.Size() takes a sequence of integers") from None
+            wrong = [
+                (number, type(size).__name__)
+                for number, size in enumerate(sizes)
+                if not hasattr(type(size), "__index__")
+            ]
+            text = "torch.Size() takes an iterable of 'int' (item {} is '{}')"
+            raise GradcliError(
+                "E202",
+                "torch.Size() takes a sequence of integers",
+                text=text.format(*wrong[0]) if wrong else None,
+            ) from None
 
     def numel(self) -> int:
         """How many elements a tensor of this size has."""
@@ -52,6 +62,25 @@ class Size(tuple[int, ...]):
     def __getitem__(self, index: Any) -> Any:
         found = tuple.__getitem__(self, index)
         return Size(found) if isinstance(index, slice) else found
+
+
+def sizes_apart(*shapes: Iterable[int]) -> str:
+    """PyTorch's text for shapes that cannot be broadcast; "" for those that can."""
+    common: list[int] = []
+    for shape in shapes:
+        sizes = list(shape)
+        ndim = max(len(common), len(sizes))
+        common = [1] * (ndim - len(common)) + common
+        sizes = [1] * (ndim - len(sizes)) + sizes
+        for dim in reversed(range(ndim)):
+            a, b = common[dim], sizes[dim]
+            if a != b and 1 not in (a, b):
+                return (
+                    f"The size of tensor a ({a}) must match the size of tensor b ({b}) at"
+                    f" non-singleton dimension {dim}"
+                )
+            common[dim] = b if a == 1 else a
+    return ""
 
 
 _DEVICE_TYPES = frozenset(

@@ -21,6 +21,8 @@ class AnomalyListener(Listener):
 
     __slots__ = ("check_nan",)
 
+    detects_anomalies: ClassVar[bool] = True
+
     def __init__(self, check_nan: bool) -> None:
         super().__init__()
         self.check_nan = check_nan
@@ -52,6 +54,7 @@ def _anomaly(node: Node, number: int, grads: Any) -> GradcliError:
     return GradcliError(
         "E411",
         f"Function '{node.node_name}' returned nan values in its {number}th output{variable}",
+        text=f"Function '{node.node_name}' returned nan values in its {number}th output.",
         labels=labels,
         notes=(where,),
         help="look at the inputs of that operation: its derivative has no value there",

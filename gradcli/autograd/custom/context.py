@@ -186,7 +186,11 @@ class FunctionNode(Node):
         if kept.found != kept.version:
             name = self.assigned if kept.output_nr >= 0 else kept.value.name
             name = name or f"saved_tensors[{number}]"
-            raise modified(self, name, kept.found, kept.version, kept.place)
+            value = kept.value
+            made_by = (self if kept.output_nr >= 0 else value.grad_fn, max(kept.output_nr, 0))
+            array = getattr(value, "array", value)
+            held = (array.shape, array.dtype)
+            raise modified(self, name, held, made_by, kept.found, kept.version, kept.place)
         return self._tensor(kept)
 
     def language_getattr(self, name: str) -> Any:

@@ -35,7 +35,9 @@ def _several(value: Any, what: str) -> list[Any]:
     )
 
 
-def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: IdentityMap) -> Any:
+def _seed(
+    number: int, output: Tensor, gradient: Any, create_graph: bool, identity_map: IdentityMap
+) -> Any:
     """The gradient that a pass starts from, in the output's dtype; or a tensor."""
     array = output.array
     if gradient is None:
@@ -48,7 +50,10 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: Ident
             )
         if array.dtype.kind not in "fV":
             raise GradcliError(
-                "E402", f"a gradient needs a floating output, and this one is {output.dtype}"
+                "E402",
+                f"a gradient needs a floating output, and this one is {output.dtype}",
+                text="grad can be implicitly created only for real scalar outputs but got"
+                f" {output.dtype}",
             )
         seed: Any
         if isinstance(array, np.generic) or (type(array) is np.ndarray and not array.ndim):
@@ -60,6 +65,7 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: Ident
         raise GradcliError(
             "E202",
             f"the gradient to start from must be a tensor, not {type(gradient).__name__}",
+            text=f"gradients can be either Tensors or None, but got {type(gradient).__name__}",
             help="wrap it: `backward(tensor(1.))`",
         )
     if gradient.array.shape != array.shape:
@@ -67,6 +73,9 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: Ident
             "E406",
             f"the seed has shape {tuple(gradient.array.shape)} and the output has shape"
             f" {tuple(array.shape)}",
+            text=f"Mismatch in shape: grad_output[{number}] has a shape of"
+            f" torch.Size({list(gradient.array.shape)}) and output[{number}] has a shape of"
+            f" torch.Size({list(array.shape)}).",
             help=f"pass a seed of the output's shape: {_ones(array.shape)}",
         )
     if (gradient.array.dtype.kind == "c") is not (array.dtype.kind == "c"):
@@ -74,6 +83,9 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: Ident
             "E406",
             f"the seed is {gradient.dtype} and the output {output.dtype}: both are complex, or none"
             " is",
+            text="For complex Tensors, both grad_output and output are required to have the same"
+            f" dtype. Mismatch in dtype: grad_output[{number}] has a dtype of {gradient.dtype} and"
+            f" output[{number}] has a dtype of {output.dtype}.",
         )
     if gradient.array.dtype is not array.dtype:
         gradient = accumulate.cast(gradient, array.dtype)
@@ -103,7 +115,8 @@ def _roots(
             raise GradcliError(
                 "E406", f"{len(gradients)} seeds were given for {len(outputs)} outputs"
             )
-        seed = _seed(output, gradients[number] if gradients else None, create_graph, identity_map)
+        given = gradients[number] if gradients else None
+        seed = _seed(number, output, given, create_graph, identity_map)
         node, output_nr = gradient_edge(output)
         duals = active.state.duals
         if node is None or (duals is not None and duals.hides_history(output)):
@@ -113,6 +126,8 @@ def _roots(
             raise GradcliError(
                 "E402",
                 "the tensor does not require grad and has no grad_fn",
+                text=f"element {number} of tensors does not require grad and does not have a"
+                " grad_fn",
                 help="make an input with requires_grad=True, and compute the output from it;"
                 " detach(), item() and torch.no_grad() cut the graph",
                 labels=labels,
@@ -261,6 +276,8 @@ def _without_path(
     raise GradcliError(
         "E407",
         f"the input at index {number}{name} was not used to compute the outputs",
+        text=f"The differentiated Tensor at index {number} appears to not have been used in the"
+        " graph. Set allow_unused=True if this is the desired behavior.",
         help="pass allow_unused=True to get None for it",
     )
 
@@ -314,7 +331,11 @@ def _targets(inputs: list[Any]) -> list[Target]:
         if node is None and tensor.requires_grad:
             node = AccumulateGrad(tensor)  # a loose view has no node in the graph
         if node is None:
-            raise GradcliError("E402", f"the input at index {number} does not require grad")
+            raise GradcliError(
+                "E402",
+                f"the input at index {number} does not require grad",
+                text="One of the differentiated Tensors does not require grad",
+            )
         targets.append((node, output_nr))
     return targets
 
@@ -329,7 +350,11 @@ def retain_grad(tensor: Tensor) -> None:
         return
     node, output_nr = gradient_edge(tensor)
     if not tensor.requires_grad:
-        raise GradcliError("E402", "retain_grad() needs a tensor that requires grad")
+        raise GradcliError(
+            "E402",
+            "retain_grad() needs a tensor that requires grad",
+            text="can't retain_grad on Tensor that has requires_grad=False",
+        )
     if node is None or isinstance(node, AccumulateGrad):
         return
     extra_of(node).retained[output_nr] = weakref.ref(tensor)

@@ -21,7 +21,7 @@ def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
     state, span = c.state, node.span
     decorators = [(c.expression(d, scope), d.span) for d in node.decorators]
     bases = [c.expression(base, scope) for base in node.bases]
-    body = c.block(node.body, class_scope(scope, node.body))
+    body = c.block(node.body, class_scope(scope, node.name, node.body))
     store = name_store(c, node.name, scope)
     text, fields = docstring(node.body), dict(_annotated(node.body))
     _check_keywords(node)

@@ -48,13 +48,13 @@ def _function(
     scope: Scope,
 ) -> Evaluate:
     """What makes the function each time its definition is reached; defaults are evaluated then."""
-    signature = _signature(parameters)
+    signature = _signature(f"{scope.prefix}{name}", parameters)
     defaults = [
         (parameter.name, c.expression(parameter.default, scope))
         for parameter in parameters.parameters
         if parameter.default is not None
     ]
-    inside = function_scope(scope, parameters, body)
+    inside = function_scope(scope, name, parameters, body)
     suspends = is_generator(body)
     run = generator_body(c, name, body, inside) if suspends else c.block(body, inside)
     state, steps = c.state, c.steps
@@ -66,7 +66,7 @@ def _function(
     return make
 
 
-def _signature(parameters: tree.Parameters) -> Signature:
+def _signature(qualified: str, parameters: tree.Parameters) -> Signature:
     by_kind: dict[str, list[str]] = {"": [], "*": [], "keyword": [], "**": []}
     by_position: list[str] = []
     for parameter in parameters.parameters:
@@ -75,6 +75,7 @@ def _signature(parameters: tree.Parameters) -> Signature:
         else:
             by_kind[parameter.kind].append(parameter.name)
     return Signature(
+        qualified,
         tuple(by_kind[""]),
         "".join(by_kind["*"]),
         tuple(by_kind["keyword"]),

@@ -196,7 +196,8 @@ def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
         return GradcliError("E101", f"`{name}` is not part of the language", span=span, help=reason)
     words = ("True", "False", "None")
     help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
-    return GradcliError("E101", f"`{name}` has no value", span=span, help=help)
+    text = f"name '{name}' is not defined"
+    return GradcliError("E101", f"`{name}` has no value", text=text, span=span, help=help)
 
 
 def module(name: str) -> Module:

@@ -361,7 +361,10 @@ def no_attribute(value: Any, name: str) -> GradcliError:
         help = f"tensors have `{name}`: `tensor(…)` makes one of numbers or a list of them"
     else:
         help = suggestion(name, attribute_names(value))
-    return GradcliError("E102", f"{owner} has no attribute '{name}'", help=help)
+    text = None
+    if isinstance(value, LanguageType):
+        text = f"type object '{value.name}' has no attribute '{name}'"
+    return GradcliError("E102", f"{owner} has no attribute '{name}'", text=text, help=help)
 
 
 def _is_of_tensors(name: str) -> bool:

@@ -134,13 +134,28 @@ def operator_failed(symbol: str, left: Any, right: Any, error: Exception) -> Exc
     if not isinstance(error, (TypeError, AttributeError)):
         return converted(error)
     made = GradcliError(
-        "E202", f"`{symbol}` is not defined for {type_name(left)} and {type_name(right)}"
+        "E202",
+        f"`{symbol}` is not defined for {type_name(left)} and {type_name(right)}",
+        text=_not_defined(symbol, left, right, error),
     )
     if isinstance(left, str) != isinstance(right, str) and symbol == "+":
         made.help = "turn the number into text first: `str(x)`, or use an f-string"
     elif symbol == "^":
         made.help = "a power is written `**`"
     return made
+
+
+def _not_defined(symbol: str, left: Any, right: Any, error: Exception) -> str:
+    """CPython's text for an operator that is not defined for its operands."""
+    names = (type_name(left), type_name(right))
+    if not isinstance(error, GradcliError) and names == (type(left).__name__, type(right).__name__):
+        return str(error)
+    if symbol in _COMPARISONS:
+        return f"'{symbol}' not supported between instances of '{names[0]}' and '{names[1]}'"
+    return f"unsupported operand type(s) for {symbol}: '{names[0]}' and '{names[1]}'"
+
+
+_COMPARISONS = frozenset({"<", "<=", ">", ">="})
 
 
 def binary(symbol: str, left: Any, right: Any) -> Any:
@@ -213,6 +228,8 @@ def contains(element: Any, container: Any) -> bool:
     try:
         if hasattr(kind, "__contains__"):
             return element in container
+        if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+            raise TypeError(f"argument of type '{type_name(container)}' is not iterable")
         return element in bounded(container)
     except HOST_ERRORS as error:
         raise operator_failed("in", element, container, error) from error
@@ -284,6 +301,8 @@ def unary(symbol: str, operand: Any) -> Any:
     except HOST_ERRORS as error:
         if isinstance(error, TypeError):
             raise GradcliError(
-                "E202", f"`{symbol}` is not defined for {type_name(operand)}"
+                "E202",
+                f"`{symbol}` is not defined for {type_name(operand)}",
+                text=f"bad operand type for unary {symbol}: '{type_name(operand)}'",
             ) from error
         raise converted(error) from error

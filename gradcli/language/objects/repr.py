@@ -28,7 +28,7 @@ def text(value: Any) -> str:
     if kind in HOST_TEXT:
         return str(value)
     if isinstance(value, GradcliError) and not hasattr(kind, "language_class"):
-        return value.message
+        return value.text
     if kind is Device or hasattr(kind, "language_class"):  # objects whose str may not be their repr
         return str(value)
     return display(value)

@@ -244,26 +244,15 @@ def _constructor(name: str, dtype: DType | None) -> None:
 
 
 _constructor("Tensor", None)
-_TYPES = (
-    ("FloatTensor", dtypes.float32),
-    ("DoubleTensor", dtypes.float64),
-    ("HalfTensor", dtypes.float16),
-    ("LongTensor", dtypes.int64),
-    ("IntTensor", dtypes.int32),
-    ("ShortTensor", dtypes.int16),
-    ("CharTensor", dtypes.int8),
-    ("ByteTensor", dtypes.uint8),
-    ("BoolTensor", dtypes.bool_),
+_TYPES = tuple(
+    (f"{dtype.scalar_type}Tensor", dtype)
+    for dtype in dict.fromkeys(dtypes.DTYPES.values())
+    if not dtype.is_complex and dtype is not dtypes.bfloat16
 )
 for _name, _dtype in _TYPES:
     _constructor(_name, _dtype)
 
-_TYPE_NAMES = {
-    **{dtype: f"torch.{name}" for name, dtype in _TYPES},
-    dtypes.bfloat16: "torch.BFloat16Tensor",
-    dtypes.complex64: "torch.ComplexFloatTensor",
-    dtypes.complex128: "torch.ComplexDoubleTensor",
-}
+_TYPE_NAMES = {dtype: f"torch.{dtype.scalar_type}Tensor" for dtype in dtypes.DTYPES.values()}
 
 
 @method("type")

@@ -92,6 +92,7 @@ def made(name: str, array: Any, device: Any, requires_grad: bool) -> Tensor:
             raise GradcliError(
                 "E408",
                 f"{name}(): only floating tensors can require grad, and this one is {result.dtype}",
+                text="Only Tensors of floating point and complex dtype can require gradients",
                 help="make it floating: write `2.` for `2`, or give dtype=torch.float32",
             )
         result.requires_grad = True

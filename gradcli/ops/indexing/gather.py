@@ -89,6 +89,10 @@ def check_range(name: str, index: Any, extent: int, dim: int, raises: str) -> No
             "E302",
             f"{name}(): position {np.asarray(index)[outside].flat[0]} does not exist in dimension"
             f" {dim}, which has {extent} elements",
+            text="index out of range in self"
+            if raises == "IndexError"
+            else f"index {np.asarray(index)[outside].flat[0]} is out of bounds for dimension {dim}"
+            f" with size {extent}",
             raises=raises,
         )
         error.reached = int(np.argmax(outside))

@@ -62,6 +62,7 @@ def checked_position(name: str, index: Any, size: int, dim: int) -> int:
             "E302",
             f"{name}: position {index} does not exist in dimension {dim}, which has {size}"
             " elements",
+            text=f"index {index} is out of bounds for dimension {dim} with size {size}",
         )
     return FromTheEnd(index, size) if index < 0 else index
 
