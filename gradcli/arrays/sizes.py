@@ -124,7 +124,7 @@ class Device:
             self.type, self.index = _parsed(type)
             if index is not None:
                 if self.index is not None:
-                    raise _no_device(f"{type!r} and the index {index}")
+                    raise _no_device(f"{type!r} and the index {index}", type)
                 self.index = _checked_index(index)
         else:
             raise GradcliError("E202", "torch.device() takes a device's name")
@@ -150,11 +150,11 @@ def _parsed(text: str) -> tuple[str, int | None]:
     """The type and index of `cuda:1`."""
     kind, colon, number = text.partition(":")
     if kind not in _DEVICE_TYPES:
-        raise _no_device(repr(text))
+        raise _no_device(repr(text), text)
     if not colon:
         return kind, None
     if not (number.isascii() and number.isdecimal()) or (len(number) > 1 and number[0] == "0"):
-        raise _no_device(repr(text))
+        raise _no_device(repr(text), text)
     return kind, int(number)
 
 
@@ -166,10 +166,13 @@ def _checked_index(index: Any) -> int:
     return index
 
 
-def _no_device(what: str) -> GradcliError:
+def _no_device(what: str, name: str = "") -> GradcliError:
     return GradcliError(
         "E204",
         f"{what}: there is no such device",
+        text="Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga,"
+        " maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone device type at start of"
+        f" device string: {name}",
         raises="RuntimeError",
         help="devices are 'cpu', 'cuda' and 'cuda:0'; a dtype is written torch.float64",
     )

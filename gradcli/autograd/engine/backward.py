@@ -225,7 +225,12 @@ def grad(
         raise GradcliError("E204", "materialize_grads needs allow_unused, which is False")
     wanted = _several(inputs, "inputs")
     if not wanted:
-        raise GradcliError("E204", "grad() needs at least one input", raises="RuntimeError")
+        raise GradcliError(
+            "E204",
+            "grad() needs at least one input",
+            text="`inputs` argument to `grad()` cannot be empty.",
+            raises="RuntimeError",
+        )
     outs = _several(outputs, "outputs")
     seeds = None if grad_outputs is None else _several(grad_outputs, "grad_outputs")
     keep = create_graph if retain_graph is None else bool(retain_graph)

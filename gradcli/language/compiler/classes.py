@@ -87,6 +87,7 @@ def super_call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
             raise GradcliError(
                 "E204",
                 "super() without arguments belongs in a method that has a parameter",
+                text="super(): no arguments",
                 raises="RuntimeError",
                 help="name the class and the object: `super(Name, self)`",
             )

@@ -17,7 +17,7 @@ from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
-from gradcli.language.objects.types import LanguageType, define, host_name, type_name
+from gradcli.language.objects.types import LanguageType, define, host_name, type_name, type_of
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
 from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
 from gradcli.limits import Steps
@@ -282,6 +282,12 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         raise call_failed(error, function, args, kwargs) from error
 
 
+def _full_name(value: Any) -> str:
+    """The name of a value's class in Python's errors, of a `torch.Size` with its module's."""
+    kind = type_of(value)
+    return kind.full_name if kind.full_name == "torch.Size" else kind.name
+
+
 def _with_out(function: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """A function that writes to the tensors given as `out`, and the other keywords; for one without
     `out=` the function itself, and all of them.
@@ -331,9 +337,7 @@ def call_failed(
         return GradcliError(
             "E202",
             f"a value of type {type_name(function)} cannot be called",
-            text=f"'{host_name(type(function))}' object is not callable"
-            if type_name(function) == "Size"
-            else f"'{type_name(function)}' object is not callable",
+            text=f"'{_full_name(function)}' object is not callable",
         )
     if type(function) in (BoundMethod, Method):
         return call_failed(error, function.function, (function.receiver, *args), kwargs)
@@ -424,10 +428,21 @@ def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Gra
     takes_all = any(p.kind is p.VAR_KEYWORD for p in shown)
     for keyword in kwargs:
         if keyword not in known and not takes_all:
-            return unknown_keyword(_name(function), keyword, known, f"({written})")
+            name = _name(function)
+            made = isinstance(host, type) and not host.__module__.startswith("gradcli.language")
+            qualified = f"{name}.__init__" if made else name
+            return unknown_keyword(name, keyword, known, f"({written})", qualified)
     words, in_python = _misfit_in_words(problem, shown, args, kwargs)
     name = _name(function)
-    return misfit(name, words, f"({written})", f"{name}() {in_python}")
+    home = getattr(host, "__module__", None) or "gradcli.ops."
+    if isinstance(host, type) and not home.startswith("gradcli.language"):
+        text = f"{name}.__init__() {in_python}"
+    elif in_python.startswith("missing") and home.startswith("gradcli.ops."):
+        wanted = in_python.partition(": ")[2].replace("'", '"').replace(" and ", ", ")
+        text = f"{name}() missing {wanted.count(',') + 1} required positional arguments: {wanted}"
+    else:
+        text = f"{name}() {in_python}"
+    return misfit(name, words, f"({written})", text)
 
 
 def _misfit_in_words(

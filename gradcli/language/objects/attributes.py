@@ -284,7 +284,12 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
         if error.code != "E102":
             raise
         raise no_attribute(value, name) from None
-    raise GradcliError("E102", f"the attribute '{name}' of {type_name(value)} cannot be set")
+    kind_name = "torch._C.TensorBase" if kind is Tensor else type_name(value)
+    raise GradcliError(
+        "E102",
+        f"the attribute '{name}' of {type_name(value)} cannot be set",
+        text=f"attribute '{name}' of '{kind_name}' objects is not writable",
+    )
 
 
 def delete_attribute(value: Any, name: str) -> None:

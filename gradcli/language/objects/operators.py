@@ -145,11 +145,19 @@ def operator_failed(symbol: str, left: Any, right: Any, error: Exception) -> Exc
     return made
 
 
+def word_failure(error: GradcliError, symbol: str, left: Any, right: Any) -> None:
+    """Give an op's error over an operand that is no tensor the text of the operator's."""
+    if error.code == "E202" and (type(left) is Tensor) != (type(right) is Tensor):
+        error.text = _not_defined(symbol, left, right, error)
+
+
 def _not_defined(symbol: str, left: Any, right: Any, error: Exception) -> str:
     """CPython's text for an operator that is not defined for its operands."""
     names = (type_name(left), type_name(right))
     if not isinstance(error, GradcliError) and names == (type(left).__name__, type(right).__name__):
         return str(error)
+    if symbol == "+" and isinstance(left, (str, list, tuple)):
+        return f'can only concatenate {names[0]} (not "{names[1]}") to {names[0]}'
     if symbol in _COMPARISONS:
         return f"'{symbol}' not supported between instances of '{names[0]}' and '{names[1]}'"
     return f"unsupported operand type(s) for {symbol}: '{names[0]}' and '{names[1]}'"
@@ -164,9 +172,10 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
         if type(left) is Tensor or type(right) is Tensor:
             return TENSOR_OPERATORS[symbol](left, right)
         return HOST_OPERATORS[symbol](left, right)
-    except GradcliError:
+    except GradcliError as error:
         method = own_operator(symbol, left, right)
         if method is None:
+            word_failure(error, symbol, left, right)
             raise
         return method()
     except OPERATOR_ERRORS as error:

@@ -18,7 +18,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.shape.views import reshape, t, transpose
+from gradcli.ops.shape.views import not_expanded, reshape, t, transpose
 
 Sizes = tuple[int, ...]
 
@@ -300,6 +300,7 @@ def _sum(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
             "E301",
             f"{name}: a tensor of shape {tuple(self.shape)} cannot be added to a product of shape"
             f" {tuple(product.shape)}",
+            text=not_expanded(dtypes.of_array(self), self.shape, product.shape),
         ) from None
     scaled_product = scaled(product, alpha)
     if beta == 0:

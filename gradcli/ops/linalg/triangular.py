@@ -232,10 +232,14 @@ def _check_positive(name: str, info: Tensor) -> None:
     if failed.size:
         minor = int(np.ravel(info.array)[failed[0]])
         where = f" {failed[0]} of the batch" if info.array.ndim else ""
+        batch = f"(Batch element {failed[0]}): " if info.array.ndim else ""
         raise linear_algebra_error(
             name,
             f"matrix{where} is not positive definite: its leading minor of order {minor} is not"
             " positive",
+            f"linalg.{name}: {batch}The factorization could not be completed because the input is"
+            f" not positive-definite (the leading minor of order {minor} is not"
+            " positive-definite).",
         )
 
 

@@ -138,6 +138,7 @@ def narrowed(
         raise GradcliError(
             "E301",
             f"{name}(): dimension {at} has {shape[at]} elements, not {length} from {first} on",
+            text=f"start ({first}) + length ({length}) exceeds dimension size ({shape[at]}).",
         )
     return at, first, first + length, 1
 
@@ -182,7 +183,11 @@ def diagonal_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]
     """
     first, second = normal_dim(name, dim1, ndim), normal_dim(name, dim2, ndim)
     if first == second:
-        raise GradcliError("E301", f"{name}(): dim1 and dim2 are the same, {first}")
+        raise GradcliError(
+            "E301",
+            f"{name}(): dim1 and dim2 are the same, {first}",
+            text=f"diagonal dimensions cannot be identical {dim1}, {dim2}",
+        )
     return first, second
 
 

@@ -522,10 +522,18 @@ def permute_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     given = sizes_of("permute", one_by_one("permute", "dims", order, dims))
     ndim = input.array.ndim
     if len(given) != ndim:
-        raise GradcliError("E301", f"permute(): {len(given)} dimensions named, of {ndim}")
+        raise GradcliError(
+            "E301",
+            f"permute(): {len(given)} dimensions named, of {ndim}",
+            text="permute(sparse_coo): number of dimensions in the tensor input does not match the"
+            f" length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal"
+            f" to len(dims) = {len(given)}",
+        )
     turned = tuple(normal_dim("permute", dim, ndim) for dim in given)
     if sorted(turned) != list(range(ndim)):
         raise GradcliError(
-            "E301", f"permute(): {given} does not name each of the {ndim} dimensions once"
+            "E301",
+            f"permute(): {given} does not name each of the {ndim} dimensions once",
+            text="permute(): duplicate dims are not allowed.",
         )
     return permute.apply(input, turned)
