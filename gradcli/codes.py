@@ -99,4 +99,7 @@ WARNINGS: dict[str, Code] = {
     "W008": _warning("too few elements for a variance"),
     "W009": _warning("an argument is not used", "reading"),
     "W010": _warning("an output is resized"),
+    "W011": _warning("NumPy warns of a result"),
+    "W012": _warning("nothing is drawn"),
+    "W013": _warning("an op has no batching rule"),
 }

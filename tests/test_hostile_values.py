@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.cli.repl.history import EntryHistory
+from gradcli.limits import Limits
 from tests.command_line import CommandLine
 from tests.running import run as run_program
 
@@ -63,7 +64,24 @@ PROGRAMS = {
     "A().p": "TypeError",
     "O().step()": "AttributeError",
     "O().state_dict()": "AttributeError",
-    "ones(1)[(None,) * 100]": "IndexError",
+    "ones(1)[(None,) * 100]": "RuntimeError",
+    "ones((1,) * 70)": "RuntimeError",
+    "ones(3)[10**30]": "ValueError",
+    "nn.Linear(1, 1).get_parameter(1)": "AttributeError",
+    "torch.utils.data.default_collate(ones(3))": "TypeError",
+    "nn.utils.rnn.unpad_sequence(ones(2), [1])": "TypeError",
+    "nn.BatchNorm1d(3, eps='a')(torch.arange(6.).view(2, 3))": "TypeError",
+    "sgd.param_groups.append(1)\n    sgd.step()": "TypeError",
+    "sgd.param_groups[0]['params'].append(1)\n    sgd.zero_grad()": "AttributeError",
+    "sgd.param_groups = 3\n    sgd.step()": "TypeError",
+    "torch.optim.lr_scheduler.StepLR(sgd, 1).load_state_dict(3)": "TypeError",
+    "torch.special.chebyshev_polynomial_t(ones(1), 1j)": "NotImplementedError",
+    "torch.special.chebyshev_polynomial_t(tensor([1j]), 1)": "NotImplementedError",
+    "torch.dropout_(input=3)": "TypeError",
+    "torch.exp_()": "TypeError",
+    "zeros(0, 2**62)": "RuntimeError",
+    "ones(1).expand(2**62)": "RuntimeError",
+    "F.one_hot(tensor([2**62]))": "RuntimeError",
     "torch.sum(ones(3)[10**5000])": "ValueError",
     "torch.autograd.graph.saved_tensors_hooks(1, 1)": "TypeError",
     "torch.vmap(V.apply)(ones(3))": "RuntimeError",
@@ -92,6 +110,7 @@ class V(torch.autograd.Function):
     def vmap(info, in_dims, x):
         return 3
 
+sgd = torch.optim.SGD([ones(1, requires_grad=True)], lr=0.1)
 """
 
 
@@ -103,7 +122,7 @@ def test_what_escapes_can_be_caught(expression: str) -> None:
     )
     assert outcome.error is None
     assert outcome.stdout == "caught True\n"
-    failed = run_program(BEFORE + expression).error
+    failed = run_program(BEFORE + expression.replace("\n    ", "\n")).error
     assert failed is not None
     assert failed.code != "E901"
     assert failed.span is not None
@@ -117,14 +136,69 @@ ENDLESS = [
     "zeros(0, 0).chunk(10**9)",
     "zeros(10**9, 0).tensor_split(10**9)",
     "nn.RNN(1, 1, 10**9)",
+    "nn.GRU(1, 1, 10**6)",
+    "list(ones(10**7))",
+    "cat([ones(1)] * 10**7)",
+    "nn.ModuleList([nn.Linear(1, 1)] * 10**7)",
+    "x = 'a' * 10**6\nfor i in range(10**6): x = x + 'a'",
+    "x = list(range(10**6))\nfor i in range(10**6): x = x + [1]",
+    "x = list(range(10**6))\nfor i in range(10**6): 0.5 in x",
+    "x = list(range(10**6))\nfor i in range(10**6): x.insert(0, 1)",
 ]
 
 
 @pytest.mark.parametrize("program", ENDLESS)
 def test_work_is_counted_before_it_is_done(program: str) -> None:
-    error = run_program(program).error
+    error = run_program(program, limits=Limits(steps=100_000)).error
     assert error is not None
     assert error.code == "E605"
+
+
+@pytest.mark.parametrize("twice", ["[x, x]", "N(x)"])
+def test_what_stands_in_many_places_is_not_written_for_ever(twice: str) -> None:
+    program = (
+        "class N(nn.Module):\n    def __init__(self, inner):\n        super().__init__()\n"
+        "        self.a = self.b = inner\n"
+        f"x = nn.Linear(1, 1)\nfor i in range(30): x = {twice}\nprint(x)"
+    )
+    error = run_program(program, limits=Limits(steps=10_000)).error
+    assert error is not None
+    assert error.code == "E605"
+
+
+def test_what_a_program_sets_is_read() -> None:
+    outcome = run_program(
+        "x = ones(1, requires_grad=True)\nsgd = torch.optim.SGD([x], lr=0.1)\n"
+        "schedule = torch.optim.lr_scheduler.StepLR(sgd, 1)\n"
+        "print(schedule.gamma, schedule.step_size)\nschedule.gamma = 0.5\nschedule.step()\n"
+        "print(sgd.param_groups[0]['lr'])\nsgd.param_groups = []\nx.sum().backward()\n"
+        "sgd.step()\nprint(x)\n"
+    )
+    assert outcome.stdout == "0.1 1\n0.05\ntensor([1.], requires_grad=True)\n"
+
+
+WRITTEN = ["abs_", "celu_", "exp_", "neg_", "relu_", "rrelu_", "selu_", "zero_", "detach_"]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_in_place_functions_take_their_tensor_by_keyword(name: str) -> None:
+    outcome = run_program(f"x = tensor([0.5])\nprint(torch.{name}(input=x) is x)")
+    assert outcome.stdout == "True\n"
+
+
+NAMES = {
+    "class D(torch.utils.data.Dataset): pass\nd = D()\nprint(d, [d], f'{d}')": (
+        "<__main__.D object at 0x1> [<__main__.D object at 0x1>] <__main__.D object at 0x1>"
+    ),
+    "import time\nprint(time.time.__name__, time.perf_counter)": (
+        "time <built-in function perf_counter>"
+    ),
+}
+
+
+@pytest.mark.parametrize("program", NAMES)
+def test_no_text_shows_the_host(program: str) -> None:
+    assert run_program(program).stdout == f"{NAMES[program]}\n"
 
 
 def test_what_pytorch_takes() -> None:

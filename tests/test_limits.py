@@ -7,6 +7,8 @@ coded error that has a place and says how to raise the limit.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 from gradcli.cli.arguments.options import read_size
 from gradcli.cli.process.memory import default_memory
 from gradcli.limits import ELEMENTS, MEMORY, in_bytes
+from tests.command_line import ROOT, process
 from tests.machine import takes_at_most
 from tests.running import Finished, invoke, run, time_limit
 
@@ -259,3 +262,34 @@ def test_the_sandbox_admits_standard_input_and_the_program(folder: Path) -> None
     assert invoke("run", "p.grad", "--sandbox").stdout == "1\n"
     finished = invoke("e = x * 2", "x=@-", "--sandbox", "--no-trace", stdin=b"[1.5]\n")
     assert "e = tensor([3.]" in finished.stdout
+
+
+@pytest.mark.parametrize("size", ["1KB", "1MB", "16MB", "40MB"])
+@pytest.mark.parametrize(
+    "program",
+    ["y = (randn(300, 300) @ randn(300, 300)).sum()", "y = torch.special.i0(tensor(2.))"],
+)
+def test_little_memory_is_a_result_or_a_clear_end(program: str, size: str) -> None:
+    """Also where OpenBLAS, or SciPy as it is loaded, would find none."""
+    finished = process(program, "--max-memory", size)
+    assert finished.code in (0, 5), finished.err
+    assert "OpenBLAS" not in finished.err
+    assert (finished.code == 5) == ("E602" in finished.err)
+
+
+def test_a_library_that_ends_the_process_is_out_of_memory() -> None:
+    """As OpenBLAS does, with a code that means something else here."""
+    script = (
+        "import ctypes, sys\n"
+        "from gradcli.cli import main\n"
+        "from gradcli.cli.program.run import Run\n"
+        "def follow(run, statements):\n"
+        "    print('shown')\n"
+        "    ctypes.CDLL(None).exit(1)\n"
+        "Run.follow = follow\n"
+        "sys.argv = ['gradcli', 'y = 1']\n"
+        "main.main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (5, "shown\n")
+    assert "error[E602]" in ended.stderr

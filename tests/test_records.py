@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from gradcli.cli.process.progress import Progress
+from gradcli.cli.process.workers import Work, results
+from gradcli.cli.program.run import Run
 from tests.command_line import CommandLine, Shown, process, start
 from tests.machine import PATIENCE, takes_at_most
 
@@ -296,14 +298,68 @@ def _wait_for(condition: Any) -> None:
         time.sleep(0.02)
 
 
-def test_a_lost_process(thousand: dict[int, str]) -> None:
-    words = ("-e", "while True: pass", "--inputs", "cases.jsonl", "--jobs", "2")
-    with start(*words, "--max-steps", str(10**12), start_new_session=True) as running:
-        _wait_for(lambda: len(_group(running.pid)) == 3)
-        os.kill(max(_group(running.pid)), signal.SIGKILL)
-        _, err = running.communicate(timeout=PATIENCE)
-    assert running.returncode == 5
-    assert err.startswith(b"error[E608]: ")
+def test_a_lost_process_costs_only_time(gradcli: CommandLine) -> None:
+    slow = "for i in range(20000): pass\ny = x * 2"
+    cases(*[{"x": number} for number in range(100)])
+    whole = gradcli("-e", slow, "--inputs", "cases.jsonl")
+    words = ("-e", slow, "--inputs", "cases.jsonl", "--jobs", "2")
+    with start(*words, start_new_session=True) as running:
+        for _ in range(3):
+            _wait_for(lambda: len(_group(running.pid)) == 3)
+            os.kill(max(_group(running.pid)), signal.SIGKILL)
+            time.sleep(0.1)
+        out, err = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 0, err
+    assert out.decode() == whole.out
+
+
+def test_what_ends_its_process_is_found() -> None:
+    """Pieces go alone once the process of their task ended; the others have their results."""
+
+    def do(task: bytes) -> bytes:
+        if b"deadly" in task:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return b"did " + task
+
+    def lost(piece: bytes, attempts: int) -> bytes:
+        return b"lost %s at %d" % (piece, attempts)
+
+    tasks = [b"a b", b"c deadly d", b"e", b"deadly", b"f g"]
+    work = Work(do, bytes.split, lost, retries=2)
+    assert list(results(iter(tasks), work, jobs=2)) == [
+        b"did a b", b"did c", b"lost deadly at 3", b"did d", b"did e", b"lost deadly at 3",
+        b"did f g",
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_done_again_is_lost() -> None:
+    def do(task: bytes) -> bytes:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return task
+
+    work = Work(do, lambda task: [], lambda task, attempts: b"%d" % attempts, retries=2)
+    assert list(results(iter([b"-"]), work, jobs=2)) == [b"1"]
+
+
+def test_a_lost_record_has_its_error_in_its_place(
+    gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute = Run.execute
+
+    def deadly(self: Run, *given: Any) -> Any:
+        if any(argument.text == "7" for argument in given[1]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return execute(self, *given)
+
+    monkeypatch.setattr(Run, "execute", deadly)
+    cases(*[{"x": number} for number in range(20)])
+    finished = gradcli("y = x * 2", "--inputs", "cases.jsonl", "--jobs", "2", "--retries", "1")
+    records = lines(finished.out)
+    assert finished.code == 5
+    assert [record["record"] for record in records if "error" in record] == [8]
+    assert records[7]["error"]["code"] == "E608"
+    assert "at each of 2 attempts" in records[7]["error"]["message"]
+    assert len(records) == 20
 
 
 # --- progress -----------------------------------------------------------------------------------

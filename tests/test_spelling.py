@@ -26,8 +26,8 @@ from tests.running import run
         # Attributes, methods and functions of modules.
         ("torch.tensr([1.])", "`tensor`"),
         ("torch.float3", "`float32`"),
-        ("np.sum(x)", "`torch.sum`"),
-        ("np.random.randn(3)", "`torch.randn"),
+        ("np.sigmoid(x)", "`torch.sigmoid`"),
+        ("np.random.randnn(3)", "`randn`"),
         ("x.Sum()", "`sum`"),
         ("x.backwards()", "`backward`"),
         ("x.expand_dims(0)", "`unsqueeze`"),

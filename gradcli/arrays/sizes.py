@@ -9,6 +9,22 @@ from typing import Any, ClassVar, SupportsIndex
 
 from gradcli.errors import GradcliError
 
+_TOO_MANY_DIMENSIONS = ("number of dimensions must be within", "maximum supported dimension")
+_TOO_LARGE = ("Maximum allowed dimension exceeded", "array is too big", "maximum dimension size")
+
+
+def no_such_shape(error: Exception) -> GradcliError | None:
+    """The error of a shape that no array has, which NumPy raises under many classes."""
+    words = str(error)
+    if any(each in words for each in _TOO_MANY_DIMENSIONS):
+        made = GradcliError("E205", "a tensor has at most 64 dimensions", raises="RuntimeError")
+    elif any(each in words for each in _TOO_LARGE):
+        made = GradcliError("E602", "the sizes of the tensor are too large", raises="RuntimeError")
+    else:
+        return None
+    made.__cause__ = error
+    return made
+
 
 class Size(tuple[int, ...]):
     """The sizes of a tensor's dimensions: a tuple that stays a Size when it is sliced, joined or

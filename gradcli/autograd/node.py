@@ -155,6 +155,9 @@ class Node:
             real part is taken.
         refuses: whether the operation has no derivative: the node raises when it runs, and it runs
             before all others that are ready.
+        stands_for_leaf: whether its output is a leaf inside the function that a transform of
+            `torch.func` runs.
+        is_hidden: whether a program sees the node's own edge in place of one that leads to it.
     """
 
     __slots__ = (
@@ -186,6 +189,8 @@ class Node:
     fresh: ClassVar[bool] = False
     leaves_complex: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
+    stands_for_leaf: bool = False
+    is_hidden: ClassVar[bool] = False
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"name", "next_functions", "register_hook", "register_prehook"}
     )
@@ -222,7 +227,13 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The edges to the nodes of the inputs: `(node or None, its output number)`."""
-        return tuple(zip(self.next_nodes, self.input_nrs, strict=True))
+        edges = zip(self.next_nodes, self.input_nrs, strict=True)
+        return tuple(
+            [
+                to.next_functions[0] if to is not None and to.is_hidden else (to, nr)
+                for to, nr in edges
+            ]
+        )
 
     def name(self) -> str:
         """As `grad_fn.name()` gives it: names without overload number have PyTorch's namespace."""

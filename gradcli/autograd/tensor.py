@@ -124,8 +124,8 @@ class Tensor:
         self.output_nr = 0
         self.storage: Storage | None = None
         self.meta: TensorMeta | None = None
-        if active.state.inference:
-            mark_inference(self)
+        if active.state.marks_made:
+            mark_made(self)
 
     # --- what it is ---------------------------------------------------------------------------
 
@@ -354,11 +354,37 @@ def storage_of(tensor: Tensor) -> Storage:
     return tensor.storage
 
 
-def mark_inference(tensor: Tensor) -> None:
-    """Make it an inference tensor, which no graph can save."""
-    array = forced(tensor.array)
-    tensor.array = np.asarray(array) if isinstance(array, np.generic) else array
-    tensor.storage = InferenceStorage()
+def mark_made(tensor: Tensor, view: bool = False) -> None:
+    """Note that a tensor was made: inside a differentiated function it is none that was captured,
+    and in inference mode, unless it is a view, it is one that no graph can save.
+    """
+    state = active.state
+    if state.born is not None and not (view and is_captured(tensor.base)):
+        state.born[id(tensor)] = tensor
+    if state.inference and not view:
+        array = forced(tensor.array)
+        tensor.array = np.asarray(array) if isinstance(array, np.generic) else array
+        tensor.storage = InferenceStorage()
+
+
+def is_captured(tensor: Tensor | None) -> bool:
+    """Whether a tensor was made outside the innermost differentiated function that runs."""
+    born = active.state.born
+    return born is not None and tensor is not None and born.get(id(tensor)) is not tensor
+
+
+def share_birth(result: Tensor, source: Tensor) -> None:
+    """Let a tensor on the memory of a captured one be captured too."""
+    if is_captured(source):
+        active.state.born.pop(id(result), None)  # type: ignore[union-attr]
+
+
+def refuse_transformed(what: str) -> None:
+    """Raise E204 for what cannot be done inside a function that `torch.func` transforms."""
+    if active.state.transforms:
+        raise GradcliError(
+            "E204", f"{what} inside a function that torch.func transforms", raises="RuntimeError"
+        )
 
 
 def refresh(tensor: Tensor) -> None:
@@ -438,4 +464,6 @@ def alias(tensor: Tensor) -> Tensor:
     storage = storage_of(tensor)
     result = Tensor(tensor.array)
     result.storage = storage
+    if active.state.born is not None:
+        share_birth(result, tensor)
     return result

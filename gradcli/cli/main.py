@@ -10,6 +10,7 @@ import errno
 import gc
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def main(args: list[str] | None = None) -> None:
         leave_on_signals()
         # A tape is a great many live objects, which the collector would walk over and over.
         gc.set_threshold(100_000, 20, 100)
+        if not os.environ.get("GRADCLI_DEBUG"):
+            warnings.simplefilter("ignore")  # NumPy's speak of gradcli's lines, by their paths
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # before there was a handler
         code = INTERRUPTED
@@ -60,7 +63,9 @@ def _run(args: list[str]) -> int:
         output_lost,
     )
     from gradcli.errors import GradcliError, internal_error  # lazy: start-up: likewise
+    from gradcli.state import State, active  # lazy: start-up: likewise
 
+    before, active.state = active.state, State()
     try:
         code = _invoke(args)
         sys.stdout.flush()
@@ -74,6 +79,8 @@ def _run(args: list[str]) -> int:
             failure = output_lost(error)
         else:
             failure = internal_error(error)
+    finally:
+        active.state = before
     Terminal(error_format=error_format_of(args)).error(failure)
     return failure.exit_code
 

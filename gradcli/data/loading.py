@@ -17,14 +17,20 @@ from gradcli.ops.shape.joining import stack_
 
 
 def default_collate(batch: Any) -> Any:
-    """Items as one: tensors stacked, numbers as a tensor, and what is inside lists, tuples and
+    """Items as one: tensors and arrays stacked, numbers as a tensor, what is in lists, tuples and
     dictionaries in the same way.
 
     Raises E202 for items of other kinds, E204 for sequences of different lengths.
     """
+    if isinstance(batch, Tensor):
+        raise GradcliError("E202", "default_collate() takes a list of items, not a tensor")
     first = batch[0]
     if isinstance(first, Tensor):
         return stack_(list(batch))
+    if hasattr(type(first), "to_tensor"):  # an array of NumPy's
+        return stack_([item.to_tensor() for item in batch])
+    if isinstance(first, np.generic):
+        return Tensor(np.array(batch))
     if isinstance(first, float):
         return Tensor(np.array(batch, np.float64))
     if isinstance(first, int):

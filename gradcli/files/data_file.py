@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import IO, Any
 
 from gradcli.errors import GradcliError
+from gradcli.files.gate import exists, opened
 from gradcli.record import Record
 from gradcli.state import active
 
@@ -45,7 +46,7 @@ class DataFile(Record):
         if (rest if prefixed else text).partition(":")[0] != STDIN:
             # Where files are out of bounds, even their existence is not revealed.
             active.state.limits.check_file(text)
-        if prefixed and not os.path.exists(text):
+        if prefixed and not exists(text):
             format, text = head, rest
         path, key = _split(text)
         if not path:
@@ -65,9 +66,8 @@ class DataFile(Record):
         if self.path == STDIN:
             return self._arriving(sys.stdin.buffer)
         limits = active.state.limits
-        limits.check_file(self.path)
         try:
-            with open(self.path, "rb") as file:
+            with opened(self.path) as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
                     return self._arriving(file)
@@ -160,11 +160,11 @@ def _split(text: str) -> tuple[str, str]:
     """The path and the key in `FILE[:KEY]`, either of which may hold colons."""
     if text.partition(":")[0] == STDIN:
         return STDIN, text[2:]
-    if os.path.exists(text):
+    if exists(text):
         return text, ""
     at = text.find(":")
     while at >= 0:
-        if os.path.exists(text[:at]):
+        if exists(text[:at]):
             return text[:at], text[at + 1 :]
         at = text.find(":", at + 1)
     suffix = _SUFFIX.search(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from gradcli.errors import GradcliError
+from gradcli.files.gate import is_file, opened
 from gradcli.state import active
 
 LARGEST_PROGRAM = 4_000_000
@@ -30,14 +31,14 @@ def program_beside(folder: str, module: str) -> tuple[str, str] | None:
     if not all(part.isidentifier() for part in parts):
         return None
     for path in (f"{stem}.py", os.path.join(stem, "__init__.py"), f"{stem}.grad"):
-        if os.path.isfile(path):
+        if is_file(path):
             return path, _text(path)
     return None
 
 
 def _text(path: str) -> str:
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             data = file.read(LARGEST_PROGRAM + 1)
         if len(data) > LARGEST_PROGRAM:
             raise GradcliError(

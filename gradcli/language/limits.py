@@ -43,6 +43,9 @@ Each `sorted(key=…)`, `map` or generator expression takes its share of the C s
 _HOST_ITERATIONS = 16
 """Values that the host goes through in the time of one iteration of a loop of a program."""
 
+_HOST_COPIES = 256
+"""Values that the host copies or looks at in that time."""
+
 
 def enter_host_call(steps: Steps) -> None:
     """Count a call through the host; raises E601 for too many, one inside the other."""
@@ -59,6 +62,12 @@ def too_many_steps() -> GradcliError:
 def charge(values: int) -> None:
     """Count what the host goes through in one go as steps; raises E605 where they are used up."""
     charge_steps(values // _HOST_ITERATIONS)
+
+
+def charge_copy(values: int) -> None:
+    """Count what the host copies or looks at in one go as steps, as `charge` does."""
+    if values >= _HOST_COPIES:
+        charge_steps(values // _HOST_COPIES)
 
 
 def too_deep(what: str) -> GradcliError:
@@ -87,6 +96,7 @@ def check_integer(bits: int) -> None:
         )
 
 
+_PLAIN = frozenset({bool, complex, float, int, str, type(None)})
 _CONTAINERS = frozenset({list, tuple, dict, set})
 _BASES = (list, tuple, dict, deque)
 
@@ -101,8 +111,10 @@ def check_nesting(value: Any) -> None:
     A list that holds itself is infinitely deep; `x = [x, x]` forty times over is a small object
     and an endless walk.
     """
-    if not _is_container(type(value)):
+    kind = type(value)
+    if kind in _PLAIN or not _is_container(kind):
         return
+    charge(len(value))
     level = _inner(value)
     depth = 1
     visited = 0

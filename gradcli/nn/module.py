@@ -16,6 +16,7 @@ from gradcli.nn.state_dict import get_extra_state, load, set_extra_state, state_
 from gradcli.ops.binding.catalogue import setters
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import cast_to, detach, detach_in_place, to_device, wanted, zero_
+from gradcli.state import charge_tensors
 
 Self = TypeVar("Self", bound="Module")
 
@@ -213,6 +214,7 @@ class Module(Calling, metaclass=Slotted):
         return ""
 
     def __repr__(self) -> str:
+        charge_tensors(4)  # one module may stand in many places
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
         inner = [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]

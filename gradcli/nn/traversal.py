@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.nn.attributes import Attributes, is_initialised
-from gradcli.state import active
+from gradcli.nn.attributes import Attributes, is_initialised, kind_of
+from gradcli.state import active, charge_tensors
 
 
 class Walk:
@@ -58,6 +58,8 @@ class Members(Attributes):
             if id(self) in seen:
                 return
             seen.add(id(self))
+        else:
+            charge_tensors(4)  # one module may stand in many places
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
@@ -144,6 +146,7 @@ class Members(Attributes):
     def get_submodule(self, target: str) -> Any:
         """The module of a dotted name, "" for the module itself; E102 where there is none."""
         module: Any = self
+        _check_path(target)
         for name in target.split(".") if target else []:
             module = module._modules.get(name)
             if module is None:
@@ -159,8 +162,16 @@ class Members(Attributes):
         return self._tensor_at("_buffers", "buffer", target)
 
     def _tensor_at(self, table: str, kind: str, target: str) -> Tensor:
+        _check_path(target)
         path, _, name = target.rpartition(".")
         tensor = _table(table)(self.get_submodule(path)).get(name)
         if tensor is None:
             raise GradcliError("E102", f"there is no {kind} '{target}'")
         return tensor
+
+
+def _check_path(target: Any) -> None:
+    if not isinstance(target, str):
+        raise GradcliError(
+            "E202", f"a dotted name is a string, not {kind_of(target)}", raises="AttributeError"
+        )

@@ -113,7 +113,7 @@ class Optimizer(Extensible, metaclass=Slotted):
             "zero_grad",
         }
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+    settable_attributes: ClassVar[frozenset[str]] = frozenset({"defaults", "param_groups", "state"})
 
     def __init__(self, params: Any, defaults: Group) -> None:
         if isinstance(params, Tensor):
@@ -176,11 +176,25 @@ class Optimizer(Extensible, metaclass=Slotted):
             raise GradcliError("E204", "a parameter is in two groups")
         self.param_groups.append(group)
 
+    def _groups(self) -> list[Group]:
+        """The groups, which a program may change; raises E202 for one that is none."""
+        for group in self.param_groups:
+            if not isinstance(group, dict):
+                raise GradcliError("E202", f"a group is a dict, not {kind_of(group)}")
+            for parameter in group["params"]:
+                if not isinstance(parameter, Tensor):
+                    raise GradcliError(
+                        "E202",
+                        f"an optimizer changes tensors, not {kind_of(parameter)}",
+                        raises="AttributeError",
+                    )
+        return self.param_groups
+
     # --- stepping -----------------------------------------------------------------------------
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of the parameters, or set them to zero."""
-        for group in self.param_groups:
+        for group in self._groups():
             for parameter in group["params"]:
                 clear_grad(parameter, set_to_none)
 
@@ -215,7 +229,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         if closure is not None:
             with EnableGrad():
                 loss = closure()
-        for group in self.param_groups:
+        for group in self._groups():
             negated = group.get("maximize", False)
             for parameter in group["params"]:
                 meta = parameter.meta

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
-from gradcli.nn.extensible import Extensible
+from gradcli.nn.extensible import Extensible, store_value, stored_value
 from gradcli.ops.binding.catalogue import methods, modules
 from gradcli.ops.creation.copies import clone
 from gradcli.optim.optimizer import Group, Optimizer
@@ -150,8 +150,21 @@ class LRScheduler(Extensible):
         """The state that a later run needs to continue."""
         return self._saved()
 
+    def language_getattr(self, name: str) -> Any:
+        """A setting, under the name that it has in PyTorch, or what the program stored."""
+        return vars(self)[name] if name in vars(self) else stored_value(self, name)
+
+    def language_setattr(self, name: str, value: Any) -> None:
+        """Change a setting, or store a value."""
+        if name in vars(self):
+            setattr(self, name, value)
+        else:
+            store_value(self, name, value)
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load what `state_dict` returned; raises E207 for a key of another schedule."""
+        if not isinstance(state_dict, dict):
+            raise GradcliError("E202", f"load_state_dict() takes a dict, not {kind_of(state_dict)}")
         known = self._saved()
         for name, value in state_dict.items():
             if name not in known:

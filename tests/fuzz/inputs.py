@@ -55,6 +55,11 @@ def _calls(random: Random) -> Input:
     return _script("calls", programs.SETTING + programs.calls(random))
 
 
+def _library(random: Random) -> Input:
+    text = programs.SETTING + programs.LIBRARY_SETTING + programs.library(random)
+    return _script("standard library", text)
+
+
 def _one_shot(random: Random) -> Input:
     options = random.sample(words.RESULT_OPTIONS, random.randrange(3))
     given = [f"a={programs.expression(random, 2)}", f"x={programs.value(random)}"]
@@ -95,8 +100,9 @@ def _commands(random: Random) -> Input:
 
 
 KINDS: tuple[tuple[int, Callable[[Random], Input]], ...] = (
-    (25, _grammar),
-    (25, _calls),
+    (20, _grammar),
+    (20, _calls),
+    (10, _library),
     (10, _one_shot),
     (15, _mutated),
     (5, _bytes),

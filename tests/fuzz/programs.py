@@ -10,7 +10,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from gradcli.language.library.modules import LIBRARY
 from gradcli.language.library.namespace import MODULES, PREDEFINED
+from gradcli.language.library.numpy.load import NUMPY
+from gradcli.language.library.python.argparse import ArgumentParser
+from gradcli.language.library.python.collections import Counter, DefaultDict, Deque
+from gradcli.language.library.python.logging import Logger
+from gradcli.language.library.python.random import Random as Random_
+from gradcli.language.library.python.system import StringIO
+from gradcli.language.library.python.text import Match, Pattern
 from gradcli.language.objects.attributes import attribute_names
 from gradcli.ops.binding import catalogue
 from tests.conformance import records
@@ -18,7 +26,27 @@ from tests.conformance import records
 SETTING = (
     "a = 2\nb = [1, 2]\nd = {'a': 1}\nx = tensor([1., 2., 3.], requires_grad=True)\n"
     "m = arange(6.).reshape(2, 3)\nk = tensor([0, 2, 1])\ny = x * 2\n"
+    "import numpy\np = np.array([1., 2., 3.])\nq = np.arange(6).reshape(2, 3)\nr = np.float64(2)\n"
 )
+
+LIBRARY_SETTING = (
+    f"import {', '.join(sorted(name for name in LIBRARY if '.' not in name and name[0] != '_'))}\n"
+    "import collections.abc, os.path\n"
+    "def gen(n=3):\n    got = yield n\n    yield from range(3)\n    return got\n"
+    "@dataclasses.dataclass(order=True)\nclass D:\n    a: int = 1\n    b: list = "
+    "dataclasses.field(default_factory=list)\n"
+    "class Colour(enum.Enum):\n    RED = 1\n    BLUE = enum.auto()\n"
+    "class L(list):\n    pass\nclass M(dict):\n    def __missing__(self, k): return k\n"
+    "P = collections.namedtuple('P', 'x y', defaults=[2])\n"
+    "g = gen()\nq = collections.deque([1, 2], 3)\nc = collections.Counter('abca')\n"
+    "w = collections.defaultdict(list)\ns = io.StringIO('ab')\nt = datetime.date(2024, 1, 31)\n"
+)
+"""What programs with the standard library begin with."""
+
+LIBRARY_NAMES = ["gen()", "D()", "Colour", "Colour.RED", "L([1])", "M(a=1)", "P(1)", "g", "q", "c"]
+LIBRARY_NAMES += ["w", "s", "t", "gen", "D", "sys.stdout", "re.compile('a+')", "b'ab'", "globals()"]
+LIBRARY_NAMES += ["frozenset([1])", "iter(gen())", "random.Random(1)", "logging.getLogger('a')"]
+LIBRARY_NAMES += ["argparse.ArgumentParser()", "contextlib.nullcontext(1)", "Ellipsis", "vars(D())"]
 
 _NAMES = [
     "a",
@@ -29,6 +57,9 @@ _NAMES = [
     "k",
     "y",
     "y",
+    "p",
+    "q",
+    "r",
     "i",
     "f",
     "T",
@@ -36,6 +67,7 @@ _NAMES = [
     "F",
     "nn",
     "math",
+    "np",
     "zz",
     "_",
 ]
@@ -164,14 +196,101 @@ def functions() -> list[str]:
 @cache
 def methods() -> list[str]:
     """Everything that can be written behind a value and a point."""
-    receivers: tuple[Any, ...] = ("", [], {}, set(), 1.5, 1j, ())
+    array = NUMPY["array"]([1.0])
+    receivers: tuple[Any, ...] = ("", [], {}, set(), 1.5, 1j, (), array, array[0], array.data.dtype)
     texts = {name for receiver in receivers for name in attribute_names(receiver)}
     return sorted({*catalogue.methods, *catalogue.properties, *texts, "__class__", "retain_grad"})
 
 
+@cache
+def library_functions() -> list[str]:
+    """Everything that the standard library has to be called, by name."""
+    return sorted(
+        f"{path}.{name}"
+        for path in LIBRARY
+        if path[0] != "_" and path != "numpy"
+        for name in MODULES[path].names
+        if name != "sleep"
+    )
+
+
+@cache
+def library_attributes() -> list[str]:
+    """The attributes and methods of its values."""
+    kinds = (Counter, DefaultDict, Deque, Random_, Pattern, Match, StringIO, Logger, ArgumentParser)
+    found = {name for kind in kinds for name in kind.language_attributes}
+    names = "send throw close __next__ __dict__ __class__ __doc__ name value x y _replace _asdict"
+    return sorted({*found, *names.split(), "strftime", "year", "most_common", "a", "b"})
+
+
+def library(random: Random) -> str:
+    """A few uses of the standard library and of generators, with values that may fit."""
+
+    def given() -> str:
+        if random.random() < 0.5:
+            return random.choice(LIBRARY_NAMES)
+        return value(random) if random.random() < 0.7 else random.choice(_NAMES)
+
+    def use() -> str:
+        arguments = ", ".join(given() for _ in range(random.randrange(4)))
+        pick = random.randrange(4)
+        if pick == 0:
+            return f"{random.choice(library_functions())}({arguments})"
+        if pick == 1:
+            return f"{given()}.{random.choice(library_attributes())}"
+        if pick == 2:
+            return f"{given()}.{random.choice(library_attributes())}({arguments})"
+        return f"next(itertools.islice({given()}, {random.choice(_NUMBERS)}, None), {given()})"
+
+    forms = [
+        lambda: f"r = {use()}\nprint(r)\n",
+        lambda: f"print({use()}, file={random.choice(['sys.stderr', 's', given()])})\n",
+        lambda: f"for r in {use()}:\n    print(r, {given()})\n    break\n",
+        lambda: f"r = [each for each, i in zip({use()}, range(4))]\n",
+        lambda: f"with {use()} as r:\n    print(r)\n    raise ValueError({given()})\n",
+        lambda: (
+            f"def f(n):\n    r = yield {given()}\n    yield from {use()}\nprint(*f({given()}))\n"
+        ),
+        lambda: (
+            f"def f():\n    try:\n        yield {use()}\n    finally:\n        print({use()})\n"
+            "next(f())\n"
+        ),
+        lambda: f"@{random.choice(library_functions())}\ndef f(n=1): return {use()}\nprint(f())\n",
+        lambda: f"@{use()}\nclass A({given()}):\n    a: int = {given()}\nprint(A(), A.a)\n",
+        lambda: f"class A({random.choice(library_functions())}):\n    RED = {given()}\nprint(A)\n",
+        lambda: (
+            f"match {use()}:\n    case [a, *b]: print(a, b)\n    case D(a=1) | Colour.RED: print(1)"
+            "\n"
+            f"    case {{'a': a, **b}}: print(b)\n    case str() as n if {given()}: print(n)\n"
+        ),
+        lambda: (
+            f"import {random.choice(['torchvision', 'model', 'os.x', 'a.b'])} as n\n"
+            f"print(n.{given()})\n"
+        ),
+        lambda: (
+            f"r = re.{random.choice(['sub', 'split', 'match'])}"
+            f"(r'{_pattern(random)}', 'ab', 'aab')\n"
+        ),
+        lambda: f"setattr({given()}, 'a', {use()})\n",
+    ]
+    written = ""
+    for _ in range(random.randrange(1, 6)):
+        body = "".join(f"    {line}\n" for line in random.choice(forms)().splitlines())
+        written += f"try:\n{body}except Exception as e:\n    print(type(e), e)\n"
+    return written
+
+
+def _pattern(random: Random) -> str:
+    pieces = ["a", "b", ".", "(", ")", "*", "+", "?", "|", "[ab]", "{3}", "{2,}", "(?:", "^", "$"]
+    pieces += [r"\d", r"\w", r"\s", r"\1", "(?P<n>a)", "(?=", "[^a]", r"\b"]
+    return "".join(random.choice(pieces) for _ in range(random.randrange(1, 9)))
+
+
 def value(random: Random) -> str:
     """A value without names."""
-    pick = random.randrange(9)
+    pick = random.randrange(11)
+    if pick > 8:
+        return _array(random)
     if pick < 2:
         return random.choice(_NUMBERS)
     if pick == 2:
@@ -191,10 +310,29 @@ def value(random: Random) -> str:
     return f"torch.randint(0, 3, {shape})"
 
 
+def _array(random: Random) -> str:
+    """An array, or a number of NumPy's."""
+    shape = random.choice(_SHAPES)
+    dtype = random.choice([*_DTYPES, "object", "str_", "uint32", "float", "U3", "i4,f4", "M8[s]"])
+    return random.choice(
+        [
+            f"np.ones({shape}, {dtype!r})",
+            f"np.random.rand{shape}",
+            f"np.random.RandomState(0).randint(-3, 9, {random.choice(_SHAPES[:6])})",
+            f"np.array({[random.choice(['1', '2.5', 'a', 'True'])]})",
+            f"np.{random.choice(['float64', 'int32', 'bool_', 'complex64', 'str_'])}(1)",
+            f"np.array([{random.choice(_NUMBERS)}, {random.choice(_NUMBERS)}])",
+            f"np.random.default_rng({random.choice(_NUMBERS)})",
+        ]
+    )
+
+
 def _arguments(random: Random, depth: int) -> str:
     found = [expression(random, depth) for _ in range(random.choice([0, 1, 1, 1, 2, 2, 3]))]
     if random.random() < 0.3:
         names = "dim=0 dim=-1 dim=9 dim=(0,1) keepdim=True dtype=torch.int64 dtype=float32 out=x"
+        names += " axis=0 axis=-1 axis=(0,1) keepdims=True dtype=np.int8 dtype='O' out=p size=(2,)"
+        names += " like=p where=p ddof=1"
         names += " p=0 p=2. size=3 n=2 reduction='sum' weight=x value=1 mode='x' generator=1 a=1"
         found.append(random.choice(names.split()))
     if random.random() < 0.03:

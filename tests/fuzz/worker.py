@@ -24,6 +24,12 @@ from tests.running import Finished, invoke
 
 _EXIT_CODES = {0, 2} | {code.exit_code for code in CODES.values()} - {70}
 
+_HOST = re.compile(
+    r"gradcli(\.[a-z_]+){2}|(site|dist)-packages|/gradcli/[a-z]+/|0x[0-9a-f]{9,}"
+    r"|numpy\._?core|<class 'numpy\.(_|core|lib|ma)"
+)
+"""What no program can write and no text may show: the modules, paths and addresses of the host."""
+
 _MOST_MEMORY = 2_500_000
 """Kilobytes that the process may ever have had in use."""
 
@@ -50,6 +56,9 @@ def _problem(finished: Finished) -> str | None:
         return f"exit code {finished.code}: {shown}"
     if finished.code >= 3 and not re.search(r"\bE\d{3}\b", finished.stderr + finished.stdout):
         return f"exit code {finished.code} without a coded error: {shown}"
+    host = _HOST.search(finished.stdout + finished.stderr)
+    if host is not None:
+        return f"the host shows: {host.group()}: {finished.stdout[-1000:]}{shown}"
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     if used > _MOST_MEMORY:
         return f"memory: {used} KB were in use"

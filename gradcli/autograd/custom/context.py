@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.inplace.writes import check_inplace, rebase
 from gradcli.autograd.node import FREED, Node, freed, modified, printed_number
 from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
@@ -16,7 +17,6 @@ from gradcli.autograd.tensor import (
     alias,
     gradient_edge,
     meta_of,
-    refresh,
     storage_of,
     with_history,
 )
@@ -88,6 +88,7 @@ class FunctionNode(Node):
     )
 
     multiple: bool
+    leaves_complex = True
 
     language_attributes = Node.language_attributes | {
         "mark_dirty",
@@ -101,7 +102,8 @@ class FunctionNode(Node):
 
     def __init__(self, function: Any, args: Sequence[Any]) -> None:
         tensors = [value for value in args if isinstance(value, Tensor)]
-        edges = [gradient_edge(tensor) for tensor in tensors]
+        recorded = active.state.grad_enabled
+        edges = [gradient_edge(tensor) if recorded else (None, 0) for tensor in tensors]
         self.next_nodes = tuple([node for node, _ in edges])
         self.input_nrs = tuple([output_nr for _, output_nr in edges])
         self.metadata = ()
@@ -217,6 +219,12 @@ class FunctionNode(Node):
             raise GradcliError("E102", f"the attribute '{name}' of ctx cannot be set")
         self.attributes[name] = value
 
+    def language_delattr(self, name: str) -> None:
+        """Forget a value stored on `ctx`; raises AttributeError."""
+        if name not in self.attributes:
+            raise AttributeError(name)
+        del self.attributes[name]
+
     def name(self) -> str:
         return self.node_name
 
@@ -277,9 +285,8 @@ class FunctionNode(Node):
             and not any(value is given for given in self.non_differentiable)
         )
         if not differentiable:
-            if value.storage is not None:
-                refresh(value)
-            if not value.requires_grad:
+            base = value.base
+            if not (value.requires_grad or (base is not None and base.requires_grad)):
                 return _shown(value) if is_input and not is_dirty else value
             # A view of an input stays one, as one that is made under no_grad.
             return alias(value) if is_input or value.base is None else value
@@ -445,6 +452,8 @@ def _kind(value: Any) -> str:
 def _shown(tensor: Tensor) -> Tensor:
     """A view of the whole tensor, outside the graph."""
     view = alias(tensor)
+    if isinstance(view.storage, InferenceStorage):
+        return view
     meta = meta_of(view)
     meta.base = tensor if tensor.base is None else tensor.base
     meta.attr_version = tensor.version

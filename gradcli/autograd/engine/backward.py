@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,21 @@ from gradcli.autograd.engine import accumulate
 from gradcli.autograd.engine.engine import Root, Target, run_backward
 from gradcli.autograd.engine.identity_map import IdentityMap
 from gradcli.autograd.node import AccumulateGrad, extra_of
-from gradcli.autograd.tensor import Tensor, gradient_edge, meta_of
+from gradcli.autograd.tensor import (
+    Tensor,
+    gradient_edge,
+    meta_of,
+    not_installed,
+    refuse_transformed,
+)
 from gradcli.errors import GradcliError, Label
 from gradcli.state import active
 
 Tensors = Tensor | Sequence[Tensor]
+
+in_one_batch: Callable[[Callable[..., Any], list[Any]], Any] = not_installed
+"""Calls a function of gradients for all rows of seeds at once; installed by gradcli.language, as
+only the batched form of `grad` needs it."""
 
 
 def _several(value: Any, what: str) -> list[Any]:
@@ -162,6 +172,7 @@ def backward(
 
     Example: torch.autograd.backward(tensor(1., requires_grad=True) * 2)
     """
+    refuse_transformed("backward()")
     outputs = _several(tensors, "tensors")
     seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
     keep = create_graph if retain_graph is None else bool(retain_graph)
@@ -177,11 +188,12 @@ def backward(
     wanted = _several(inputs.values() if type(inputs) is dict else inputs, "inputs")
     if not wanted:
         raise GradcliError("E204", "inputs must not be empty", raises="RuntimeError")
+    roots = _roots(outputs, seeds, create_graph, identity_map)
     targets = _targets(wanted)
     for tensor in wanted:
         retain_grad(tensor)
     run_backward(
-        _roots(outputs, seeds, create_graph, identity_map),
+        roots,
         keep_graph=keep,
         create_graph=create_graph,
         targets=targets,
@@ -216,20 +228,21 @@ def grad(
         found = grad(outputs, values, grad_outputs, *options, materialize_grads)
         return dict(zip(inputs, found, strict=True))
     if is_grads_batched:
-        if create_graph:
-            raise GradcliError(
-                "E205", "grad(): is_grads_batched with create_graph is outside the language"
-            )
-        return _batched_grad(outputs, inputs, grad_outputs, retain_graph, allow_unused)
+        rows_of_seeds = _several(grad_outputs, "grad_outputs")
+        _check_batched(_several(outputs, "outputs"), rows_of_seeds)
+
+        def rows(*given: Any) -> Any:
+            options = (retain_graph, create_graph, only_inputs, allow_unused, False)
+            return grad(outputs, inputs, list(given), *options, materialize_grads)
+
+        return in_one_batch(rows, rows_of_seeds)
     if materialize_grads and allow_unused is False:
         raise GradcliError("E204", "materialize_grads needs allow_unused, which is False")
     wanted = _several(inputs, "inputs")
     if not wanted:
+        text = "`inputs` argument to `grad()` cannot be empty."
         raise GradcliError(
-            "E204",
-            "grad() needs at least one input",
-            text="`inputs` argument to `grad()` cannot be empty.",
-            raises="RuntimeError",
+            "E204", "grad() needs at least one input", text=text, raises="RuntimeError"
         )
     outs = _several(outputs, "outputs")
     seeds = None if grad_outputs is None else _several(grad_outputs, "grad_outputs")
@@ -295,32 +308,20 @@ def _handed_out(gradient: Any) -> Tensor:
     return result
 
 
-def _batched_grad(
-    outputs: Tensors,
-    inputs: Tensors,
-    grad_outputs: Any,
-    retain_graph: bool | None,
-    allow_unused: bool | None,
-) -> tuple[Tensor | None, ...]:
-    """The gradients for each row of the seeds, stacked; raises E406 for seeds without rows."""
-    seeds = _several(grad_outputs, "grad_outputs")
-    counts = {len(seed) if seed.array.ndim else 0 for seed in seeds if isinstance(seed, Tensor)}
-    if len(counts) != 1 or counts == {0}:
-        raise GradcliError("E406", "grad(): batched seeds need a first dimension of one size")
-    (count,) = counts
-    rows: list[tuple[Any, ...]] = []
-    for row in range(count):
-        given = [None if seed is None else Tensor(forced(seed.array)[row]) for seed in seeds]
-        keep = True if row + 1 < count else retain_graph
-        rows.append(grad(outputs, inputs, given, keep, allow_unused=allow_unused))
-    return tuple([_stacked(column) for column in zip(*rows, strict=True)])
-
-
-def _stacked(gradients: tuple[Any, ...]) -> Tensor | None:
-    if gradients[0] is None:
-        return None
-    arrays = [gradient.array for gradient in gradients]
-    return Tensor(module_of(arrays[0]).stack(arrays))
+def _check_batched(outputs: list[Any], seeds: list[Any]) -> None:
+    """Raise E406 unless each seed is one of rows, each of its output's shape."""
+    for number, (output, seed) in enumerate(zip(outputs, seeds, strict=False)):
+        shape = seed.array.shape if isinstance(seed, Tensor) else None
+        if (shape is not None and shape[1:] != output.array.shape) or shape == ():
+            raise GradcliError(
+                "E406",
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output"
+                " as the batch dimension. The sizes of the remaining dimensions are expected to"
+                f" match the shape of corresponding output, but a mismatch was detected:"
+                f" grad_output[{number}] has a shape of {seed.shape} and output[{number}] has a"
+                f" shape of {output.shape}. If you only want some tensors in `grad_output` to be"
+                " considered batched, consider using vmap.",
+            )
 
 
 def _targets(inputs: list[Any]) -> list[Target]:
@@ -351,6 +352,7 @@ def retain_grad(tensor: Tensor) -> None:
 
     Example: (tensor(1., requires_grad=True) * 2).retain_grad()
     """
+    refuse_transformed("retain_grad()")
     if tensor.retains_grad:
         return
     node, output_nr = gradient_edge(tensor)

@@ -18,13 +18,16 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.executor import assign
 from gradcli.arrays.sizes import sizes_apart
+from gradcli.arrays.views import row_strides
 from gradcli.autograd import tensor as tensors
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.aliasing import check_apart, check_memory, check_places
 from gradcli.autograd.inplace.views import extent, keep_replay, replay_of, shown
 from gradcli.autograd.node import Node, extra_of, freed, stem
 from gradcli.autograd.tensor import (
     Tensor,
     gradient_edge,
+    is_captured,
     meta_of,
     not_installed,
     refresh,
@@ -93,6 +96,17 @@ class CopySlices(Node):
         check_places(part)
         return gradient, part, memory
 
+    def _copied_for_examples(self, grads: Tensor) -> Tensor:
+        """A copy of a gradient inside `vmap`; raises E205 where the base is not in row order."""
+        if list(self.base_strides) != row_strides(self.metadata[0][0]):
+            raise GradcliError(
+                "E205", "vmap: a write to a view of a tensor that is not in row order"
+            )
+        if type(grads.array) is BatchedArray:
+            return clone(grads)
+        gradient: Tensor = active.state.batch.own(grads)
+        return gradient
+
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         gradient, part, memory = self._copied(grads)
         self.view_replay.reflect(memory, gradient.dtype)
@@ -103,8 +117,11 @@ class CopySlices(Node):
 
     def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         # PyTorch's steps, so that the graph of the gradient has its nodes.
-        gradient = Tensor(self._copied(grads.array)[0])
-        write(gradient, copied(gradient, grads))
+        if active.state.batch is not None:
+            gradient = self._copied_for_examples(grads)
+        else:
+            gradient = Tensor(self._copied(grads.array)[0])
+            write(gradient, copied(gradient, grads))
         part = self.view_replay.replay(gradient)
         writer = self._writer(keep)
         extra_of(writer).renewed = self.renewed
@@ -132,7 +149,15 @@ def check_inplace(tensor: Tensor, *operands: Any) -> bool:
 
 def check_graph(tensor: Tensor, *operands: Any) -> None:
     """Raise E405 where the history forbids a write, or inference mode; memory may be shared."""
-    if not active.state.grad_enabled:
+    state = active.state
+    if state.born is not None and is_captured(tensor):
+        raise GradcliError(
+            "E405",
+            f"{_named(tensor)} was made outside the function that torch.func differentiates, and"
+            " cannot be changed in place there",
+            help="return the new value, or pass the tensor as an argument",
+        )
+    if not state.grad_enabled:
         return
     if tensor.requires_grad:
         _check_history(tensor)
@@ -167,7 +192,7 @@ def _check_history(tensor: Tensor) -> None:
                 " operation.",
                 help="write under `with torch.no_grad():`, or clone() the leaf first",
             )
-    if tensor.requires_grad and tensor.grad_fn is None:
+    if tensor.requires_grad and (tensor.grad_fn is None or tensor.grad_fn.stands_for_leaf):
         raise GradcliError(
             "E405",
             f"{_named(tensor)} is a leaf that requires grad, and cannot be changed in place",
@@ -240,7 +265,7 @@ def overwrite(tensor: Tensor, array: Any) -> None:
     """`write` of an array or number of the tensor's dtype, where nothing is recorded."""
     storage = storage_of(tensor)
     try:
-        assign(tensor.array, array)
+        _assign(tensor, Tensor(array), array)
     except ValueError:
         raise GradcliError(
             "E301",
@@ -265,7 +290,8 @@ def write(tensor: Tensor, result: Tensor) -> None:
     if array.dtype is not tensor.array.dtype:
         if not dtypes.can_cast(result.dtype, tensor.dtype):
             raise unfit(result.dtype, tensor)
-        array = dtypes.cast(array, tensor.dtype)
+        if type(array) is not BatchedArray:
+            array = dtypes.cast(array, tensor.dtype)
     storage = storage_of(tensor)
     node = result.grad_fn
     if node is not None:
@@ -278,7 +304,7 @@ def write(tensor: Tensor, result: Tensor) -> None:
             assert node is not None
         _keep_old_value(node, tensor)
     if array is not tensor.array:
-        assign(tensor.array, array)
+        _assign(tensor, result, array)
     storage.count_write()
     if active.state.recorder is not None:
         active.state.recorder.write(tensor, result)
@@ -287,6 +313,15 @@ def write(tensor: Tensor, result: Tensor) -> None:
     node.metadata = ((tensor.array.shape, tensor.array.dtype),)
     node.save_result_storage(0, storage, tensor.array)
     rebase(tensor, node)
+
+
+def _assign(tensor: Tensor, result: Tensor, array: Any) -> None:
+    """Write a result to a tensor's memory, `array` in the tensor's dtype; the values of all
+    examples inside `vmap`.
+    """
+    batch = active.state.batch
+    if batch is None or not batch.assign(tensor, result):
+        assign(tensor.array, array)
 
 
 def misshapen(tensor: Tensor, shape: Any) -> GradcliError:

@@ -22,6 +22,7 @@ from gradcli.cli.arguments.options import (
 from gradcli.cli.arguments.shell_completion import values
 from gradcli.cli.arguments.values import Argument
 from gradcli.cli.process.terminal import ERROR_FORMATS, Terminal
+from gradcli.state import active
 
 Decorator = Callable[[Any], Any]
 
@@ -39,10 +40,18 @@ def _size(_ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
 def _seconds(
     _ctx: click.Context, parameter: click.Parameter, seconds: float | None
 ) -> float | None:
-    """A length of time; a range lets NaN through."""
+    """A length of time, which also holds for what the command reads; a range lets NaN through."""
     if seconds is not None and math.isnan(seconds):
         raise click.BadParameter("nan is no number of seconds", param=parameter)
+    if seconds is not None:
+        active.state.limits.timeout = seconds
     return seconds
+
+
+def _sandbox(_ctx: click.Context, _parameter: click.Parameter, given: bool) -> bool:
+    """Shut the gate before the command looks at its words."""
+    active.state.limits.files = not given
+    return given
 
 
 def _device(_ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
@@ -79,7 +88,12 @@ _LIMITS: list[Decorator] = [
         metavar="N",
         help="Loop rounds and calls; 10 million by default.",
     ),
-    click.option("--sandbox", is_flag=True, help="Let the program read and write no files."),
+    click.option(
+        "--sandbox",
+        is_flag=True,
+        callback=_sandbox,
+        help="Let the program read and write no files.",
+    ),
 ]
 
 _OUTPUT: list[Decorator] = [
@@ -134,6 +148,13 @@ _FILES: list[Decorator] = [
         default=1,
         metavar="N",
         help="How many processes share the records of --inputs, or the files of `run`.",
+    ),
+    click.option(
+        "--retries",
+        type=click.IntRange(0, 1000),
+        default=2,
+        metavar="N",
+        help="How often --jobs tries a record or file again whose process ended.",
     ),
 ]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, Source, Span
+from gradcli.files.gate import opened
 from gradcli.files.programs import LARGEST_PROGRAM
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ STDIN = "-"
 def read_program(path: str) -> str:
     """The text of a program file; raises E503, and E602 where it is too large."""
     try:
-        with open(path, "rb") as file:
+        with opened(path, is_program=True) as file:
             return decoded(_checked(file.read(LARGEST_PROGRAM + 1), path), path)
     except OSError as error:
         raise GradcliError("E503", f"{path}: {_reason(error)}") from error
@@ -41,9 +43,12 @@ def _checked(data: bytes, name: str) -> bytes:
 
 
 def decoded(data: bytes, name: str, first_line: int = 1) -> str:
-    """UTF-8 text without its byte order mark; raises E503 with the line of what is none."""
+    """UTF-8 text without its byte order mark, each line end a `\\n`, as Python reads programs.
+
+    Raises E503 with the line of what is not UTF-8, E002 for a mark inside and for a zero byte.
+    """
     try:
-        return data.decode("utf-8-sig" if first_line == 1 else "utf-8")
+        text = data.decode("utf-8-sig" if first_line == 1 else "utf-8")
     except UnicodeDecodeError as error:
         line = first_line + data.count(b"\n", 0, error.start)
         raise GradcliError(
@@ -51,14 +56,22 @@ def decoded(data: bytes, name: str, first_line: int = 1) -> str:
             f"{name}: line {line} holds the byte 0x{data[error.start]:02x}, which is not UTF-8",
             help="programs are UTF-8 text",
         ) from error
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    at = 0 if text.startswith("\ufeff") else text.find("\0")
+    if at >= 0:
+        span = Span(Source(name, text, first_line), at, at + 1)
+        raise GradcliError("E002", f"unexpected character U+{ord(text[at]):04X}", span=span)
+    return text
 
 
 def decoded_lines(stream: IO[bytes], name: str) -> Iterator[str]:
     """The lines of a stream as they arrive; raises E503, and E602 for an endless one."""
     number = 1
     while line := stream.readline(LARGEST_PROGRAM + 1):
-        yield decoded(_checked(line, name), name, number)
-        number += 1
+        for text in StringIO(decoded(_checked(line, name), name, number)):
+            yield text
+            number += 1
 
 
 # --- results ------------------------------------------------------------------------------------

@@ -73,6 +73,7 @@ class Options:
         format: how the result is printed, one of `FORMATS` or `PICTURES`.
         precision: the digits behind the point of printed tensors, None for 4.
         full: whether large tensors are printed whole.
+        retries: how often a record or file is tried again whose process ended.
         dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
             those as they are.
         quiet: whether traces, warnings and notes are kept back.
@@ -94,6 +95,7 @@ class Options:
         full: bool = False,
         inputs: str | None = None,
         jobs: int = 1,
+        retries: int = 2,
         output: str | None = None,
         dtype: str | None = None,
         device: str | None = None,
@@ -113,6 +115,7 @@ class Options:
         self.full = full
         self.inputs = inputs
         self.jobs = jobs
+        self.retries = retries
         self.output = output
         self.dtype = None if dtype is None else DTYPES[dtype]
         self.device = None if device == "cpu" else device

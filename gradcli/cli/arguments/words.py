@@ -10,6 +10,7 @@ import click
 from gradcli.cli.arguments.files import STDIN
 from gradcli.cli.arguments.options import TRACES
 from gradcli.cli.arguments.values import Argument, read_argument
+from gradcli.files.gate import is_file
 from gradcli.language.hints.spelling import closest
 
 PROGRAM = "program"
@@ -74,7 +75,7 @@ def check_program(text: str) -> None:
         raise unknown("command", text, known, f"; as a program: -e {text}")
     if text == STDIN:
         raise click.UsageError("standard input is a file: use `gradcli run -`")
-    if "\n" not in text and os.path.isfile(text):
+    if "\n" not in text and is_file(text):
         raise click.UsageError(f"{text} is a file: use `gradcli run {text}`")
 
 

@@ -20,10 +20,11 @@ from gradcli.cli.arguments.values import Argument, hold_stdin, read_argument
 from gradcli.cli.process.memory import memory_ceiling
 from gradcli.cli.process.progress import Progress
 from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.process.workers import results
+from gradcli.cli.process.workers import Work, lost_process, results
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError
 from gradcli.files.data_file import STDIN, DataFile, unreadable
+from gradcli.files.gate import opened
 from gradcli.session import Session
 from gradcli.state import State, active
 
@@ -67,9 +68,10 @@ def run_records(
         program = Session.parse(read(), name)
         _warn_unused(terminal, program, arguments)
         hold_stdin(arguments, options.limits)
-        runner = _Runner(program, arguments, options)
-        tasks = _tasks(file, options.jobs)
-        with closing(results(tasks, runner.answers, options.jobs, runner.within_memory)) as answers:
+        runner = _Runner(program, arguments, options, terminal.error)
+        work = Work(runner.answers, _pieces, _lost, options.retries, runner.within_memory)
+        tasks = _tasks(file, _opened(file), options.jobs)
+        with closing(results(tasks, work, options.jobs)) as answers:
             return _print(terminal, answers)
     except GradcliError as error:
         terminal.error(error)
@@ -119,9 +121,9 @@ def _print(terminal: Terminal, answers: Iterator[bytes]) -> int:
     return int(first.get("exit_code", 0))
 
 
-def _tasks(file: DataFile, jobs: int) -> Iterator[bytes]:
+def _tasks(file: DataFile, stream: IO[bytes], jobs: int) -> Iterator[bytes]:
     """The records in parcels, a line each: number, line, whether it is one, text."""
-    with _opened(file) as stream:
+    with stream:
         at_once = _AT_ONCE if jobs > 1 and file.path != STDIN else 1
         parcel: list[bytes] = []
         for number, (line, kind, text) in enumerate(_texts(file, stream), 1):
@@ -133,12 +135,37 @@ def _tasks(file: DataFile, jobs: int) -> Iterator[bytes]:
             yield b"\n".join(parcel)
 
 
+def _pieces(parcel: bytes) -> list[bytes]:
+    return parcel.split(b"\n")
+
+
+def _lost(task: bytes, attempts: int) -> bytes:
+    """The answer for a record that no process got through."""
+    from gradcli.render.result_json import failed, marked, text  # lazy: start-up: NumPy
+
+    number = int(task.partition(b" ")[0])
+    error = lost_process(attempts)
+    line = text(marked(failed(error), number), compact=True)
+    return _answer(1, [(number, error)], 0, [line])
+
+
+def _answer(
+    done: int, failures: Sequence[tuple[int, GradcliError]], warnings: int, lines: Sequence[str]
+) -> bytes:
+    """Lines of results behind one that sums them up."""
+    summary: dict[str, Any] = {"done": done, "failed": len(failures), "first": {}}
+    if failures:
+        number, error = failures[0]
+        summary["first"] = {"record": number, "code": error.code, "exit_code": error.exit_code}
+    summary["warnings"] = warnings
+    return json.dumps(summary).encode() + b"\n" + "".join(lines).encode()
+
+
 def _opened(file: DataFile) -> IO[bytes]:
     if file.path == STDIN:
         return sys.stdin.buffer
-    active.state.limits.check_file(file.path)
     try:
-        return open(file.path, "rb")
+        return opened(file.path)
     except OSError as error:
         raise unreadable(file.path, error) from error
 
@@ -183,8 +210,13 @@ class _Runner:
     """Runs a program for one record after the other."""
 
     def __init__(
-        self, program: Sequence[Statement], arguments: Sequence[Argument], options: Options
+        self,
+        program: Sequence[Statement],
+        arguments: Sequence[Argument],
+        options: Options,
+        report: Callable[[GradcliError], object],
     ) -> None:
+        self.report = report
         self.program = program
         self.used = {name for statement in program for name in name_uses(statement)}
         self.arguments = arguments
@@ -193,31 +225,24 @@ class _Runner:
     @contextmanager
     def within_memory(self) -> Iterator[None]:
         """Set up the limit of memory once: doing so takes longer than a small run."""
-        import numpy  # noqa: F401  its libraries and their threads are not the program's
-
-        with memory_ceiling(self.options.limits):
+        with memory_ceiling(self.options.limits, self.report):
             yield
 
     def answers(self, parcel: bytes) -> bytes:
         """The results of a parcel of records, one on a line, behind a line that sums them up."""
         terminal = Terminal(quiet=True)
-        summary: dict[str, Any] = {"done": 0, "failed": 0, "first": {}}
+        failures = []
         lines = []
-        for task in parcel.split(b"\n"):
+        for task in _pieces(parcel):
             number, line, kind, text = task.split(b" ", 3)
             try:
                 document, error = self._run(terminal, int(number), int(line), kind, text)
             except click.UsageError as wrong:
                 return json.dumps({"usage": wrong.message}).encode() + b"\n"
             lines.append(document)
-            summary["done"] += 1
             if error is not None:
-                summary["failed"] += 1
-                if not summary["first"]:
-                    found = {"code": error.code, "exit_code": error.exit_code}
-                    summary["first"] = {"record": int(number), **found}
-        summary["warnings"] = terminal.warnings
-        return json.dumps(summary).encode() + b"\n" + "".join(lines).encode()
+                failures.append((int(number), error))
+        return _answer(len(lines), failures, terminal.warnings, lines)
 
     def _run(
         self, terminal: Terminal, number: int, line: int, kind: bytes, text: bytes
@@ -251,6 +276,7 @@ class _Runner:
 def _arguments(number: int, line: int, text: bytes, used: Container[str]) -> list[Argument]:
     """The values of a record that a program uses; raises E507, or E504 for no JSON."""
     from gradcli.files.json import numbered, parse  # lazy: start-up: NumPy
+    from gradcli.files.reading import reads_stdin  # lazy: start-up: likewise
 
     place = f"record {number}"
     file = DataFile(f"{place} (line {line})")
@@ -273,6 +299,12 @@ def _arguments(number: int, line: int, text: bytes, used: Container[str]) -> lis
                 "E507",
                 f"{file.name}: {name!r} is no NAME or NAME:const",
                 help="`NAME:const` keeps a value's Python type",
+            )
+        if argument.file and reads_stdin(argument.file):
+            raise GradcliError(
+                "E507",
+                f"{file.name}: {name!r} names standard input, which one record would use up",
+                help=f"give it to all records: {name}=@- on the command line",
             )
         argument.source.name = place
         if not isinstance(each, str):

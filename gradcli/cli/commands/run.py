@@ -24,7 +24,7 @@ from gradcli.cli.arguments.shell_completion import values
 from gradcli.cli.arguments.values import Argument, hold_stdin, read_argument
 from gradcli.cli.arguments.words import SCRIPT, arguments_of
 from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.process.workers import results
+from gradcli.cli.process.workers import Work, lost_process, results
 from gradcli.cli.program.error_notes import note_detachments, note_missing_values
 from gradcli.cli.program.run import Run
 from gradcli.cli.program.source import program_text
@@ -119,8 +119,21 @@ def _errors(
         ended = ("", 0) if error is None else (error.code, error.exit_code)
         return json.dumps([out.getvalue(), err.getvalue(), terminal.warnings, ended]).encode()
 
+    def again(path: bytes) -> list[bytes]:
+        return [] if path == STDIN.encode() else [path]  # what was read of it is gone
+
+    def lost(path: bytes, attempts: int) -> bytes:
+        name = path.decode("utf-8", "surrogateescape")
+        error = lost_process(attempts)
+        error.message = f"{name}: {error.message}"
+        err = StringIO()
+        with redirect_stderr(err):
+            terminal.error(error)
+        return json.dumps(["", err.getvalue(), 0, (error.code, error.exit_code)]).encode()
+
     tasks = (path.encode("utf-8", "surrogateescape") for path in paths)
-    with closing(results(tasks, captured, options.jobs)) as answers:
+    work = Work(captured, again, lost, options.retries)
+    with closing(results(tasks, work, options.jobs)) as answers:
         for answer in answers:
             out, err, warnings, (code, exit_code) = json.loads(answer)
             terminal.write(out)

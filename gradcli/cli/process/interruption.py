@@ -86,16 +86,21 @@ def raising_on_signals() -> Iterator[None]:
         signal.set_wakeup_fd(before_fd, warn_on_full_buffer=False)
 
 
+def is_ours() -> bool:
+    """Whether this process is a command line's, which ends as `end` says and not as the host."""
+    return signal.getsignal(signal.SIGTERM) in (_leave, _exit)
+
+
 def _leave(number: int, _frame: FrameType | None) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more is at once
-    _end(128 + number)
+    end(128 + number)
 
 
 def _exit(number: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _end(code: int) -> NoReturn:
+def end(code: int) -> NoReturn:
     """End the process; nothing is left half-written."""
     for path in State.unfinished:
         with suppress(OSError):
@@ -112,7 +117,7 @@ def _listen(reading: int) -> NoReturn:
         clock = _Clock.running
         time.sleep(_PATIENCE)
         if number in (signal.SIGINT, signal.SIGTERM):
-            _end(128 + number)
+            end(128 + number)
         if number == signal.SIGALRM and clock is not None and not clock.answered:
             clock.end()
 
@@ -153,7 +158,7 @@ class _Clock:
         """End the process, whose main thread does not answer."""
         error = self.error()
         self.report(error)
-        _end(error.exit_code)
+        end(error.exit_code)
 
     def listen(self) -> Any:
         """Handle the signal from now on; gives what handled it before."""

@@ -8,12 +8,21 @@ libraries and the stacks of their threads are there by then. Where the host has 
 
 from __future__ import annotations
 
+import importlib.machinery
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
+from types import ModuleType
+from typing import Any, ClassVar
 
+from gradcli.cli.process.interruption import end, is_ours
+from gradcli.errors import GradcliError
 from gradcli.limits import MEMORY, Limits
+from gradcli.state import active
+
+Report = Callable[[GradcliError], object]
 
 _CGROUP_FILES = (
     "/sys/fs/cgroup/memory.max",
@@ -40,17 +49,23 @@ already zero and touches none, where `bytearray(n)` would write to each page at 
 
 
 @contextmanager
-def memory_ceiling(limits: Limits) -> Iterator[None]:
+def memory_ceiling(limits: Limits, report: Report) -> Iterator[None]:
     """Let allocations fail with MemoryError, within the block, that take the process further than
     `limits.memory` bytes beyond what it has now.
 
     The ceiling is gone before an error of the block is reported, which needs memory of its own.
+
+    Args:
+        limits: the session's.
+        report: shows the error where a library ends the process.
     """
-    used = None if limits.memory is None else _data()
-    if limits.memory is None or used is None:
+    if limits.memory is None or _data() is None:
         yield
         return
     import resource
+
+    _prepare()
+    used = _data() or 0
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
     soft, hard = before
@@ -63,12 +78,129 @@ def memory_ceiling(limits: Limits) -> Iterator[None]:
         yield
         return
     resource.setrlimit(resource.RLIMIT_DATA, (ceiling, hard))
+    loading = _Loading(limits)
+    sys.meta_path.insert(0, loading)
+    if is_ours():
+        _GivenUp.prepare()
+    _GivenUp.running.append((limits, report))
     try:
         limits.reserve = bytes(_RESERVE)
         yield
     finally:
         limits.reserve = None
+        sys.meta_path.remove(loading)
+        _GivenUp.running.pop()
         resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+# --- libraries ------------------------------------------------------------------------------------
+
+_TIGHT = 256_000_000
+"""Bytes of a limit within which modules of ours may not fit either."""
+
+
+class _Loading:
+    """Loads modules beyond the ceiling, which moves up by what they take: a library is not the
+    program's, and one that finds no memory as it starts may hang. Ours are small, and take part
+    where the limit is tight.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._all = (limits.memory or 0) < _TIGHT
+        self._depth = 0
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The module's spec, with a loader that gives it room; None leaves it to the others."""
+        if self._depth or not (self._all or name.startswith("scipy")):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader, self)  # type: ignore[assignment]
+        return spec
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """No ceiling within the block."""
+        import resource
+
+        before, used = resource.getrlimit(resource.RLIMIT_DATA), _data() or 0
+        resource.setrlimit(resource.RLIMIT_DATA, (before[1], before[1]))
+        self._depth += 1
+        try:
+            yield
+            blas: Any = sys.modules.get("scipy.linalg.blas")
+            if hasattr(blas, "dgemm"):  # OpenBLAS again, with buffers of its own
+                blas.dgemm(1.0, [[1.0]], [[1.0]])
+        finally:
+            self._depth -= 1
+            ceiling = min(before[0] + max((_data() or 0) - used, 0), sys.maxsize)
+            resource.setrlimit(resource.RLIMIT_DATA, (ceiling, before[1]))
+
+
+class _Loader:
+    """The loader of a module, which it puts back as it runs."""
+
+    def __init__(self, loader: Any, loading: _Loading) -> None:
+        self._loader = loader
+        self._loading = loading
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        spec.loader = self._loader
+        with self._loading.room():
+            made: ModuleType | None = self._loader.create_module(spec)
+        spec.loader = self  # type: ignore[assignment]
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        module.__spec__.loader = module.__loader__ = self._loader
+        with self._loading.room():
+            self._loader.exec_module(module)
+
+
+@cache
+def _prepare() -> None:
+    """Load what every program needs, and let OpenBLAS make its buffers: libraries and their
+    threads are not the program's.
+    """
+    import numpy as np
+
+    one = np.ones((2, 2), np.float32)
+    one @ one
+
+
+class _GivenUp:
+    """What ends the process where a library does so, as OpenBLAS does without memory: with the
+    error of that, and its exit code.
+
+    Attributes:
+        running: the limits and what shows an error, of each ceiling that stands.
+    """
+
+    running: ClassVar[list[tuple[Limits, Report]]] = []
+
+    @classmethod
+    @cache
+    def prepare(cls) -> Any:
+        """Have the system call `answer` as the process ends; nothing where it has no such list."""
+        import ctypes
+
+        answer = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(cls.answer)
+        with suppress(AttributeError, OSError):
+            ctypes.CDLL(None)["__cxa_atexit"](answer, None, None)
+        return answer  # the system does not keep it
+
+    @classmethod
+    def answer(cls, _nothing: None) -> None:
+        """Report the end, in whatever thread it came."""
+        if cls.running:
+            limits, report = cls.running[-1]
+            error = limits.out_of_memory("a computation with matrices")
+            error.span, error.stack = active.state.place, tuple(active.state.stack)
+            report(error)
+            end(error.exit_code)
 
 
 def _data() -> int | None:

@@ -122,11 +122,9 @@ class Run:
     @contextmanager
     def within_memory(self) -> Iterator[None]:
         """Work within the limit of memory."""
-        import numpy  # noqa: F401  its libraries and their threads are not the program's
-
         limits = self.session.state.limits
         try:
-            with memory_ceiling(limits):
+            with memory_ceiling(limits, self.terminal.error):
                 yield
         except MemoryError as error:
             raise limits.out_of_memory() from error

@@ -108,7 +108,7 @@ def of_command(session: Session, text: str) -> Iterator[Completion]:
 
 def _argument(session: Session, kind: Kind, word: str) -> Iterator[Completion]:
     if kind == "file":
-        yield from files(word)
+        yield from files(session, word)
     elif kind == "expression":
         yield from names(session, word)
     elif kind == "tensor":
@@ -125,8 +125,10 @@ def _argument(session: Session, kind: Kind, word: str) -> Iterator[Completion]:
             yield _completion(name, word)
 
 
-def files(path: str) -> Iterator[Completion]:
+def files(session: Session, path: str) -> Iterator[Completion]:
     """The files that a path can go on with; folders end with a slash."""
+    if not session.state.limits.files:
+        return
     folder, _, start = path.rpartition("/")
     inside = os.path.expanduser(f"{folder}/" if "/" in path else ".")
     try:

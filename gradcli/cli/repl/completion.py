@@ -37,7 +37,8 @@ class EntryCompleter(Completer):
         if last == "COMMAND":
             found = candidates.of_command(self._session, context.texts[-1] + context.gap)
         elif last == "UNCLOSED":
-            found = candidates.files(context.texts[-1][1:]) if context.in_file_call() else ()
+            path = context.texts[-1][1:]
+            found = candidates.files(self._session, path) if context.in_file_call() else ()
         elif "#" in context.gap or last in _NO_NAME_BEHIND:
             found = ()
         elif last == ".":

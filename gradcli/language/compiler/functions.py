@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
-from gradcli.language.compiler.generators import generator_body
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.functions.control_flow import Run
@@ -55,8 +54,12 @@ def _function(
         if parameter.default is not None
     ]
     inside = function_scope(scope, name, parameters, body)
-    suspends = is_generator(body)
-    run = generator_body(c, name, body, inside) if suspends else c.block(body, inside)
+    if is_generator(body):
+        from gradcli.language.compiler.generators import generator_body  # lazy: start-up
+
+        run = generator_body(c, name, body, inside)
+    else:
+        run = c.block(body, inside)
     state, steps = c.state, c.steps
 
     def make(variables: Variables) -> Any:

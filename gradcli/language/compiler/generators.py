@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 from gradcli.errors import GradcliError
 from gradcli.language.compiler.assignment import target_store
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.compiler.base import Compiler, Evaluate
 from gradcli.language.compiler.handling import Context, clause_of, matching
 from gradcli.language.compiler.matching import case_test
 from gradcli.language.functions.calls import locate
 from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.functions.generators import Running
 from gradcli.language.limits import too_many_steps
-from gradcli.language.objects.exceptions import caught
+from gradcli.language.objects.exceptions import Raised, caught
 from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables, is_generator
@@ -54,18 +54,6 @@ def generator_body(c: Compiler, name: str, body: list[tree.Statement], scope: Sc
         return (Iterator("generator", Running(name, run(variables), handled, state)),)
 
     return start
-
-
-@compiles(tree.Await)
-def await_expression(c: Compiler, node: tree.Await, scope: Scope) -> Evaluate:
-    """`await value`; E007."""
-    raise GradcliError("E007", "`await` outside a function that is `async`", span=node.span)
-
-
-@compiles(tree.Yield, tree.YieldFrom)
-def yield_elsewhere(c: Compiler, node: tree.Expression, scope: Scope) -> Evaluate:
-    """`yield` where no function can wait; E006."""
-    raise GradcliError("E006", "`yield` outside a function", span=node.span)
 
 
 def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
@@ -339,13 +327,13 @@ def _handled(c: Compiler, body: Resume, node: tree.Try, scope: Scope) -> Resume:
     def run(variables: Variables) -> Generator[Any, Any, Any]:
         try:
             ended = yield from body(variables)
-        except Exception as raised:
-            error = locate(caught(raised), state)
+        except (Exception, GeneratorExit) as raised:
+            error = locate(_seen(raised), state)
         else:
             return (yield from orelse(variables)) if ended is None else ended
         found = matching(clauses, error, variables, state)
         if found is None:
-            raise error
+            raise error from error.__cause__
         handled.append(error)
         try:
             found.begin(variables, error)
@@ -355,6 +343,13 @@ def _handled(c: Compiler, body: Resume, node: tree.Try, scope: Scope) -> Resume:
             found.end(variables)
 
     return run
+
+
+def _seen(raised: Exception | GeneratorExit) -> GradcliError:
+    """What a program sees of an error, and of the end that `close` brings."""
+    if isinstance(raised, GeneratorExit):
+        return Raised("GeneratorExit", "", ())
+    return caught(raised)
 
 
 def _finally(c: Compiler, body: Resume, final: Resume) -> Resume:

@@ -242,7 +242,12 @@ def _module(c: Compiler, name: str) -> Module:
     """A module of the language, or else the file of that name beside the script; raises E103."""
     level = len(name) - len(name.lstrip("."))
     if level:
-        around = c.package.split(".")[: 1 - level or None] if c.package else []
+        package = c.package.split(".") if c.package else []
+        if level - 1 > len(package):
+            raise GradcliError(
+                "E103", f"`{name}` is outside the script's folder", raises="ImportError"
+            )
+        around = package[: len(package) + 1 - level]
         name = ".".join([*around, *([name[level:]] if name[level:] else [])])
     try:
         return namespace.module(name)

@@ -9,6 +9,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import is_direct
+from gradcli.language.objects.borders import FOREIGN, beside
 from gradcli.language.objects.operators import (
     HOST_OPERATORS,
     OPERATOR_ERRORS,
@@ -106,6 +107,8 @@ def _name_and_name(
         state.place = span
         try:
             if type(a) is Tensor or type(b) is Tensor:
+                if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
+                    return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
             return host(a, b)
         except _FAILURES as error:
@@ -158,6 +161,8 @@ def _name_and_any(
         state.place = span
         try:
             if type(a) is Tensor or type(b) is Tensor:
+                if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
+                    return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
             return host(a, b)
         except _FAILURES as error:
@@ -184,6 +189,8 @@ def _any_and_any(
         state.place = span
         try:
             if type(a) is Tensor or type(b) is Tensor:
+                if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
+                    return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
             return host(a, b)
         except _FAILURES as error:
@@ -245,7 +252,10 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
             state.place = span
             either = type(a) is Tensor or type(b) is Tensor
             try:
-                a = on_tensors(a, b) if either else host(a, b)
+                if FOREIGN and either and (type(a) in FOREIGN or type(b) in FOREIGN):
+                    a = beside(symbol, a, b, on_tensors)
+                else:
+                    a = on_tensors(a, b) if either else host(a, b)
             except _FAILURES as error:
                 spans = [step[-1] for step in steps]
                 done = spans.index(span)

@@ -24,10 +24,20 @@ def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
 
 def _is_step(node: tree.Assign, name: str, loop: tree.Statement) -> bool:
     """Whether an assignment is a descent step on `name` whose result stays no leaf."""
-    if not isinstance(node.value, tree.Binary) or f"{name}.grad" not in node.span.text:
+    if not isinstance(node.value, tree.Binary) or not _reads(node.value, name, {"grad"}):
         return False
-    around = loop.span.text
-    return f"{name}.requires_grad" not in around and f"{name}.retain_grad" not in around
+    return not _reads(loop, name, {"requires_grad", "requires_grad_", "retain_grad"})
+
+
+def _reads(node: tree.Syntax, name: str, attributes: set[str]) -> bool:
+    """Whether one of the attributes of a name stands anywhere in a part of the program."""
+    return any(
+        isinstance(each, tree.Attribute)
+        and each.name in attributes
+        and isinstance(each.value, tree.Name)
+        and each.value.name == name
+        for each in tree.nodes_of(node)
+    )
 
 
 def _watched(c: Compiler, node: tree.Assign, target: tree.Name, scope: Scope, run: Run) -> Run:

@@ -7,6 +7,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.functions.control_flow import Run
@@ -14,6 +15,7 @@ from gradcli.language.functions.parameters import Signature
 from gradcli.language.hints.spelling import closest
 from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
 from gradcli.language.objects.attributes import Method
+from gradcli.language.objects.borders import FOREIGN, argument
 from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
@@ -23,7 +25,7 @@ from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statemen
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
 from gradcli.record import Record
-from gradcli.state import State
+from gradcli.state import State, active
 
 
 class Function(Record):
@@ -47,12 +49,28 @@ class Function(Record):
     steps: Steps
     number: int = 0
     wrapped: Any = None
+    stored: dict[str, Any] | None = None
 
     language_attributes = frozenset({"__name__"})
 
     @property
     def __name__(self) -> str:
         return self.name
+
+    def language_getattr(self, name: str) -> Any:
+        """What the program stored under a name; raises AttributeError."""
+        if self.stored is None or name not in self.stored:
+            raise AttributeError(name)
+        return self.stored[name]
+
+    def language_setattr(self, name: str, new: Any) -> None:
+        """Store a value under a name; its own name is what messages call it."""
+        if name == "__name__":
+            self.name = str(new)
+        elif name.startswith("__"):
+            raise GradcliError("E102", f"the attribute '{name}' of a function cannot be set")
+        else:
+            self.stored = {**(self.stored or {}), name: new}
 
     @property
     def language_doc(self) -> str | None:
@@ -273,11 +291,16 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         called, kwargs = _with_out(function, kwargs)
     else:
         called = function
+    if FOREIGN:
+        args = for_op(function, args)
+        kwargs = dict(zip(kwargs, for_op(function, tuple(kwargs.values())), strict=True))
     for name in kwargs:
         if name in _FLAGS and type(kwargs[name]) is not bool:
             _check_flag(function, name, kwargs[name])
     try:
         return called(*args, **kwargs)
+    except NeedsExamples:
+        return active.state.batch.looped(called, args, kwargs)
     except Exception as error:
         raise call_failed(error, function, args, kwargs) from error
 
@@ -286,6 +309,16 @@ def _full_name(value: Any) -> str:
     """The name of a value's class in Python's errors, of a `torch.Size` with its module's."""
     kind = type_of(value)
     return kind.full_name if kind.full_name == "torch.Size" else kind.name
+
+
+def for_op(function: Any, values: Sequence[Any]) -> Sequence[Any]:
+    """The arguments of a call as a function of torch sees them; any other function gets them as
+    they are.
+    """
+    target = function.construct if isinstance(function, LanguageType) else function
+    if not _is_catalogue(target):
+        return values
+    return tuple([argument(target, value) for value in values])
 
 
 def _with_out(function: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -52,7 +52,11 @@ class Running:
 
     def close(self) -> None:
         """End it: its `finally` blocks run."""
-        self._go_on(lambda _: self.frame.close(), None)
+        try:
+            self._go_on(lambda _: self.frame.close(), None)
+        except GradcliError as error:
+            if error.raises != "GeneratorExit":  # which a body lets through
+                raise
 
     def __del__(self) -> None:
         with suppress(BaseException):  # nobody is left to be told

@@ -518,7 +518,8 @@ def _exception(name: str) -> Callable[..., Raised]:
 
 
 _KNOWN_BY_MODULE = frozenset(
-    {"FrozenInstanceError", "GradcheckError", "JSONDecodeError", "_LinAlgError", "error"}
+    {"AxisError", "FrozenInstanceError", "GradcheckError", "JSONDecodeError", "LinAlgError"}
+    | {"_LinAlgError", "error"}
 )
 
 for _name, _kind in EXCEPTIONS.items():

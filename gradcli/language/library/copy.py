@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import GradcliError
+from gradcli.language.objects.borders import is_array
 from gradcli.language.objects.instances import Instance
 from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.nn.attributes import is_initialised
@@ -41,8 +44,10 @@ def deepcopy(x: Any, memo: Any = None) -> Any:
 
 
 def _as_it_is(value: Any) -> Any:
-    """A value that a copy shares, as Python does with what cannot change."""
-    if isinstance(value, (*_PLAIN, tuple)) or callable(value):
+    """A value that a copy shares, as Python does with what cannot change; an array's copy."""
+    if is_array(value):
+        return type(value)(value.data.copy())
+    if isinstance(value, (*_PLAIN, tuple, np.generic)) or callable(value):
         return value
     raise GradcliError("E205", f"a copy of {type_name(value)} is outside the language")
 

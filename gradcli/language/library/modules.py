@@ -13,6 +13,19 @@ from typing import Any
 
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.types import define, host_name
+from gradcli.ops.binding import catalogue
+
+_DRAWING = """IPython IPython.display matplotlib matplotlib.animation matplotlib.axes matplotlib.cm
+    matplotlib.collections matplotlib.colors matplotlib.dates matplotlib.figure matplotlib.gridspec
+    matplotlib.image matplotlib.lines matplotlib.patches matplotlib.pylab matplotlib.pyplot
+    matplotlib.style matplotlib.ticker mpl_toolkits mpl_toolkits.axes_grid1 mpl_toolkits.mplot3d
+    mpl_toolkits.mplot3d.axes3d seaborn"""
+"""The modules that draw: they are accepted, and draw nothing."""
+
+_LAYERS = """activation batchnorm container conv distance dropout flatten fold instancenorm linear
+    loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"""
+
+_OPTIMIZERS = "adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd"
 
 LIBRARY: dict[str, str] = {
     "__future__": "typing:FUTURE",
@@ -34,7 +47,12 @@ LIBRARY: dict[str, str] = {
     "json": "python.json:JSON",
     "logging": "python.logging:LOGGING",
     "math": "math:MATH",
-    "numpy": "math:NUMPY",
+    "numpy": "numpy.load:NUMPY",
+    "numpy.exceptions": "numpy.load:ERRORS",
+    "numpy.fft": "numpy.load:FFT",
+    "numpy.linalg": "numpy.load:LINALG",
+    "numpy.random": "numpy.load:RANDOM",
+    "numpy.testing": "numpy.load:TESTING",
     "operator": "python.operator:OPERATOR",
     "os": "python.system:OS",
     "os.path": "python.system:OS_PATH",
@@ -51,9 +69,46 @@ LIBRARY: dict[str, str] = {
     "types": "typing:TYPES",
     "typing": "typing:TYPING",
     "unicodedata": "python.text:UNICODEDATA",
+    "torch.amp": "torch.settings:AMP",
+    "torch.amp.autocast_mode": "torch.settings:AMP",
+    "torch.backends": "torch.settings:BACKENDS",
+    **{
+        f"torch.backends.{name}": f"torch.settings:{name.upper()}"
+        for name in ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
+    },
+    "torch.backends.cuda.matmul": "torch.settings:MATMUL",
+    "torch.cuda.amp": "torch.settings:CUDA_AMP",
+    "torch.distributed": "torch.settings:DISTRIBUTED",
+    "torch.mps": "torch.settings:MPS_DEVICE",
+    "torch.serialization": "torch.serialization:SERIALIZATION",
+    "torch.utils.tensorboard": "drawing:TENSORBOARD",
+    "torch.utils.tensorboard.writer": "drawing:TENSORBOARD",
+    "torch.version": "torch.settings:VERSION",
+    "torch.xpu": "torch.settings:XPU",
+    "tensorboardX": "drawing:TENSORBOARD",
+    "tqdm": "tqdm:TQDM",
+    **{
+        f"tqdm.{name}": "tqdm:TQDM"
+        for name in ("asyncio", "auto", "autonotebook", "notebook", "std")
+    },
     "warnings": "python.logging:WARNINGS",
+    **dict.fromkeys(_DRAWING.split(), "drawing:DRAWING"),
 }
 """Each module with the file of this folder and the table in it that holds its names."""
+
+ALIASES: dict[str, str] = {
+    "torch.nn.modules": "torch.nn",
+    "torch.nn.parameter": "torch.nn",
+    "torch.random": "torch",
+    "torch.autograd.variable": "torch.autograd",
+    "torch.optim.optimizer": "torch.optim",
+    "torch.utils.data.dataloader": "torch.utils.data",
+    "torch.utils.data.dataset": "torch.utils.data",
+    "torch.utils.data.sampler": "torch.utils.data",
+    **{f"torch.nn.modules.{name}": "torch.nn" for name in _LAYERS.split()},
+    **{f"torch.optim.{name}": "torch.optim" for name in _OPTIMIZERS.split()},
+}
+"""The modules of torch that hold the same names as another: its own files."""
 
 _DATA = "tensors come in as `NAME=@FILE`: npy, npz, csv, json, safetensors"
 _TENSORS = "what it computes is written with torch here"
@@ -86,7 +141,6 @@ INSTEAD: dict[str, str] = {
     "lightning": "write the training loop with torch.optim",
     "requests": _NETWORK,
     "scipy": "special functions are in torch.special, decompositions in torch.linalg",
-    "seaborn": "results go to a file with -o, or as text with print",
     "shutil": _FILES,
     "signal": _PROCESSES,
     "sklearn": f"{_TENSORS}; data: {_DATA}",
@@ -110,14 +164,40 @@ INSTEAD: dict[str, str] = {
 """What to write in place of the modules that programs import most, by their first name."""
 
 
-def library_modules() -> dict[str, Module]:
-    """The modules of `LIBRARY`, each inside its parent; their tables are filled when asked for."""
+_KNOWN = {
+    "abc": ("ABC", "abstractmethod"),
+    "collections": ("Counter", "OrderedDict", "defaultdict", "deque", "namedtuple"),
+    "contextlib": ("contextmanager",),
+    "dataclasses": ("dataclass",),
+    "enum": ("Enum",),
+    "functools": ("lru_cache", "partial", "wraps"),
+    "typing": ("Callable", "Dict", "List", "NamedTuple", "Optional", "Union"),
+}
+
+
+def import_of(name: str) -> str | None:
+    """The import that gives a name its usual meaning, where there is one."""
+    if LIBRARY.get(name, "").startswith("python."):
+        return f"import {name}"
+    home = next((module for module, names in _KNOWN.items() if name in names), None)
+    return None if home is None else f"from {home} import {name}"
+
+
+def library_modules(torch: dict[str, Module]) -> dict[str, Module]:
+    """The modules of `LIBRARY` and `ALIASES`, each inside its parent, which may be one of torch's;
+    their tables are filled when asked for.
+    """
     found = {name: Module(name, {}) for name in LIBRARY}
     for name, module in found.items():
         module.load = _filling(module, LIBRARY[name])
+    for name, kept in ALIASES.items():
+        found[name] = module = Module(name, catalogue.modules[kept])
+        module.load = torch[kept].load
+    around = {**torch, **found}
+    for name, module in found.items():
         parent, _, own = name.rpartition(".")
         if parent:
-            found[parent].modules[own] = module
+            around[parent].modules[own] = module
     return found
 
 
@@ -127,8 +207,8 @@ def _filling(module: Module, place: str) -> Callable[[], None]:
 
     def load() -> None:
         found: dict[str, Any] = getattr(import_module(f"gradcli.language.library.{file}"), table)
-        module.names.update(found)
-        name_classes(module.names)
+        name_classes(found)
+        module.fill(found)
 
     return load
 

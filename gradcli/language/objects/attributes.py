@@ -41,12 +41,15 @@ _HOST_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionTy
 
 
 class PerSession:
-    """A name of a module whose value each session has for itself: `read` gives it."""
+    """A name of a module whose value each session has for itself: `read` gives it, and `write`
+    changes it where a program may set it.
+    """
 
-    __slots__ = ("read",)
+    __slots__ = ("read", "write")
 
-    def __init__(self, read: Callable[[], Any]) -> None:
+    def __init__(self, read: Callable[[], Any], write: Callable[[Any], None] | None = None) -> None:
         self.read = read
+        self.write = write
 
 
 class Module:
@@ -74,6 +77,10 @@ class Module:
             load, self.load = self.load, None
             load()
         return self._names
+
+    def fill(self, names: dict[str, Any]) -> None:
+        """Hold the names of a table, which may be one that makes a name when it is asked for."""
+        self._names = names
 
     def __repr__(self) -> str:
         return f"<module '{self.name}'>"
@@ -266,6 +273,9 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
     elif isinstance(value, UserClass):
         value.bind(name, new)
         return
+    elif kind is Module and type(setting := value.names.get(name)) is PerSession and setting.write:
+        setting.write(new)
+        return
     elif kind is Module and value.is_file:
         value.names[name] = new
         return
@@ -332,13 +342,9 @@ def attribute_names(value: Any) -> list[str]:
     return [*names, *value.language_names()] if hasattr(kind, "language_names") else names
 
 
-_PICKLING = {
-    "load": "PyTorch's files are pickles, which could run any code: `load('w.safetensors')` reads"
-    " npy, npz, csv, json and safetensors",
-    "save": "PyTorch's files are pickles: `save(tensor_or_dict, 'w.safetensors')` writes npy, npz,"
-    " csv, json and safetensors",
-}
-"""Names of torch that are not supported, and what to use instead."""
+_FILES_OF_NUMPY = frozenset(
+    {"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"}
+)
 
 
 def no_attribute(value: Any, name: str) -> GradcliError:
@@ -354,8 +360,8 @@ def no_attribute(value: Any, name: str) -> GradcliError:
     help = None
     if name.startswith("__"):
         help = "attributes of Python's own machinery are not part of the language"
-    elif type(value) is Module and value.name == "torch" and name in _PICKLING:
-        help = _PICKLING[name]
+    elif type(value) is Module and value.name == "numpy" and name in _FILES_OF_NUMPY:
+        help = "arrays come in as `NAME=@x.npy` and go out as `save(torch.from_numpy(a), 'x.npy')`"
     elif value is None:
         help = "the value is None: a .grad is, until a backward pass has reached its leaf"
     elif type(value) is Module and name in catalogue.modules["torch"]:
@@ -377,4 +383,7 @@ def _is_of_tensors(name: str) -> bool:
 
 
 def _owner(value: Any) -> str:
-    return "type" if isinstance(value, LanguageType) else type_name(value)
+    if isinstance(value, LanguageType):
+        return "type"
+    kind = type_of(value)
+    return kind.full_name if kind.full_name.startswith("numpy.") else kind.name

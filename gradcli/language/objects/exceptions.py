@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.arrays.sizes import no_such_shape
 from gradcli.codes import CODES
 from gradcli.errors import GradcliError
 from gradcli.language.objects.types import is_exception
@@ -95,6 +96,9 @@ def converted(error: Exception) -> GradcliError:
     """A host exception as the language's own; the host's stays reachable as its cause."""
     if isinstance(error, MemoryError):
         return _out_of_memory(error)
+    shape = no_such_shape(error)
+    if shape is not None:
+        return shape
     for kind, code, raises in _CONVERSIONS:
         if isinstance(error, kind):
             text = str(error)
@@ -124,6 +128,9 @@ def caught(error: Exception) -> GradcliError:
         raise error
     if isinstance(error, (MemoryError, RecursionError)):
         return converted(error)
+    shape = no_such_shape(error)
+    if shape is not None:
+        return shape
     kind = next(each for each in type(error).__mro__ if each.__module__ == "builtins")
     made = GradcliError("E209", _message(error) or kind.__name__, raises=kind.__name__)
     made.help = "if the program is right here, this is a bug of gradcli: please report it"

@@ -13,6 +13,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.limits import LARGEST_FORMAT, check_text
+from gradcli.language.objects.borders import SCALARS, is_array
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.repr import display, text
 from gradcli.language.objects.types import type_name
@@ -31,17 +32,22 @@ def format_value(value: Any, spec: str) -> str:
     """
     if type(value) is Tensor and value.array.ndim == 0:
         value = value.item()
-    if type(value) in _FORMATTED:
-        if not spec:
+    if type(value) in _FORMATTED or type(value) in SCALARS:
+        if not spec and type(value) in _FORMATTED:
             return text(value)
         _check_numbers(spec)
         try:
             return format(value, spec)
         except HOST_ERRORS as error:
             raise converted(error) from error
+    written: Any = type(value).__format__
+    if hasattr(type(value), "language_class") and written is not object.__format__:
+        return str(written(value, spec))
     if spec and type(value) in HOST_FORMAT:
         _check_numbers(spec)
         return format(value, spec)
+    if spec and is_array(value):
+        raise GradcliError("E202", "unsupported format string passed to numpy.ndarray.__format__")
     if spec:
         raise GradcliError(
             "E202",
@@ -277,7 +283,7 @@ def _percent_value(spec: str, numbers: list[Any], value: Any) -> str:
         raise GradcliError("E204", f"there is no `%{letter}` field")
     elif type(value) is Tensor:
         value = value.item() if value.array.size == 1 else float(value)
-    if type(value) not in _FORMATTED:
+    if type(value) not in _FORMATTED and type(value) not in SCALARS:
         raise GradcliError("E202", f"`%{letter}` takes a number, not {type_name(value)}")
     try:
         return f"%{spec}" % (*numbers, value)

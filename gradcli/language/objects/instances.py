@@ -207,7 +207,10 @@ def attributes_of(value: Any) -> dict[str, Any]:
 
     Raises E202 for a value that holds nothing of the program's.
     """
-    held: Any = getattr(value, "values", None)
+    try:
+        held = object.__getattribute__(value, "values")
+    except AttributeError:
+        held = None
     if type(held) is dict and isinstance(value, (Instance, GradcliError)):
         return held
     names = getattr(value, "language_names", None)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.language.limits import check_collection, check_nesting, check_text
+from gradcli.language.limits import charge_copy, check_collection, check_nesting, check_text
 from gradcli.language.objects.formatting import format_template
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.ordering import sort_values
@@ -20,6 +20,26 @@ def _host(kind: type, *names: str) -> dict[str, Function]:
     """Methods that the host may run as they are: their work is the value's own size."""
     return {name: getattr(kind, name) for name in names}
 
+
+def _walking(kind: type, *names: str) -> dict[str, Function]:
+    """Methods of the host that walk through the value, which counts."""
+
+    def counted(name: str) -> Function:
+        method = getattr(kind, name)
+
+        def walk(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            if args or name not in _AT_THE_END:
+                charge_copy(len(self))
+            return method(self, *args, **kwargs)
+
+        walk.__name__ = name
+        return walk
+
+    return {name: counted(name) for name in names}
+
+
+_AT_THE_END = frozenset({"pop"})
+"""Methods that walk only where they are given a position."""
 
 # --- str ----------------------------------------------------------------------------------
 
@@ -80,7 +100,7 @@ def formatting(get_attribute: Callable[[Any, str], Any]) -> Function:
 
 
 _STR: dict[str, Function] = {
-    **_host(
+    **_walking(
         str,
         "capitalize",
         "casefold",
@@ -179,7 +199,8 @@ def _range_searching(name: str) -> Function:
 
 
 _LIST: dict[str, Function] = {
-    **_host(list, "clear", "copy", "insert", "pop", "reverse"),
+    **_host(list, "clear"),
+    **_walking(list, "copy", "insert", "pop", "reverse"),
     **{name: _searching(list, name) for name in ("count", "index", "remove")},
     "append": append,
     "extend": extend,

@@ -7,10 +7,20 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language.limits import check_collection, check_integer, check_nesting, check_text
+from gradcli.language.limits import (
+    charge_copy,
+    check_collection,
+    check_integer,
+    check_nesting,
+    check_text,
+)
+from gradcli.language.objects import borders
+from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.iteration import bounded
@@ -24,6 +34,9 @@ NUMBERS = frozenset({int, float, bool, complex})
 
 _SEQUENCES = (list, tuple)
 
+_CHARACTERS = 16
+"""Characters of a string that are copied in the time of an element of a list."""
+
 _ELEMENTS = (Tensor, bool, int, float, complex)
 """What a program may look for in a tensor."""
 
@@ -33,8 +46,10 @@ def add(left: Any, right: Any) -> Any:
     if type(left) not in NUMBERS:
         if isinstance(left, str) and isinstance(right, str):
             check_text(len(left) + len(right))
+            charge_copy((len(left) + len(right)) // _CHARACTERS)
         elif isinstance(left, _SEQUENCES) and isinstance(right, _SEQUENCES):
             check_collection(len(left) + len(right))
+            charge_copy(len(left) + len(right))
     return left + right
 
 
@@ -45,8 +60,11 @@ def multiply(left: Any, right: Any) -> Any:
             check_integer(left.bit_length() + right.bit_length())
         else:
             _check_repeated(right, left)
-    elif isinstance(right, int) and type(left) is not float:
-        _check_repeated(left, right)
+    elif type(left) is not float:
+        if isinstance(right, (int, np.integer)):
+            _check_repeated(left, int(right))
+        elif isinstance(left, np.integer):
+            _check_repeated(right, int(left))
     return left * right
 
 
@@ -170,6 +188,8 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
     """A binary operator on any two values; raises E202 where it is not defined for them."""
     try:
         if type(left) is Tensor or type(right) is Tensor:
+            if type(left) in FOREIGN or type(right) in FOREIGN:
+                return borders.beside(symbol, left, right, TENSOR_OPERATORS[symbol])
             return TENSOR_OPERATORS[symbol](left, right)
         return HOST_OPERATORS[symbol](left, right)
     except GradcliError as error:
@@ -220,6 +240,7 @@ def contains(element: Any, container: Any) -> bool:
     """`element in container`."""
     kind = type(container)
     if kind is Tensor:
+        element = borders.number(element)
         if type(element) not in _ELEMENTS:
             raise GradcliError(
                 "E202",
@@ -252,9 +273,9 @@ def identity(left: Any, right: Any) -> bool:
 def augmented(symbol: str, left: Any, right: Any) -> Any:
     """The value of `left symbol= right`; tensors, lists, sets and dicts change in place."""
     kind = type(left)
-    if kind is Tensor and symbol in catalogue.inplace_operators:
+    if kind is Tensor and symbol in catalogue.inplace_operators and not borders.is_array(right):
         try:
-            return catalogue.inplace_operators[symbol](left, right)
+            return catalogue.inplace_operators[symbol](left, borders.number(right))
         except OPERATOR_ERRORS as error:
             raise operator_failed(f"{symbol}=", left, right, error) from error
     if kind is list:
@@ -267,8 +288,10 @@ def augmented(symbol: str, left: Any, right: Any) -> Any:
             _check_repeated(left, right)
             left *= right
             return left
-    if hasattr(kind, "language_class") or (
-        symbol in _SET_OPERATORS and (kind is set or kind is dict)
+    if (
+        hasattr(kind, "language_class")
+        or hasattr(kind, "updates_in_place")
+        or (symbol in _SET_OPERATORS and (kind is set or kind is dict))
     ):
         try:
             return _IN_PLACE[symbol](left, right)

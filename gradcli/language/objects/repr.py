@@ -10,11 +10,12 @@ from typing import Any
 from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.language.limits import DEEPEST_NESTING, check_text, too_deep
+from gradcli.language.objects.borders import SCALARS
 from gradcli.language.objects.exceptions import arguments_of, converted
 from gradcli.language.objects.types import EXCEPTIONS, LanguageType, host_name, type_name
-from gradcli.state import active
+from gradcli.state import active, charge_tensors
 
-HOST_TEXT: set[type] = {bytes}
+HOST_TEXT: set[type] = {bytes, type(NotImplemented)}
 """Types whose text the host writes, as it is: all that they hold is plain."""
 
 _PLAIN = frozenset({int, float, complex, bool, str, type(None), type(...), range, slice})
@@ -29,8 +30,12 @@ def text(value: Any) -> str:
         return str(value)
     if isinstance(value, GradcliError) and not hasattr(kind, "language_class"):
         return value.text
-    if kind is Device or hasattr(kind, "language_class"):  # objects whose str may not be their repr
+    if kind in SCALARS or hasattr(kind, "language_str"):
         return str(value)
+    if kind is Device or hasattr(kind, "language_class"):  # objects whose str may not be their repr
+        written: Any = kind.__str__, kind.__repr__
+        if written != (object.__str__, object.__repr__):
+            return str(value)
     return display(value)
 
 
@@ -107,6 +112,7 @@ class _Writer:
             self.write(list(value))
             self.put(")")
         else:
+            charge_tensors(4)
             self.put(_display_object(value))
 
     def enter(self, value: Any, recursive: str) -> bool:
@@ -167,11 +173,14 @@ def _display_object(value: Any) -> str:
         name = value.raises if value.raises in EXCEPTIONS else "Exception"
         return name + (f"({shown[1:-2]})" if len(arguments) == 1 else shown)
     kind = type(value)
+    if kind in SCALARS:
+        return repr(value)
     if isinstance(value, type):  # a class of the catalogue, such as torch.no_grad
         return f"<class '{host_name(value)}'>"
     written: Any = kind.__repr__
     if written is object.__repr__ and kind.__module__.startswith("gradcli."):
-        return _numbered_beside(f"{host_name(kind)} object", value)
+        cls = getattr(kind, "language_class", None)
+        return _numbered_beside(f"{cls.full_name if cls else host_name(kind)} object", value)
     if isinstance(value, LanguageType) or kind.__module__.startswith("gradcli."):
         return repr(value)
     function_name = getattr(value, "__name__", None)

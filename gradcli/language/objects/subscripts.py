@@ -7,6 +7,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.limits import check_collection
+from gradcli.language.objects import borders
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.repr import display
@@ -18,7 +19,7 @@ def get_item(value: Any, index: Any) -> Any:
     """`value[index]`; raises E207, E302 for what is not there, E202 for no items."""
     kind = type(value)
     if kind is Tensor:
-        return catalogue.operators["[]"](value, index)
+        return catalogue.operators["[]"](value, borders.index(index))
     if kind is dict:
         check_key(index)
     elif not hasattr(kind, "__getitem__"):
@@ -39,7 +40,7 @@ def set_item(value: Any, index: Any, new: Any) -> None:
     """`value[index] = new`."""
     kind = type(value)
     if kind is Tensor:
-        catalogue.operators["[]="](value, index, new)
+        catalogue.operators["[]="](value, borders.index(index), borders.number(new))
         return
     if kind is dict:
         check_key(index)

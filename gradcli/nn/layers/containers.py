@@ -13,6 +13,7 @@ from gradcli.nn.attributes import is_parameter, kind_of
 from gradcli.nn.layer import register
 from gradcli.nn.module import Module, bracketed, indented
 from gradcli.ops.creation.data import parameter
+from gradcli.state import charge_tensors
 
 
 def _position(index: Any, count: int) -> int:
@@ -86,7 +87,9 @@ class _Numbered(Module):
 
     def extend(self, modules: Any) -> Any:
         """Add modules at the end; returns the container."""
-        for module in list(modules):
+        added = list(modules)
+        charge_tensors(len(added))
+        for module in added:
             self.append(module)
         return self
 
@@ -121,6 +124,7 @@ class Sequential(_Numbered):
             for name, module in args[0].items():
                 self.add_module(name, module)
         else:
+            charge_tensors(len(args))
             for number, module in enumerate(args):
                 self.add_module(str(number), module)
 

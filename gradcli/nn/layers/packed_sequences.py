@@ -7,6 +7,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
+from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, methods, modules
 
 
@@ -60,6 +61,7 @@ def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
 ) -> list[Tensor]:
     """The sequences of a padded tensor, each as long as `lengths` says."""
+    check_tensors("unpad_sequence", padded_sequences=padded_sequences, lengths=lengths)
     rows = padded_sequences
     if not batch_first:
         rows = methods["transpose"](rows, 0, 1)

@@ -18,7 +18,10 @@ from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
 from gradcli.nn.layers.recurrent_node import as_one_node
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.shape.joining import cat_, stack_
-from gradcli.state import charge_steps
+from gradcli.state import charge_tensors
+
+_LAYER_TENSORS = 32
+"""Tensors that are made in the time that a layer's parameters take, with their initial values."""
 
 
 class _Layers(Recurrent):
@@ -44,7 +47,7 @@ class _Layers(Recurrent):
             raise GradcliError("E204", f"{name}(): dropout is a probability, and {dropout} is none")
         if hidden_size <= 0 or num_layers <= 0:
             raise GradcliError("E204", f"{name}(): hidden_size and num_layers have to be positive")
-        charge_steps(num_layers)
+        charge_tensors(_LAYER_TENSORS * num_layers)
         if not 0 <= proj_size < hidden_size:
             raise GradcliError("E204", f"{name}(): proj_size has to be below hidden_size")
         self.input_size = input_size

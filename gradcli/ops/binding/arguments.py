@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import function
@@ -95,6 +96,8 @@ def checked_values(check: Callable[..., None], *operands: Any) -> None:
     """Run a check of arrays' values, which raises what it finds. It is reported to the recorder,
     which may have to repeat it for other values.
     """
+    if active.state.batch is not None:
+        operands = tuple([unbatched(operand) for operand in operands])
     check(*operands)
     look(check, *operands)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import device_of, gpu_in_use
-from gradcli.arrays.sizes import sizes_apart
+from gradcli.arrays.sizes import no_such_shape, sizes_apart
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.node import Node
@@ -17,7 +17,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.definition.dtype_support import check_dtype
 from gradcli.ops.definition.ref import ref
-from gradcli.state import active
+from gradcli.state import active, charge_tensors
 
 to = ref("to")
 
@@ -65,6 +65,7 @@ def listed(name: str, tensors: Any) -> list[Tensor]:
             f" {type_name(tensors)}",
             help=f"put the tensors in brackets: `{name}([a, b])`",
         )
+    charge_tensors(len(tensors))
     for number, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise GradcliError(
@@ -80,6 +81,10 @@ _OF_UFUNCS = ("ufunc", "Cannot cast ufunc")
 """How NumPy's TypeErrors begin for dtypes that a ufunc does not support."""
 
 
+_NO_NUMBERS = ("dtype('<U", "dtype('O')", "StrDType", "ObjectDType")
+"""What stands in them for an argument that is no number."""
+
+
 def misfit(
     op: Any, operands: tuple[Any, ...], failure: ValueError | TypeError | GradcliError
 ) -> Exception:
@@ -93,6 +98,11 @@ def misfit(
         return failure
     if isinstance(failure, TypeError) and not str(failure).startswith(_OF_UFUNCS):
         return failure
+    if any(kind in str(failure) for kind in _NO_NUMBERS):
+        return GradcliError("E202", f"{op.name}: an argument is no number")
+    impossible = no_such_shape(failure)
+    if impossible is not None:
+        return impossible
     if isinstance(failure, TypeError) and not _apart(op, operands):
         dtypes_given = dict.fromkeys(str(o.dtype) for o in operands if type(o) is Tensor)
         return GradcliError(

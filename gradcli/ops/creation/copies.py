@@ -34,6 +34,7 @@ from gradcli.ops.creation.settings import by_rows
 from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.definition.ref import named, ref
+from gradcli.state import active
 
 real_part = ref("real_part")
 
@@ -236,19 +237,24 @@ def detach(input: Tensor) -> Tensor:
 
 
 @function("detach_", method=True)
-def detach_in_place(self: Tensor) -> Tensor:
-    """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view."""
-    if self.base is not None:
+def detach_in_place(input: Tensor) -> Tensor:
+    """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view.
+
+    In inference mode the graph stays as it is.
+    """
+    if active.state.inference:
+        return input
+    if input.base is not None:
         raise GradcliError("E405", "a view cannot be detached in place", help="use detach()")
-    storage_of(self)
-    if self.grad_fn is not None and self.grad_fn.extra is not None:
-        hooks = self.grad_fn.extra.tensor_hooks.get(self.output_nr)
+    storage_of(input)
+    if input.grad_fn is not None and input.grad_fn.extra is not None:
+        hooks = input.grad_fn.extra.tensor_hooks.get(input.output_nr)
         if hooks is not None:  # they stay the tensor's too
-            meta_of(self).hooks = hooks
-    self.grad_fn = None
-    self.output_nr = 0
-    self.requires_grad = False
-    return self
+            meta_of(input).hooks = hooks
+    input.grad_fn = None
+    input.output_nr = 0
+    input.requires_grad = False
+    return input
 
 
 # --- writing ------------------------------------------------------------------------------------
@@ -315,14 +321,14 @@ zeroed = op(
 
 
 @function("fill_", method=True)
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(input: Tensor, value: Any) -> Tensor:
     """Write one number, or a 0-dim tensor's, into every element. Raises E301 for other tensors.
 
     Example: torch.fill_(tensor([0.5, 1., 2.]), 7)
     """
     if type(value) is not Tensor and type(value) not in NUMBERS:
         raise GradcliError("E202", f"fill_(): the value must be a number, not {type_name(value)}")
-    check_graph(self)
+    check_graph(input)
     if isinstance(value, Tensor):
         if value.array.ndim:
             raise GradcliError(
@@ -331,18 +337,18 @@ def fill_(self: Tensor, value: Any) -> Tensor:
                 text="fill_ only supports 0-dimension value tensor but got tensor with"
                 f" {value.array.ndim} dimensions.",
             )
-        check_memory(self)
-        if value.array.dtype is self.array.dtype and not is_recorded(self, value):
-            overwrite(self, value.array)
+        check_memory(input)
+        if value.array.dtype is input.array.dtype and not is_recorded(input, value):
+            overwrite(input, value.array)
         else:
-            write(self, filled_with_tensor.apply(self, value))
-        return self
-    number = checked_cast(value, self.dtype)
-    if is_recorded(self):
-        write(self, filled.apply(self, number))
+            write(input, filled_with_tensor.apply(input, value))
+        return input
+    number = checked_cast(value, input.dtype)
+    if is_recorded(input):
+        write(input, filled.apply(input, number))
     else:
-        overwrite(self, number)
-    return self
+        overwrite(input, number)
+    return input
 
 
 fill_number = op(
@@ -385,11 +391,11 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 
 @function("zero_", method=True)
-def zero_(self: Tensor) -> Tensor:
+def zero_(input: Tensor) -> Tensor:
     """Write zero into every element."""
-    check_graph(self)
-    write(self, zeroed.apply(self))
-    return self
+    check_graph(input)
+    write(input, zeroed.apply(input))
+    return input
 
 
 def _cast_gradient(gradient: Any, dtype: Any) -> Any:

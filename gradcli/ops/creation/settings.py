@@ -50,6 +50,7 @@ modules["torch"].update(
     strided=Named("strided"), contiguous_format=CONTIGUOUS, preserve_format=PRESERVED
 )
 modules["torch"].update(
+    __version__="2.13.0",
     Size=Size.of,
     device=Device,
     e=math.e,

@@ -10,7 +10,15 @@ from gradcli.autograd import anomaly, hooks, modes
 from gradcli.autograd.engine import backward as engine_entry
 from gradcli.autograd.inplace.views import storage_offset
 from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import Tensor, meta_of, refresh, refuse_batched, storage_of
+from gradcli.autograd.tensor import (
+    Tensor,
+    meta_of,
+    refresh,
+    refuse_batched,
+    refuse_transformed,
+    share_birth,
+    storage_of,
+)
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import lazy_conjugation_of
 from gradcli.ops.binding.catalogue import (
@@ -82,7 +90,28 @@ def backward(
 
     Example: tensor(1., requires_grad=True).backward()
     """
+    _refuse_in_transforms(_BACKWARD)
     engine_entry.backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+def _refuse_in_transforms(message: str) -> None:
+    """Raise E204 inside a transform of `torch.func`, with PyTorch's text."""
+    if active.state.transforms:
+        raise GradcliError("E204", message, raises="RuntimeError")
+
+
+_BACKWARD = (
+    "backward() called inside a functorch transform. This is not supported, please use"
+    " functorch.grad or functorch.vjp instead or call backward() outside of functorch transforms."
+)
+
+_REQUIRES_GRAD = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using"
+    " torch.autograd.functional.* APIs) inside of a function being transformed by a functorch"
+    " transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad,"
+    " vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being"
+    " transformed instead."
+)
 
 
 for _method in (
@@ -156,6 +185,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
             "E202",
             f"requires_grad_() takes True or False, not {type(requires_grad).__name__}",
         )
+    _refuse_in_transforms(_REQUIRES_GRAD)
     _set_requires_grad(self, requires_grad, "floating point")
     return self
 
@@ -167,7 +197,8 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 def _grad_fn(tensor: Tensor) -> Node | None:
     if tensor.storage is not None:
         refresh(tensor)
-    return None if _hides_history(tensor) else tensor.grad_fn
+    node = tensor.grad_fn
+    return None if _hides_history(tensor) or (node and node.stands_for_leaf) else node
 
 
 def _hides_history(tensor: Tensor) -> bool:
@@ -201,7 +232,11 @@ def _grad(tensor: Tensor) -> Tensor | None:
 def _data(tensor: Tensor) -> Tensor:
     # The same memory with a version of its own: the checks of the graph do not see writes through
     # it.
+    refuse_batched("data", tensor)
     data = Tensor(detach(tensor).array)
+    share_birth(data, tensor)
+    if not isinstance(tensor.storage, InferenceStorage):
+        data.storage = None
     if tensor.dtype.is_complex:
         storage_of(data).lazy_conjugation = lazy_conjugation_of(tensor)
     return data
@@ -246,6 +281,7 @@ def _set_grad(tensor: Tensor, value: Any) -> None:
 
 
 def _set_data(tensor: Tensor, value: Any) -> None:
+    refuse_transformed("setting .data")
     if not isinstance(value, Tensor):
         raise GradcliError(
             "E202",
@@ -309,27 +345,6 @@ def tolist(self: Tensor) -> Any:
     """
     refuse_batched("tolist", self)
     return self.array.tolist()
-
-
-@method("numpy")
-def numpy(self: Tensor, *, force: bool = False) -> None:
-    """Raise E205: the language has no NumPy arrays; PyTorch's error where grad is required.
-
-    Example: tensor([0.5, 1., 2.]).numpy()
-    """
-    raise GradcliError(
-        "E205",
-        "numpy(): arrays of NumPy are outside the language",
-        raises=None if force else _numpy_error(self),
-        help="a tensor does what an array would, and tolist() gives Python's numbers",
-    )
-
-
-def _numpy_error(tensor: Tensor) -> str | None:
-    """The error class that PyTorch raises where a tensor cannot become a NumPy array."""
-    if tensor.device.type != "cpu":
-        return "TypeError"
-    return "RuntimeError" if tensor.requires_grad else None
 
 
 @method("size")

@@ -15,6 +15,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.strides import broadcast_strides, copied_in_order, laid_out, ordered_strides
 from gradcli.arrays.views import strides_of
+from gradcli.autograd.batched import BatchedArray, NeedsExamples, shared
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError
@@ -55,7 +56,7 @@ class Key(tuple[Any, ...]):
                 check_saved(node, "indices", tensor, version)
 
 
-_FULL = slice(None)
+FULL = slice(None)
 
 # --- index: positions in several dimensions at once ---------------------------------------------
 
@@ -67,12 +68,12 @@ def _picked(self: Any, indices: Key) -> Any:
     picked = self[indices]
     if picked.ndim < 2:
         return picked[()]
-    given = [part for part in indices if part is not _FULL]
+    given = [part for part in indices if part is not FULL]
     flat = self.flags.c_contiguous and all(part.ndim < 2 for part in given)
     if flat and picked.size and 1 not in picked.shape:
         return module_of(picked).ascontiguousarray(picked)
     positions = np.broadcast_arrays(*given)
-    dims = [dim for dim, part in enumerate(indices) if part is not _FULL]
+    dims = [dim for dim, part in enumerate(indices) if part is not FULL]
     first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     kept = [stride for dim, stride in enumerate(strides_of(self)) if dim not in dims]
     source = (*kept[:first], *(0,) * positions[0].ndim, *kept[first:])
@@ -99,7 +100,7 @@ index: Op = op(
 def flat_positions(key: Key, shape: tuple[int, ...]) -> Any:
     """The position, in row order, of each element that an index of an array of this shape picks."""
     steps = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
-    picked = [dim for dim, what in enumerate(key) if what is not _FULL]
+    picked = [dim for dim, what in enumerate(key) if what is not FULL]
     where = sum(key[dim] * steps[dim] for dim in picked)
     # The picked dimensions stand where they stood if they are neighbours, and in front if not.
     in_place = picked[-1] - picked[0] + 1 == len(picked)
@@ -186,6 +187,9 @@ def getitem(tensor: Tensor, key: Any) -> Tensor:
         return alias.apply(tensor)
     shown, picked = apply_slicing(tensor, key)
     if picked:
+        if active.state.batch is not None and BatchedArray in map(type, picked.values()):
+            result: Tensor = active.state.batch.picked(shown, picked)
+            return result
         return index.apply(shown, numpy_key(picked, shown, key))
     return alias.apply(shown) if shown is tensor else shown
 
@@ -226,7 +230,7 @@ def apply_slicing(tensor: Tensor, key: Any) -> tuple[Tensor, dict[int, Any]]:
             shown = unsqueeze.apply(shown, dim)
             picked[dim] = np.array([item])
             dim += 1
-        elif item.ndim == 0:
+        elif item.ndim == 0 and type(item) is not BatchedArray:
             shown = unsqueeze.apply(shown, dim)
             picked[dim] = item.reshape(1).astype(bool)
             dim += 1
@@ -257,10 +261,11 @@ def _item(part: Any) -> Any:
     if isinstance(part, Tensor):
         array = part.array
         if array.ndim == 0 and array.dtype.kind == "i":
-            return part.__index__()
+            return part.__index__() if type(array) is not BatchedArray else positions_of(array)
         if array.dtype.kind == "b" or array.dtype in _POSITIONS:
             if array.dtype.kind == "b":
                 refuse_batched("indexing by a mask", part)
+            array = positions_of_all(array)
             return array if array.dtype != np.uint8 or not array.ndim else array.astype(bool)
         raise GradcliError(
             "E302",
@@ -285,6 +290,22 @@ def _item(part: Any) -> Any:
         f" valid indices (got {type_name(part)})",
         help="use integers, slices, `...`, None, lists, or tensors of integers or bools",
     )
+
+
+def positions_of_all(array: Any) -> Any:
+    """An array of positions, or a mask, that all examples share; a batched one as it is."""
+    try:
+        return shared(array)
+    except NeedsExamples:
+        return array
+
+
+def positions_of(array: BatchedArray) -> Any:
+    """A number of each example as it is; one that all of them share as a number."""
+    try:
+        return int(shared(array))
+    except NeedsExamples:
+        return array
 
 
 _POSITIONS = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8))
@@ -370,7 +391,7 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
     fit.
     """
     shape = tensor.array.shape
-    key: list[Any] = [_FULL] * len(shape)
+    key: list[Any] = [FULL] * len(shape)
     for dim, array in picked.items():
         if array.dtype == np.bool_:
             if array.shape != shape[dim : dim + array.ndim]:
@@ -384,8 +405,10 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
         else:
             # Positions in an empty dimension are not checked.
             unread = shape[dim] and 0 in shape
-            key[dim] = np.zeros_like(array) if unread else _wrapped(array, shape[dim], dim)
-    arrays = [what for what in key if what is not _FULL]
+            key[dim] = (
+                np.zeros_like(array) if unread else positions_from_front(array, shape[dim], dim)
+            )
+    arrays = [what for what in key if what is not FULL]
     try:
         np.broadcast_shapes(*(array.shape for array in arrays))
     except ValueError:
@@ -440,7 +463,7 @@ _SHOWING = (slice, type(Ellipsis))
 """The types of the parts of an index that show a part of the tensor."""
 
 
-def _wrapped(array: Any, extent: int, dim: int) -> Any:
+def positions_from_front(array: Any, extent: int, dim: int) -> Any:
     """Positions counted from the front; raises E302 for one that does not exist."""
     outside = (array < -extent) | (array >= extent)
     if outside.any():

@@ -265,6 +265,10 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
         raise GradcliError("E204", "embedding_bag(): a vector of indices needs `offsets`")
     check_tensors("embedding_bag", offsets=offsets)
     starts = offsets.array
+    if starts.dtype.kind not in "iu":
+        raise GradcliError(
+            "E203", f"embedding_bag(): offsets must be integers, not {offsets.dtype}"
+        )
     if starts.ndim != 1:
         raise GradcliError(
             "E301", "embedding_bag(): offsets must have one dimension", raises="ValueError"
@@ -273,6 +277,13 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
         raise GradcliError(
             "E204",
             f"embedding_bag(): offsets start at 0 and end within {indices.size} indices",
+            raises="RuntimeError",
+        )
+    if include_last_offset and starts[-1] != indices.size:
+        raise GradcliError(
+            "E204",
+            f"embedding_bag(): the last offset is {starts[-1]}, and there are {indices.size}"
+            " indices",
             raises="RuntimeError",
         )
     positions = module_of(starts).arange(indices.size)

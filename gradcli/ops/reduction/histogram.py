@@ -33,6 +33,13 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             text="bincount only supports 1-d non-negative integral inputs.",
             raises="RuntimeError",
         )
+    if minlength < 0:
+        raise GradcliError(
+            "E204",
+            f"bincount(): minlength is {minlength}, below 0",
+            text="minlength should be >= 0",
+            raises="RuntimeError",
+        )
     if weights is None:
         return Tensor(np.bincount(array, minlength=minlength))
     if weights.array.shape != array.shape:
@@ -64,7 +71,9 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         low, high = float(array.min()), float(array.max())
     if low == high:
         low, high = low - 1, high + 1
-    if not low < high:
-        raise GradcliError("E204", "histc() needs a max above its min", raises="RuntimeError")
+    if not low < high or np.isinf([low, high]).any():
+        raise GradcliError(
+            "E204", "histc() needs a finite max above its min", raises="RuntimeError"
+        )
     counts, _ = np.histogram(array, bins, (low, high))
     return Tensor(counts.astype(array.dtype))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import moved
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import mul, mul_number
@@ -62,7 +63,7 @@ def _checked_fractions(name: str, input: Tensor, q: Any) -> Tensor:
         raise GradcliError(
             "E203", f"{name}(): q is {q.dtype} and the input {input.dtype}", raises="RuntimeError"
         )
-    if not ((q.array >= 0) & (q.array <= 1)).all():
+    if not ((unbatched(q.array) >= 0) & (unbatched(q.array) <= 1)).all():
         raise GradcliError(
             "E204", f"{name}(): every q must lie between 0 and 1", raises="RuntimeError"
         )

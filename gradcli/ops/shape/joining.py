@@ -12,7 +12,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import listed
 from gradcli.ops.definition.op import Op, op
@@ -167,7 +167,9 @@ def stack_(tensors: Any, dim: int = 0) -> Tensor:
 def hstack(tensors: Any) -> Tensor:
     """The tensors side by side: vectors along dimension 0, others along dimension 1."""
     parts = [raised_1d(tensor) for tensor in listed("hstack", tensors)]
-    return cat_(parts, 0 if parts and parts[0].array.ndim == 1 else 1)
+    if not parts:
+        raise GradcliError("E204", "hstack() needs a tensor", raises="RuntimeError")
+    return cat_(parts, 0 if parts[0].array.ndim == 1 else 1)
 
 
 @function("vstack", "row_stack")
@@ -233,6 +235,8 @@ def block_diag(*tensors: Any) -> Tensor:
 
     Example: torch.block_diag(tensor([0.5, 1., 2.]))
     """
+    if not tensors:
+        return modules["torch"]["empty"](1, 0)
     parts = listed("block_diag", tensors)
     if any(part.array.ndim > 2 for part in parts):
         raise GradcliError("E301", "block_diag(): the blocks are matrices, vectors or numbers")

@@ -244,6 +244,8 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     Example: torch.meshgrid(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     axes = _several("meshgrid", tensors)
+    if not axes:
+        raise GradcliError("E204", "meshgrid() needs an axis", raises="RuntimeError")
     if any(axis.array.ndim > 1 for axis in axes):
         raise GradcliError("E301", "meshgrid(): the axes must be vectors or 0-dim tensors")
     for axis in axes[1:]:

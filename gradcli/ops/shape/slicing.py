@@ -58,6 +58,8 @@ def checked_position(name: str, index: Any, size: int, dim: int) -> int:
     if type(index) is not int:
         index = index.__index__()
     if not -size <= index < size:
+        if index.bit_length() > 63:
+            raise GradcliError("E204", f"{name}: no position has more than 64 bits")
         raise GradcliError(
             "E302",
             f"{name}: position {index} does not exist in dimension {dim}, which has {size}"

@@ -17,7 +17,7 @@ from gradcli.ops.definition.doc import BATCH, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.joining import cat, stack
 from gradcli.ops.shape.slicing import along, slice_
-from gradcli.state import charge_steps
+from gradcli.state import charge_tensors
 
 Parts = tuple[Tensor, ...]
 
@@ -86,7 +86,7 @@ def _equal_sizes(name: str, extent: int, size: int) -> list[int]:
         )
     if not extent:
         return [0]
-    charge_steps(-(-extent // size))
+    charge_tensors(-(-extent // size))
     return [min(size, extent - start) for start in range(0, extent, size)]
 
 
@@ -135,7 +135,7 @@ def _chunk_sizes(name: str, tensor: Tensor, chunks: int, dim: int) -> tuple[list
     if chunks <= 0:
         raise GradcliError("E204", f"{name}(): {chunks} parts are no parts", raises="RuntimeError")
     if not extent:
-        charge_steps(chunks)
+        charge_tensors(chunks)
         return [0] * chunks, at
     return _equal_sizes(name, extent, -(-extent // chunks)), at
 
@@ -184,7 +184,7 @@ def unbind_(input: Tensor, dim: int = 0) -> Parts:
             text="Dimension specified as 0 but tensor has no dimensions",
         )
     at = normal_dim("unbind", dim, input.array.ndim)
-    charge_steps(input.array.shape[at])
+    charge_tensors(input.array.shape[at])
     return unbind.apply(input, at)
 
 
@@ -204,7 +204,7 @@ def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
     elif where <= 0:
         raise GradcliError("E204", f"{name}(): {where} parts are no parts", raises="RuntimeError")
     else:
-        charge_steps(where)
+        charge_tensors(where)
         size, larger = divmod(extent, where)
         bounds = [i * size + min(i, larger) for i in range(where + 1)]
     return tuple(

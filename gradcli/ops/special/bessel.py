@@ -14,7 +14,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import reciprocal
-from gradcli.ops.binding.arguments import in_single
+from gradcli.ops.binding.arguments import check_no_complex_number, in_single
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
@@ -224,9 +224,10 @@ def _polynomial(name: str, scipy_name: str) -> Function:
     def forward(input: Any, n: Any) -> Any:
         return values_of(input, n)
 
-    entry = pointwise(f"special_{name}", forward, floating=True)
+    entry = pointwise(f"special_{name}", forward, floating=True, unsupported=dtype_names("complex"))
 
     def polynomial(input: Any, n: Any) -> Tensor:
+        check_no_complex_number(name, input, n)
         return entry.apply(input, n)
 
     describe(

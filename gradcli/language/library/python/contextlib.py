@@ -237,7 +237,7 @@ class ABC(Instance):
     language_name: ClassVar[str] = "abc.ABC"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        missing = _abstract(cls.language_class)
+        missing = _abstract(cls.language_class) if hasattr(cls, "language_class") else []
         if missing:
             many = "methods" if len(missing) > 1 else "method"
             raise GradcliError(

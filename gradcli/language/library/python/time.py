@@ -101,6 +101,8 @@ TIME: dict[str, Callable[..., Any]] = {
     "time_ns": nanoseconds_now,
 }
 """What `time` holds."""
+for _name in ("perf_counter", "perf_counter_ns", "process_time", "time", "time_ns", "asctime"):
+    TIME[_name].__name__ = TIME[_name].__qualname__ = _name
 
 
 def timeit(

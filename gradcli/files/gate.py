@@ -1,0 +1,55 @@
+"""The gate to every file that a command line or a program names: none is opened, or asked about,
+where files are out of bounds.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+from typing import IO
+
+from gradcli.state import active
+
+
+def opened(path: str, *, is_program: bool = False) -> IO[bytes]:
+    """A file open for reading. A named pipe is waited for no longer than the limit of time says.
+
+    Args:
+        path: the file.
+        is_program: whether it is the program that the command line names, which is never out of
+            bounds.
+
+    Raises:
+        OSError: the system does not open it; ValueError: it is no name of a file.
+        GradcliError: E606 where files are out of bounds, E607 where nobody writes to a pipe.
+    """
+    state = active.state
+    limits = state.limits
+    if not is_program:
+        limits.check_file(path)
+    if limits.timeout is None or not stat.S_ISFIFO(os.stat(path).st_mode):
+        return open(path, "rb")
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")  # noqa: SIM115
+    try:
+        if not select.select([file], [], [], limits.timeout)[0]:
+            error = limits.out_of_time()
+            error.span, error.stack = state.place, tuple(state.stack)
+            raise error
+        os.set_blocking(file.fileno(), True)
+    except BaseException:  # the end of the program's own time too
+        file.close()
+        raise
+    return file
+
+
+def exists(path: str) -> bool:
+    """Whether there is a file, or a folder, of this name; where files are out of bounds there is
+    none.
+    """
+    return active.state.limits.files and os.path.exists(path)
+
+
+def is_file(path: str) -> bool:
+    """Whether a name is that of a file; where files are out of bounds none is."""
+    return active.state.limits.files and os.path.isfile(path)

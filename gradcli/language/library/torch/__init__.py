@@ -1,0 +1,1 @@
+"""What stands around torch's tensors: its settings, its files, its tests."""

@@ -1,0 +1,215 @@
+"""What torch says of itself and of the machine: `torch.backends`, `torch.version`, `torch.amp`.
+
+The settings that programs make for PyTorch's own kernels are kept and read back; nothing here runs
+otherwise for them. What is asked about is answered as it is here: no CUDA kernels, no MKL, no other
+process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.errors import GradcliError
+from gradcli.language.objects.attributes import PerSession
+from gradcli.language.objects.types import type_name
+from gradcli.ops.binding.catalogue import modules
+from gradcli.state import active
+
+_CUDA = modules["torch.cuda"]
+
+
+def _no(*values: Any) -> bool:
+    """What is not there."""
+    return False
+
+
+def _named(name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
+    def tell(*values: Any) -> Any:
+        return answer(*values)
+
+    tell.__name__ = tell.__qualname__ = name
+    return tell
+
+
+def _setting(name: str, start: Any) -> PerSession:
+    """A setting that each session has for itself; it takes values of the kind it starts with."""
+
+    def kept() -> dict[str, Any]:
+        found: dict[str, Any] = active.state.library.setdefault("torch.backends", {})
+        return found
+
+    def write(new: Any) -> None:
+        if type(new) is not type(start):
+            raise GradcliError(
+                "E202", f"{name} takes a value of type {type_name(start)}, not {type_name(new)}"
+            )
+        kept()[name] = new
+
+    return PerSession(lambda: kept().get(name, start), write)
+
+
+_UNAVAILABLE = {"is_available": _named("is_available", _no)}
+
+BACKENDS: dict[str, Any] = {}
+"""What `torch.backends` holds beside its modules."""
+
+CPU: dict[str, Any] = {"get_cpu_capability": _named("get_cpu_capability", lambda: "DEFAULT")}
+CUDA: dict[str, Any] = {
+    "is_built": _named("is_built", lambda: _CUDA["is_available"]()),
+    **{
+        f"{name}_sdp_enabled": _named(f"{name}_sdp_enabled", _no)
+        for name in ("cudnn", "flash", "mem_efficient")
+    },
+    **{
+        f"enable_{name}_sdp": _named(f"enable_{name}_sdp", lambda enabled: None)
+        for name in ("cudnn", "flash", "math", "mem_efficient")
+    },
+    "math_sdp_enabled": _named("math_sdp_enabled", lambda: True),
+}
+MATMUL: dict[str, Any] = {
+    name: _setting(f"torch.backends.cuda.matmul.{name}", name != "allow_tf32")
+    for name in (
+        "allow_bf16_reduced_precision_reduction",
+        "allow_fp16_reduced_precision_reduction",
+        "allow_tf32",
+    )
+}
+CUDNN: dict[str, Any] = {
+    **_UNAVAILABLE,
+    "version": _named("version", lambda: None),
+    **{
+        name: _setting(f"torch.backends.cudnn.{name}", start)
+        for name, start in (
+            ("allow_tf32", True),
+            ("benchmark", False),
+            ("benchmark_limit", 10),
+            ("deterministic", False),
+            ("enabled", True),
+        )
+    },
+}
+MKL: dict[str, Any] = dict(_UNAVAILABLE)
+MKLDNN: dict[str, Any] = {
+    **_UNAVAILABLE,
+    "enabled": _setting("torch.backends.mkldnn.enabled", True),
+}
+MPS: dict[str, Any] = {**_UNAVAILABLE, "is_built": _named("is_built", _no)}
+OPENMP: dict[str, Any] = dict(_UNAVAILABLE)
+OPT_EINSUM: dict[str, Any] = dict(_UNAVAILABLE)
+XPU: dict[str, Any] = {**_UNAVAILABLE, "device_count": _named("device_count", lambda: 0)}
+MPS_DEVICE: dict[str, Any] = {
+    **XPU,
+    "empty_cache": _named("empty_cache", lambda: None),
+    "manual_seed": _named("manual_seed", lambda seed: None),
+}
+DISTRIBUTED: dict[str, Any] = {**_UNAVAILABLE, "is_initialized": _named("is_initialized", _no)}
+
+VERSION: dict[str, Any] = {
+    "__version__": "2.13.0",
+    "cuda": None,
+    "debug": False,
+    "git_version": "",
+    "hip": None,
+}
+"""What `torch.version` holds: the version whose behaviour this is."""
+
+
+class Autocast:
+    """`torch.autocast(device_type, dtype, enabled)`: where it is off, or the device is not there,
+    nothing is cast.
+
+    Raises E205 where it would cast: programs are run in the dtypes that they name.
+    """
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "torch.amp.autocast_mode.autocast"
+    language_context: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        device_type: str,
+        dtype: Any = None,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
+    ) -> None:
+        if enabled and (device_type != "cuda" or _CUDA["is_available"]()):
+            raise GradcliError(
+                "E205",
+                f"autocast on {device_type} is left out: nothing is cast by itself",
+                help="cast what is to be short: `x.to(torch.bfloat16)`, or say `enabled=False`",
+            )
+
+    def __enter__(self) -> Autocast:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        """Nothing was cast."""
+
+
+class GradScaler:
+    """`torch.amp.GradScaler(device)`: scales nothing, as PyTorch's where there is no CUDA."""
+
+    __slots__ = ("device",)
+
+    language_name: ClassVar[str] = "torch.amp.grad_scaler.GradScaler"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"get_scale", "is_enabled", "load_state_dict", "scale", "state_dict", "step", "unscale_"}
+        | {"update"}
+    )
+
+    def __init__(
+        self, device: str = "cuda", *settings: Any, enabled: bool = True, **named: Any
+    ) -> None:
+        if enabled and (device != "cuda" or _CUDA["is_available"]()):
+            raise GradcliError(
+                "E205",
+                f"a GradScaler on {device} is left out: losses are not scaled by themselves",
+                help="multiply the loss, and divide the gradients; or say `enabled=False`",
+            )
+
+    def scale(self, outputs: Any) -> Any:
+        """The loss as it is."""
+        return outputs
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """The optimizer's step."""
+        return optimizer.step(*args, **kwargs)
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Gradients are as they are."""
+
+    def update(self, new_scale: Any = None) -> None:
+        """There is no scale."""
+
+    def get_scale(self) -> float:
+        """1, since nothing is scaled."""
+        return 1.0
+
+    def is_enabled(self) -> bool:
+        """Whether it scales."""
+        return False
+
+    def state_dict(self) -> dict[str, Any]:
+        """There is nothing to keep."""
+        return {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """There is nothing to keep."""
+
+
+AMP: dict[str, Any] = {"GradScaler": GradScaler, "autocast": Autocast}
+"""What `torch.amp` holds."""
+
+
+def _cuda_scaler(*settings: Any, **named: Any) -> GradScaler:
+    return GradScaler("cuda", *settings, **named)
+
+
+def _cuda_autocast(enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> Autocast:
+    return Autocast("cuda", dtype, enabled, cache_enabled)
+
+
+CUDA_AMP: dict[str, Any] = {"GradScaler": _cuda_scaler, "autocast": _cuda_autocast}
+"""What `torch.cuda.amp` holds."""

@@ -1,0 +1,182 @@
+"""Files are reached through one gate: nothing else opens them, and it is shut under `--sandbox`."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+
+from gradcli.cli.group import gradcli
+from gradcli.cli.repl.history import EntryHistory
+from gradcli.language.library.load_save import FILES
+from gradcli.limits import Limits
+from tests.command_line import ROOT, CommandLine
+from tests.running import run
+
+# --- who may touch files --------------------------------------------------------------------------
+
+OF_ITS_OWN = {
+    "build_backend.py": "the wheel",
+    "cli/arguments/shell_completion.py": "the shell's own completion of file names",
+    "cli/dot_commands/session.py": "the name behind `.read`, behind the check of it",
+    "cli/main.py": "the null device",
+    "cli/process/interruption.py": "the temporary files of what is being written",
+    "cli/process/memory.py": "/proc and /sys",
+    "cli/repl/candidates.py": "completion, which asks whether files are out of bounds",
+    "cli/repl/history.py": "the history",
+    "files/cache.py": "cache files",
+    "files/gate.py": "the gate",
+    "files/writing.py": "the gate for writing",
+    "language/parser/tables.py": "the grammar",
+    "ops/binding/lazy.py": "the index of lazy families",
+    "render/help/manual.py": "the manual",
+}
+"""The files of gradcli that touch the disk, and what they touch there."""
+
+TOUCHING = {
+    "open", "stat", "lstat", "exists", "isfile", "isdir", "listdir", "scandir", "access", "unlink",
+    "remove", "rename", "replace", "glob", "realpath",
+}  # fmt: skip
+
+
+def _touching(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func
+        if isinstance(called, ast.Name) and called.id in ("open", "glob"):
+            yield called.id
+        if isinstance(called, ast.Attribute) and called.attr in TOUCHING:
+            of = ast.unparse(called.value)
+            yield from [of] if of in ("os", "os.path", "Path", "io", "shutil") else []
+
+
+def test_files_are_touched_behind_the_gate_alone() -> None:
+    package = ROOT / "gradcli"
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if next(_touching(path), None) is not None
+    }
+    assert found == set(OF_ITS_OWN)
+
+
+# --- whatever takes a name ------------------------------------------------------------------------
+
+SECRET = "the secret"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("f", "f.csv", "f.json", "f.jsonl", "f.grad"):
+        (tmp_path / name).write_text(json.dumps({SECRET: 1}), encoding="utf-8")
+    np.savez(tmp_path / "f.npz", x=np.ones(3))
+    np.save(tmp_path / "f.npy", np.ones(3))
+    return tmp_path
+
+
+def _options() -> Iterator[tuple[str, str]]:
+    """Every command and option that takes a file."""
+    for name, command in _commands():
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) and _takes_text(parameter):
+                yield name, parameter.opts[-1]
+
+
+def _commands() -> Iterator[tuple[str, click.Command]]:
+    with click.Context(gradcli) as context:
+        for name in gradcli.list_commands(context):
+            command = gradcli.get_command(context, name)
+            assert command is not None
+            if any("--sandbox" in parameter.opts for parameter in command.params):
+                yield name, command
+
+
+def _takes_text(option: click.Option) -> bool:
+    return not option.is_flag and isinstance(option.type, click.types.StringParamType)
+
+
+NAMES = ["f", "f.csv", "f.json", "f.jsonl", "f.npz", "f.npy", "@f.npy", "nowhere.npz"]
+
+
+@pytest.mark.parametrize(("command", "option"), list(_options()))
+def test_no_option_reads_or_writes_in_the_sandbox(
+    command: str, option: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if option == "--file":  # the program itself, which is never out of bounds
+        return
+    before = sorted(os.listdir(folder))
+    program = [] if command == "repl" else ["x.grad" if command == "why" else "y = x * 2"]
+    for name in NAMES:
+        words = [command, *program, "x=2", "--sandbox", option, name]
+        if command == "run":
+            words = ["run", "-", "--sandbox", option, name]
+        if command == "program":
+            words = ["-e", *words[1:]]
+        finished = CommandLine(capsys)(*words, stdin="y = 2\n")
+        shown = finished.out + finished.err
+        assert SECRET not in shown, shown
+        assert "no such file" not in shown, shown
+        assert sorted(os.listdir(folder)) == before
+        if option in ("--against", "--inputs", "-o", "--output") and finished.code != 2:
+            assert "E606" in shown, (words, shown)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("function", FILES)
+def test_no_function_does(function: str, name: str, folder: Path) -> None:
+    given = f"'{name}'" if function == "load" else f"ones(1), '{name}'"
+    error = run(f"{function}({given})", limits=Limits(files=False)).error
+    assert error is not None
+    assert error.code == "E606"
+
+
+@pytest.mark.parametrize("command", ["explain", "check", "derive", "blame", "program"])
+def test_no_word_tells_whether_there_is_a_file(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [] if command == "program" else [command]
+    there = CommandLine(capsys)(*words, "f.grad", "--sandbox")
+    (folder / "f.grad").unlink()
+    nowhere = CommandLine(capsys)(*words, "f.grad", "--sandbox")
+    assert (there.code, there.out, there.err) == (nowhere.code, nowhere.out, nowhere.err)
+
+
+def test_a_history_is_no_file_of_the_program(folder: Path) -> None:
+    EntryHistory(str(folder / "history"), lambda note: None).store_string("x")
+    assert (folder / "history").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_gate_opens_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert CommandLine(capsys)("y = x.sum()", "x=@f.npy", "--sandbox").code == 5
+    assert CommandLine(capsys)("y = x.sum()", "x=@f.npy").code == 0
+
+
+# --- named pipes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["y = x * 2", "--inputs", "pipe"],
+        ["y = x * 2", "--inputs", "pipe", "--jobs", "2"],
+        ["y = x * 2", "x=@pipe"],
+        ["check", "y = x * 2", "x=2", "--against", "pipe"],
+        ["check", "--file", "pipe", "x=2"],
+        ["run", "pipe"],
+    ],
+)
+def test_a_pipe_is_waited_for_as_long_as_the_limit_says(
+    words: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(folder / "pipe")
+    finished = CommandLine(capsys)(*words, "--timeout", "0.3")
+    assert finished.code == 5
+    assert "E607" in finished.err

@@ -1,0 +1,115 @@
+"""Scripts: their arguments, how they leave, and the files beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.running import invoke
+
+EXITS = [
+    ("import sys\nsys.exit()", 0, ""),
+    ("import sys\nsys.exit(3)", 3, ""),
+    ("import sys\nsys.exit('no data')", 1, "no data\n"),
+    ("exit(4)", 4, ""),
+    ("raise SystemExit(5)", 5, ""),
+    ("try:\n    exit(6)\nexcept Exception:\n    pass", 6, ""),
+    ("try:\n    exit(7)\nexcept SystemExit as end:\n    print(end.code)", 0, ""),
+    ("try:\n    exit(8)\nfinally:\n    print('last')", 8, ""),
+]
+"""Programs, the exit code they leave with, and what stands on standard error, as in Python."""
+
+
+@pytest.mark.parametrize(("program", "code", "stderr"), EXITS)
+def test_a_program_leaves_with_its_exit_code(
+    program: str, code: int, stderr: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(program)
+    finished = invoke("run", str(script))
+    assert (finished.code, finished.stderr) == (code, stderr)
+
+
+def test_the_words_behind_the_dashes_are_the_script_s(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import argparse, sys\n"
+        "parser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--lr', type=float, default=0.5)\n"
+        "parser.add_argument('names', nargs='*')\n"
+        "print(sys.argv[1:], parser.parse_args(), a)\n"
+    )
+    finished = invoke("run", str(script), "a:const=1", "--", "--lr=2", "x=3", "b")
+    assert finished.stdout == "['--lr=2', 'x=3', 'b'] Namespace(lr=2.0, names=['x=3', 'b']) 1\n"
+    finished = invoke("run", str(script), "a:const=1")
+    assert finished.stdout == "[] Namespace(lr=0.5, names=[]) 1\n"
+    finished = invoke("run", str(script), "a:const=1", "--", "--lr=no")
+    assert finished.code == 2
+    assert finished.stderr == (
+        "usage: script.py [-h] [--lr LR] [names ...]\n"
+        "script.py: error: argument --lr: invalid float value: 'no'\n"
+    )
+
+
+def _project(folder: Path) -> Path:
+    (folder / "model.py").write_text(
+        "from settings import WIDTH\nfrom layers import double\ncount = 0\n"
+        "class Net(nn.Module):\n    def forward(self, x): return double(x) * WIDTH\n"
+        "def step():\n    global count\n    count += 1\n    return count\n"
+        "if __name__ == '__main__':\n    print('not when it is imported')\n"
+    )
+    (folder / "settings.py").write_text("WIDTH = 3\nprint('settings', __name__)\n")
+    (folder / "layers").mkdir()
+    (folder / "layers" / "__init__.py").write_text(
+        "from .inner import FACTOR\nfrom . import inner\n"
+        "def double(x): return x * FACTOR * inner.FACTOR\n"
+    )
+    (folder / "layers" / "inner.py").write_text("FACTOR = 2\n")
+    (folder / "wrong.py").write_text("x = 1\ny = x.no\n")
+    (folder / "unreadable.py").write_text("x = (\n")
+    script = folder / "main.py"
+    script.write_text(
+        "import model, layers.inner\nfrom model import Net, step\nimport settings as again\n"
+        "print(Net()(tensor(1.)), step(), step(), model.count, layers.inner.FACTOR)\n"
+        "again.WIDTH = 5\nprint(Net()(tensor(1.)), again)\n"
+    )
+    return script
+
+
+def test_a_program_imports_the_files_beside_it(tmp_path: Path) -> None:
+    finished = invoke("run", str(_project(tmp_path)))
+    assert finished.stderr == ""
+    assert finished.stdout == (
+        "settings settings\ntensor(12.) 1 2 2 2\ntensor(12.) <module 'settings'>\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "code", "place"),
+    [
+        ("import wrong", [], "E102", "wrong.py:2:5"),
+        ("import unreadable", [], "E003", "unreadable.py:1:5"),
+        ("import there_is_none\nthere_is_none.x", [], "E103", "main.py:2:1"),
+        ("from model import nothing\nnothing.x", [], "E103", "main.py:2:1"),
+        ("import model\nmodel.step()", ["--sandbox"], "E606", "main.py:2:1"),
+        ("from ..model import Net\nNet()", [], "E103", "main.py:2:1"),
+    ],
+)
+def test_what_is_wrong_there_is_said(
+    program: str, options: list[str], code: str, place: str, tmp_path: Path
+) -> None:
+    script = _project(tmp_path)
+    script.write_text(program)
+    finished = invoke("run", str(script), *options)
+    assert f"error[{code}]" in finished.stderr
+    assert place in finished.stderr
+
+
+def test_a_program_without_a_file_has_none_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert "E103" in invoke("import model; model.step()").stderr
+    assert "E103" in invoke("run", "-", stdin=b"import model\nmodel.step()\n").stderr
