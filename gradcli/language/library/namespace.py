@@ -236,6 +236,8 @@ def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
     needed = import_of(name)
     if needed is not None:
         help: str | None = f"write `{needed}` first"
+    elif name in _NOT_PLAIN:
+        help = f"the constant is `math.{name}` or `torch.{name}`, and its power `exp(x)`"
     else:
         words = ("True", "False", "None")
         help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])

@@ -126,7 +126,7 @@ def _bindings(
                     )
             nonlocal_names.update(node.names)
         else:
-            bound.update(_bound_by(node))
+            bound.update(bound_by(node))
     return bound - global_names - nonlocal_names, global_names
 
 
@@ -176,10 +176,10 @@ def is_generator(body: list[tree.Statement]) -> bool:
 def bound_names(body: list[tree.Statement]) -> Iterator[str]:
     """The names that statements bind in the function around them."""
     for node in own_nodes(body):
-        yield from _bound_by(node)
+        yield from bound_by(node)
 
 
-def _bound_by(node: tree.Syntax) -> Iterator[str]:
+def bound_by(node: tree.Syntax) -> Iterator[str]:
     """The names that a node itself binds in the function around it."""
     if isinstance(node, (tree.Assign, tree.Del)):
         for target in node.targets:
