@@ -122,6 +122,11 @@ class DetectAnomaly:
     def __init__(self, check_nan: bool = True) -> None:
         self._check_nan = bool(check_nan)
         self._before: list[AnomalyListener | None] = []
+        active.state.warn(
+            "W014",
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should"
+            " only be enabled for debugging.",
+        )
 
     def __enter__(self) -> None:
         self._before.append(_installed())
