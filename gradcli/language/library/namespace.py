@@ -255,11 +255,14 @@ def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
         return GradcliError("E101", f"`{name}` is not part of the language", span=span, help=reason)
     needed = import_of(name)
     if needed is not None:
-        help = f"write `{needed}` first"
-        return GradcliError("E101", f"`{name}` has no value", span=span, help=help)
-    words = ("True", "False", "None")
-    help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
-    return GradcliError("E101", f"`{name}` has no value", span=span, help=help)
+        help: str | None = f"write `{needed}` first"
+    elif name in _NOT_PLAIN:
+        help = f"the constant is `math.{name}` or `torch.{name}`, and its power `exp(x)`"
+    else:
+        words = ("True", "False", "None")
+        help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
+    text = f"name '{name}' is not defined"
+    return GradcliError("E101", f"`{name}` has no value", text=text, span=span, help=help)
 
 
 def module(name: str) -> Module:
