@@ -104,7 +104,10 @@ class TensorDataset(_Finite):
                 )
         if len({len(tensor) for tensor in tensors}) > 1:
             raise GradcliError(
-                "E204", "the tensors are of different lengths", raises="AssertionError"
+                "E204",
+                "the tensors are of different lengths",
+                text="Size mismatch between tensors",
+                raises="AssertionError",
             )
         self.tensors = tensors
 

@@ -120,7 +120,12 @@ class DataLoader:
         if batch_size is None and drop_last:
             raise GradcliError("E204", "without batches there is no last one to drop")
         if batch_size is not None and (not isinstance(batch_size, int) or batch_size <= 0):
-            raise GradcliError("E204", f"batch_size is a positive integer, not {batch_size}")
+            raise GradcliError(
+                "E204",
+                f"batch_size is a positive integer, not {batch_size}",
+                text="batch_size should be a positive integer value, but got"
+                f" batch_size={batch_size}",
+            )
         if isinstance(dataset, IterableDataset) and (shuffle or sampler or batch_sampler):
             raise GradcliError(
                 "E204", "an iterable data set has an order of its own", raises="ValueError"

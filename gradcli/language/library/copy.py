@@ -103,6 +103,10 @@ class _Copying:
             raise GradcliError(
                 "E405",
                 "deepcopy() copies leaves, and a tensor was made by an operation",
+                text="Only Tensors created explicitly by the user (graph leaves) support the"
+                " deepcopy protocol at the moment.  If you were attempting to deepcopy a module,"
+                " this may be because of a torch.nn.utils.weight_norm usage, see"
+                " https://github.com/pytorch/pytorch/pull/103001",
                 help="copy `x.detach()`",
             )
         array = forced(tensor.array)

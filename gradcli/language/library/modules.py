@@ -176,6 +176,8 @@ _KNOWN = {
     "dataclasses": ("dataclass",),
     "enum": ("Enum",),
     "functools": ("lru_cache", "partial", "wraps"),
+    "torch.autograd": ("Function", "Variable", "backward", "grad"),
+    "torch.func": ("hessian", "jacfwd", "jacrev", "jvp", "vjp"),
     "typing": ("Callable", "Dict", "List", "NamedTuple", "Optional", "Union"),
 }
 

@@ -256,10 +256,13 @@ def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
     needed = import_of(name)
     if needed is not None:
         help: str | None = f"write `{needed}` first"
-        return GradcliError("E101", f"`{name}` has no value", span=span, help=help)
-    words = ("True", "False", "None")
-    help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
-    return GradcliError("E101", f"`{name}` has no value", span=span, help=help)
+    elif name in _NOT_PLAIN:
+        help = f"the constant is `math.{name}` or `torch.{name}`, and its power `exp(x)`"
+    else:
+        words = ("True", "False", "None")
+        help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
+    text = f"name '{name}' is not defined"
+    return GradcliError("E101", f"`{name}` has no value", text=text, span=span, help=help)
 
 
 def module(name: str) -> Module:

@@ -235,7 +235,11 @@ def aminmax_(input: Tensor, *, dim: int | None = None, keepdim: bool = False) ->
 def _index_of_extreme(name: str, argument: Function) -> Function:
     def forward(self: Any, dim: int | None, keepdim: bool) -> Any:
         if not (self.size if dim is None or not self.ndim else self.shape[dim]):
-            raise GradcliError("E302", f"{name}(): there are no elements to choose from")
+            raise GradcliError(
+                "E302",
+                f"{name}(): there are no elements to choose from",
+                text=f"{name}(): Expected reduction dim to be specified for input.numel() == 0.",
+            )
         index = argument(self, axis=dim if self.ndim else None, keepdims=keepdim)
         return index if isinstance(index, np.ndarray) else np.int64(index)
 
