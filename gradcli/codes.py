@@ -30,7 +30,7 @@ CODES: dict[str, Code] = {
     "E004": Code("inconsistent indentation", "IndentationError", "parsing"),
     "E005": Code("nested too deeply", "SyntaxError", "parsing"),
     "E006": Code("statement out of place", "SyntaxError", "parsing"),
-    "E007": Code("outside the language", "SyntaxError", "parsing"),
+    "E007": Code("outside the language", "NotImplementedError", "parsing"),
     "E101": Code("name without a value", "NameError", "evaluating"),
     "E102": Code("no such attribute", "AttributeError", "evaluating"),
     "E103": Code("module or name that cannot be imported", "ModuleNotFoundError", "evaluating"),

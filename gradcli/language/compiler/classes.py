@@ -64,7 +64,6 @@ def _check_keywords(node: tree.Class) -> None:
         raise GradcliError(
             "E007",
             f"{what} among the bases is outside the language",
-            raises="NotImplementedError",
             span=given.span,
         )
 

@@ -23,6 +23,9 @@ HOST_FORMAT: set[type] = set()
 
 _FORMATTED = frozenset({int, float, complex, bool, str})
 
+_CONVERTED: dict[str, type] = {**dict.fromkeys("diu", int), **dict.fromkeys("eEfFgG", float)}
+"""The `%` fields that take the number of a tensor, an array or an instance, and which they take."""
+
 
 def format_value(value: Any, spec: str) -> str:
     """`format(value, spec)`; a tensor of no dimension is formatted as its number.
@@ -281,11 +284,11 @@ def _percent_value(spec: str, numbers: list[Any], value: Any) -> str:
         spec = f"{spec[:-1]}s"
     elif letter not in "diouxXeEfFgGc":
         raise GradcliError("E204", f"there is no `%{letter}` field")
-    elif type(value) is Tensor:
-        value = value.item() if value.array.size == 1 else float(value)
-    if type(value) not in _FORMATTED and type(value) not in SCALARS:
-        raise GradcliError("E202", f"`%{letter}` takes a number, not {type_name(value)}")
     try:
+        if letter in _CONVERTED and type(value) not in _FORMATTED and hasattr(value, "__float__"):
+            value = _CONVERTED[letter](value)
+        if type(value) not in _FORMATTED and type(value) not in SCALARS:
+            raise GradcliError("E202", f"`%{letter}` takes a number, not {type_name(value)}")
         return f"%{spec}" % (*numbers, value)
     except HOST_ERRORS as error:
         raise converted(error) from error
