@@ -37,7 +37,6 @@ OURS = {
     "errors/E605": _LIMITS,
     "errors/E606": _LIMITS,
     "errors/E607": _LIMITS,
-    "warnings/silent": "prints an error's text, which is gradcli's own there",
 }
 """Programs that PyTorch cannot run as they are, and why."""
 

@@ -119,6 +119,7 @@ def _roots(
             raise GradcliError(
                 "E202",
                 f"only tensors can be differentiated, not {type(output).__name__}",
+                text="Expected output to be a torch.Tensor",
                 raises="AssertionError",
             )
         if gradients is not None and number >= len(gradients):  # PyTorch ignores surplus ones
@@ -187,7 +188,8 @@ def backward(
         return
     wanted = _several(inputs.values() if type(inputs) is dict else inputs, "inputs")
     if not wanted:
-        raise GradcliError("E204", "inputs must not be empty", raises="RuntimeError")
+        text = "`inputs` argument to `backward()` cannot be empty."
+        raise GradcliError("E204", "inputs must not be empty", text=text, raises="RuntimeError")
     roots = _roots(outputs, seeds, create_graph, identity_map)
     targets = _targets(wanted)
     for tensor in wanted:

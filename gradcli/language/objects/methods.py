@@ -58,6 +58,12 @@ def _padded(name: str) -> Function:
 
 def join(self: str, values: Any, /) -> str:
     """`separator.join(values)`."""
+    if not hasattr(type(values), "__iter__"):
+        raise GradcliError(
+            "E202",
+            f"a value of type {type_name(values)} cannot be iterated over",
+            text="can only join an iterable",
+        )
     pieces = list(bounded(values))
     if not all(isinstance(piece, str) for piece in pieces):
         number, other = next((n, p) for n, p in enumerate(pieces) if not isinstance(p, str))

@@ -184,6 +184,8 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         raise GradcliError(
             "E202",
             f"requires_grad_() takes True or False, not {type(requires_grad).__name__}",
+            text="requires_grad_(): argument 'requires_grad' (position 1) must be bool, not"
+            f" {type(requires_grad).__name__}",
         )
     _refuse_in_transforms(_REQUIRES_GRAD)
     _set_requires_grad(self, requires_grad, "floating point")

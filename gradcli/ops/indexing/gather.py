@@ -65,7 +65,8 @@ def checked_index(name: str, index: Any) -> None:
         raise GradcliError(
             "E203",
             f"{name}(): the index must be torch.int64, and this one is {index.dtype}",
-            text=f"{name}(): Expected dtype int32/int64 for index",
+            text=f"{name}(): Expected dtype int32{' or ' if name == 'index_select' else '/'}int64"
+            " for index",
             help="use `.long()`",
         )
 

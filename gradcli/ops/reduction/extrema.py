@@ -71,6 +71,8 @@ def check_not_empty(name: str, array: Any, dims: tuple[int, ...] | None = None) 
         raise GradcliError(
             "E204",
             f"{name}(): a tensor of shape {tuple(array.shape)} has no elements",
+            text=f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify"
+            " the reduction dim with the 'dim' argument.",
             raises="RuntimeError",
         )
 
