@@ -44,6 +44,7 @@ class State:
     """What a session remembers between two operations.
 
     Attributes:
+        arrays: what NumPy keeps for the session, None before its first use.
         grad_enabled: whether operations are recorded in the graph.
         inference: whether `torch.inference_mode` is on.
         sequence_nr: the number of the node made last; a node's own number orders the backward pass.
@@ -51,6 +52,8 @@ class State:
             0x3>`).
         place: the span of the current operation, None outside a program.
         stack: the language functions that are running, outermost first: `(name, span of the call)`.
+        born: the tensors made inside the innermost function that `torch.func` differentiates, by
+            their `id`; None outside such functions.
         backward_pass: the running backward pass, None outside of one.
         batch: the running `vmap`, the innermost one, which computes ops on batched values; None
             outside.
@@ -76,8 +79,10 @@ class State:
     """
 
     __slots__ = (
+        "arrays",
         "backward_pass",
         "batch",
+        "born",
         "default_device",
         "default_dtype",
         "duals",
@@ -89,6 +94,7 @@ class State:
         "lazy_sums",
         "library",
         "limits",
+        "marks_made",
         "object_ids",
         "pending_readers",
         "place",
@@ -107,8 +113,11 @@ class State:
     def __init__(
         self, emit: Callable[[Any], None] | None = None, limits: Limits | None = None
     ) -> None:
+        self.arrays: Any = None
         self.grad_enabled = True
         self.inference = False
+        self.born: WeakValueDictionary[int, Any] | None = None
+        self.marks_made = False
         self.sequence_nr = 0
         self.object_ids = 0
         self.place: Span | None = None

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from tests.differential import KNOWN_MISFITS, read_recorded
+from tests.differential import KNOWN_MISFITS, aliasing, read_recorded
 from tests.differential.comparing import Outcome, category, outcome_here
 from tests.differential.generator import FAMILIES, one_of, program
 from tests.differential.shrinking import shrunk
@@ -37,6 +37,7 @@ def test_there_are_enough() -> None:
 
 def test_programs_follow_from_seed_and_number() -> None:
     assert program(3, 5) == program(3, 5)
+    assert aliasing.program(3, 5) == aliasing.program(3, 5)
     assert len({program(3, number) for number in range(20)}) == 20
 
 

@@ -104,12 +104,19 @@ HELPS = [
     ("tensor(1., requires_gard=True)", "did you mean `requires_grad`?"),
     ("ones(2).sum(axes=0)", "did you mean `dim`?"),
     ("def f(width): pass\nf(witdh=1)", "did you mean `width`?"),
+    ("@dataclass\nclass A: pass", "write `from dataclasses import dataclass` first"),
+    ("random.seed(0)", "write `import random` first"),
+    (
+        "import pandas as pd\npd.read_csv('x')",
+        "tensors come in as `NAME=@FILE`: npy, npz, csv, json, safetensors; a column of a table is"
+        " `NAME=@t.csv:column`",
+    ),
     ("open('x')", "files come in as `NAME=@FILE`, and `load('x.npy')` reads one"),
     ("'a' + 1", "turn the number into text first: `str(x)`, or use an f-string"),
     ("2.5 ^ 2", "a power is written `**`"),
     ("sum(ones(2, 2), dim=0)", "this is Python's sum(); the op on tensors is torch.sum()"),
     ("max(ones(2, 2))", "this is Python's max(); the op on tensors is torch.max()"),
-    ("np.matmul(1, 2)", "did you mean `torch.matmul`?"),
+    ("np.softmax([1, 2])", "did you mean `torch.softmax`?"),
     ("from math import squrt\nsqurt(1)", "did you mean `sqrt`?"),
 ]
 

@@ -20,6 +20,7 @@ from gradcli.errors import GradcliError, Source
 from gradcli.language.interpreter import Interpreter
 from gradcli.language.library.namespace import MODULES, PREDEFINED
 from gradcli.language.objects.attributes import Method, Module, attribute_names, get_attribute
+from gradcli.language.objects.borders import SCALARS
 from gradcli.language.objects.types import LanguageType
 from gradcli.limits import Limits
 from gradcli.state import active
@@ -201,6 +202,10 @@ def _start() -> Iterator[Any]:
         tensor([1., 2.]).shape; torch.float32; tensor(1.).device; torch.no_grad(); torch
         tensor([1., 2.]).max(0); (tensor(1., requires_grad=True) * 2).grad_fn
         (tensor(1., requires_grad=True) * 2).grad_fn.next_functions[0][0]; torch.nn.functional
+        np.ones(2); np.ones(2).sum; np.float64(1); np.int64(1); np.str_('a'); np.ones(2).dtype
+        np.random.default_rng(0); np.random.RandomState(0); np.random.default_rng(0).random
+        np.finfo(np.float32); np.ones(2).flags; np.linalg.eig(np.eye(2)); np.add.reduce
+        np.errstate(all='ignore'); np.printoptions(); np.vectorize(exp); np.ndindex(2)
     """
     interpreter = Interpreter(active.state, lambda event: None)
     for text in made.replace("\n", ";").split(";"):
@@ -233,6 +238,8 @@ def _is_of_the_language(value: Any) -> bool:
     if isinstance(
         value, (*DATA, *VIEWS, tuple, Tensor, LanguageType, Method, Module, GradcliError)
     ):
+        return True
+    if type(value) in SCALARS:
         return True
     if isinstance(value, types.ModuleType):
         return False
@@ -273,6 +280,37 @@ UNBOUNDED = [
     ("x = 3\nfor i in range(99): x = x * x", "E602"),
     ("pow(3, 2**1000000, 2**1000000)", "E602"),
     ("'a' * 10**9", "E602"),
+    ("np.zeros((10**5, 10**6))", "E602"),
+    ("np.ones((10**5, 1)) * np.ones((1, 10**5))", "E602"),
+    ("np.outer(np.ones(10**5), np.ones(10**5))", "E602"),
+    ("np.ones(3).repeat(10**12)", "E602"),
+    ("np.arange(0, 1, 1e-12)", "E602"),
+    ("np.pad(np.ones(3), 10**12)", "E602"),
+    ("np.diag([1], 10**6)", "E602"),
+    ("np.mgrid[0:10**6, 0:10**6]", "E602"),
+    ("np.bincount([10**12])", "E602"),
+    ("np.einsum('i,j,k->', np.ones(10**4), np.ones(10**4), np.ones(10**4))", "E605"),
+    ("np.random.rand(10**10)", "E602"),
+    ("np.random.permutation(10**12)", "E602"),
+    ("np.random.choice(10**12, 3, replace=False)", "E602"),
+    ("np.random.gamma(np.nan)", "E204"),
+    ("np.random.set_state(('MT19937', np.zeros(624, int), 10**9))", "E204"),
+    ("np.ones((1, 10**5))[np.zeros(10**4, int)]", "E602"),
+    ("np.array([[0] * 10**5] * 10**5)", "E602"),
+    ("x = [1]\nx.append(x)\nnp.array(x)", "E601"),
+    ("x = [1]\nfor i in range(60): x = [x, x]\nnp.array(x)", "E602"),
+    ("np.array([10**400])", "E204"),
+    ("np.zeros(3, 'O')", "E205"),
+    ("np.zeros(3, 'i4,f4')", "E205"),
+    ("np.zeros(3, 'U999999999')", "E202"),
+    ("np.cross(np.ones((10**5, 1, 3)), np.ones((1, 10**5, 3)))", "E602"),
+    ("np.clip(np.ones((10**5, 1)), np.ones(10**5), 2)", "E602"),
+    ("np.array([{}])", "E202"),
+    ("np.sum([1], dtype='O')", "E205"),
+    ("np.set_printoptions(formatter={'all': print})", "E201"),
+    ("[0] * np.int64(10**10)", "E602"),
+    ("np.int64(10**10) * 'abc'", "E602"),
+    ("np.fft.fft([1], 10**12)", "E602"),
     ("[0] * 10**10", "E602"),
     ("10**10 * (1,)", "E602"),
     ("x = 'a'\nfor i in range(99): x += x", "E602"),

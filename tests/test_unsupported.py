@@ -43,8 +43,7 @@ def _known(session: Session, text: str) -> bool:
         for _ in session.run(text + "\n", "name"):
             pass
     except GradcliError as error:
-        # Instead of `torch.load` and `torch.save` there are the language's own: their help says so.
-        return error.code != "E102" or "files are pickles" in (error.help or "")
+        return error.code != "E102"
     return True
 
 

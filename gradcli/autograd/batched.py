@@ -9,12 +9,14 @@ the examples.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, mark_made
+from gradcli.state import active
 
 
 class NeedsExamples(Exception):
@@ -99,22 +101,59 @@ class BatchedArray:
         memory = np.empty(span + self.itemsize, np.uint8)
         return np.ndarray(self.shape, self.dtype, memory, 0, strides)
 
+    def item(self) -> Any:
+        """The one element, where all examples share it."""
+        if self.bdim is not None:
+            raise NeedsExamples
+        return self.value.array.item()
+
     def reshape(self, size: Any, *, copy: Any = None) -> Any:
         """The layout in another shape; raises ValueError where that needs a copy."""
+        if tuple(size) == tuple(self.shape):
+            return self
         if copy is not False:
             raise NeedsExamples
         return self.layout.reshape(size, copy=False)
+
+    def astype(self, dtype: Any, copy: bool = True) -> BatchedArray:
+        """Values that no graph leads to, in another dtype."""
+        return self._changed(lambda array: array.astype(dtype, copy=copy))
+
+    def _changed(self, change: Callable[[Any], Any]) -> BatchedArray:
+        return BatchedArray(Tensor(change(self.value.array)), self.bdim, self.level)
+
+    def __getitem__(self, key: Any) -> BatchedArray:
+        if type(key) is tuple and not key:
+            return self
+        raise NeedsExamples
+
+    def __mul__(self, other: Any) -> BatchedArray:
+        return self._with(other, lambda array: array * other)
+
+    def __add__(self, other: Any) -> BatchedArray:
+        return self._with(other, lambda array: array + other)
+
+    def __sub__(self, other: Any) -> BatchedArray:
+        return self._with(other, lambda array: array - other)
+
+    def __truediv__(self, other: Any) -> BatchedArray:
+        return self._with(other, lambda array: array / other)
+
+    def _with(self, other: Any, change: Callable[[Any], Any]) -> BatchedArray:
+        if type(other) is not float and type(other) is not int:
+            raise NeedsExamples
+        return self._changed(change)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         raise NeedsExamples
 
-    __array__ = __array_ufunc__ = __array_function__ = _read
-    __getitem__ = __setitem__ = __len__ = __iter__ = __bool__ = _read
+    __array__ = __array_ufunc__ = _read
+    __setitem__ = __len__ = __iter__ = __bool__ = _read
     __float__ = __int__ = __index__ = __complex__ = _read
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _read  # type: ignore[assignment]
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _read
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _read
+    __radd__ = __rsub__ = __rmul__ = _read
     __rtruediv__ = __pow__ = __neg__ = __invert__ = __and__ = __or__ = __mod__ = _read
     __hash__ = object.__hash__
 
@@ -135,4 +174,31 @@ def batched_tensor(value: Tensor, bdim: int | None, level: int) -> Tensor:
     tensor.output_nr = 0
     tensor.storage = None
     tensor.meta = None
+    if active.state.marks_made:
+        mark_made(tensor, view=True)
     return tensor
+
+
+def change_values(tensor: Tensor, change: Callable[[Any], Any]) -> None:
+    """Give a new tensor other values, outside the graph; of all examples where it is batched."""
+    while type(tensor.array) is BatchedArray:
+        tensor = tensor.array.value
+    tensor.array = change(tensor.array)
+
+
+def shared(array: Any) -> Any:
+    """The elements of an array that all examples share; raises NeedsExamples for any other."""
+    while type(array) is BatchedArray:
+        if array.bdim is not None:
+            raise NeedsExamples
+        array = array.value.array
+    return array
+
+
+def fresh_leaf(array: Any) -> Tensor:
+    """A new variable at the level of the running `vmap`, outside of any graph."""
+    frame = active.state.batch
+    leaf = Tensor(array)
+    leaf = leaf if frame is None else frame.wrapped(leaf)
+    leaf.requires_grad = True
+    return leaf

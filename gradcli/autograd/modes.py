@@ -9,6 +9,17 @@ from gradcli.errors import GradcliError
 from gradcli.state import active
 
 
+def _set_inference(mode: bool) -> None:
+    state = active.state
+    state.inference = mode
+    state.marks_made = mode or state.born is not None
+
+
+def name_of(function: Any) -> str:
+    """The name of a function of the program or of ours."""
+    return str(getattr(function, "name", None) or getattr(function, "__name__", "function"))
+
+
 class GradMode:
     """Sets whether gradients are recorded, until the context is left."""
 
@@ -28,7 +39,8 @@ class GradMode:
         state.grad_enabled = self.enabled and not state.inference
 
     def __exit__(self, *exception: object) -> None:
-        active.state.grad_enabled, active.state.inference = self.before.pop()
+        active.state.grad_enabled, inference = self.before.pop()
+        _set_inference(inference)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, run in this mode."""
@@ -37,6 +49,7 @@ class GradMode:
             with self:
                 return function(*args, **kwargs)
 
+        in_mode.__name__ = name_of(function)
         # In a class it is a method, as the function itself would be.
         vars(in_mode)["language_decorated"] = True
         return in_mode
@@ -119,13 +132,18 @@ class InferenceMode(GradMode):
 
     language_name = "torch.autograd.grad_mode.inference_mode"
 
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+        """The mode, or the function in it, as for `no_grad`."""
+        return cls()(mode) if callable(mode) else object.__new__(cls)
+
     def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode)
         self.inference = mode
 
     def __enter__(self) -> None:
         self.before.append((active.state.grad_enabled, active.state.inference))
-        active.state.grad_enabled, active.state.inference = self.enabled, self.inference
+        active.state.grad_enabled = self.enabled
+        _set_inference(self.inference)
 
 
 def is_grad_enabled() -> bool:

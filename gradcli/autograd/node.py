@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from gradcli.arrays.dtypes import of_numpy
 from gradcli.errors import GradcliError, Label
 from gradcli.state import active
 
@@ -154,6 +155,9 @@ class Node:
             real part is taken.
         refuses: whether the operation has no derivative: the node raises when it runs, and it runs
             before all others that are ready.
+        stands_for_leaf: whether its output is a leaf inside the function that a transform of
+            `torch.func` runs.
+        is_hidden: whether a program sees the node's own edge in place of one that leads to it.
     """
 
     __slots__ = (
@@ -185,6 +189,8 @@ class Node:
     fresh: ClassVar[bool] = False
     leaves_complex: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
+    stands_for_leaf: bool = False
+    is_hidden: ClassVar[bool] = False
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"name", "next_functions", "register_hook", "register_prehook"}
     )
@@ -221,7 +227,13 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The edges to the nodes of the inputs: `(node or None, its output number)`."""
-        return tuple(zip(self.next_nodes, self.input_nrs, strict=True))
+        edges = zip(self.next_nodes, self.input_nrs, strict=True)
+        return tuple(
+            [
+                to.next_functions[0] if to is not None and to.is_hidden else (to, nr)
+                for to, nr in edges
+            ]
+        )
 
     def name(self) -> str:
         """As `grad_fn.name()` gives it: names without overload number have PyTorch's namespace."""
@@ -288,6 +300,11 @@ def freed(node: Node) -> GradcliError:
     return GradcliError(
         "E403",
         f"the values that {node.node_name} saved were freed by an earlier backward pass",
+        text="Trying to backward through the graph a second time (or directly access saved tensors"
+        " after they have already been freed). Saved intermediate values of the graph are freed"
+        " when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to"
+        " backward through the graph a second time or if you need to access saved tensors after"
+        " calling backward.",
         help="pass retain_graph=True to the first backward()",
         labels=_labels(
             (node.place, f"{node.node_name} saved values here"),
@@ -310,17 +327,57 @@ def _labels(*places: tuple[Span | None, str]) -> tuple[Label, ...]:
 
 
 def modified(
-    node: Node, name: str, found: int, expected: int, place: Span | None = None
+    node: Node,
+    name: str,
+    metadata: tuple[tuple[int, ...], Any],
+    made_by: tuple[Node | None, int],
+    found: int,
+    expected: int,
+    place: Span | None = None,
 ) -> GradcliError:
-    """The error of a saved value that was written to, last at `place`, before backward."""
+    """The error of a saved value that was written to, last at `place`, before backward.
+
+    Args:
+        metadata: its shape and NumPy dtype.
+        made_by: the node that the value is an output of, and the output's number.
+    """
+    shape, dtype = metadata
+    kind = of_numpy(dtype).scalar_type
+    maker, number = made_by
+    source = "" if maker is None else f", which is output {number} of {stem(maker)},"
     return GradcliError(
         "E404",
         f"`{name}`, which {node.node_name} needs for its gradient, was modified by an in-place"
         f" operation: it is at version {found}, and version {expected} was saved",
+        text="one of the variables needed for gradient computation has been modified by an inplace"
+        f" operation: [torch.{kind}Tensor {list(shape)}]{source} is at version {found};"
+        f" expected version {expected} instead. Hint: {_hint()}",
         help="write the update out of place (`x = x + 1`), or clone the tensor before changing it",
         labels=_labels(
             (node.place, f"{node.node_name} saved `{name}` here"), (place, "modified here")
         ),
+    )
+
+
+def stem(node: Node) -> str:
+    """The name of a node in PyTorch's errors: that of its function."""
+    return node.node_name.rstrip("0123456789").removesuffix("Backward")
+
+
+def _hint() -> str:
+    """What PyTorch advises after a failed check of versions."""
+    listener = active.state.recorder
+    while listener is not None:
+        if getattr(listener, "detects_anomalies", False):
+            return (
+                "the backtrace further above shows the operation that failed to compute its"
+                " gradient. The variable in question was changed in there or anywhere later. Good"
+                " luck!"
+            )
+        listener = getattr(listener, "former", None)
+    return (
+        "enable anomaly detection to find the operation that failed to compute its gradient, with"
+        " torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 
 

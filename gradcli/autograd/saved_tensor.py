@@ -65,35 +65,25 @@ class SavedTensor(Record):
                 help="give it hooks before backward(), or keep it: backward(retain_graph=True)",
             )
         if kept is None:
-            raise _refused("the node saved nothing here")
+            raise _refused("register_hooks(): the node saved nothing here")
         if self.has_hooks(kept):
-            raise _refused("the saved tensor has hooks already")
-        self.pack(_unchanging(pack_hook), unpack_hook)
+            raise _refused("register_hooks(): the saved tensor has hooks already")
+        packing = unchanging(pack_hook)
+        self.pack(lambda tensor: packing(alias(tensor)), unpack_hook)
 
 
 def _refused(message: str) -> GradcliError:
-    return GradcliError("E204", f"register_hooks(): {message}", raises="RuntimeError")
+    return GradcliError("E204", message, raises="RuntimeError")
 
 
-def unrecorded(pack: Pack) -> Pack:
-    """A pack hook whose computations are not recorded."""
+def unchanging(pack: Pack) -> Pack:
+    """A pack hook whose computations are not recorded, and that must not write to its tensor."""
 
     def packed(tensor: Tensor) -> Any:
+        before = tensor.version
         with NoGrad():
-            return pack(tensor)
-
-    return packed
-
-
-def _unchanging(pack: Pack) -> Pack:
-    """A pack hook that receives the value without its history, and must not write to it."""
-    recorded_nowhere = unrecorded(pack)
-
-    def packed(tensor: Tensor) -> Any:
-        shown = alias(tensor)
-        before = shown.version
-        value = recorded_nowhere(shown)
-        if shown.version != before:
+            value = pack(tensor)
+        if tensor.version != before:
             raise _refused("pack_hook changed its tensor in place")
         return value
 

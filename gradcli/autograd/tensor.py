@@ -124,8 +124,8 @@ class Tensor:
         self.output_nr = 0
         self.storage: Storage | None = None
         self.meta: TensorMeta | None = None
-        if active.state.inference:
-            mark_inference(self)
+        if active.state.marks_made:
+            mark_made(self)
 
     # --- what it is ---------------------------------------------------------------------------
 
@@ -202,6 +202,7 @@ class Tensor:
             raise GradcliError(
                 "E203",
                 f"a tensor with {self.array.size} elements cannot be turned into one number",
+                text=f"a Tensor with {self.array.size} elements cannot be converted to Scalar",
                 help="reduce it first, `x.mean().item()`; `x.tolist()` gives all its numbers",
             )
         return self._taken()
@@ -240,7 +241,7 @@ class Tensor:
 
     def __len__(self) -> int:
         if self.array.ndim == 0:
-            raise GradcliError("E202", "a 0-dim tensor has no len()")
+            raise GradcliError("E202", "a 0-dim tensor has no len()", text="len() of a 0-d tensor")
         return int(self.array.shape[0])
 
     def __bool__(self) -> bool:
@@ -249,6 +250,8 @@ class Tensor:
             raise GradcliError(
                 "E203",
                 f"the truth of a tensor with {self.array.size} elements is ambiguous",
+                text=f"Boolean value of Tensor with {'more than one' if self.array.size else 'no'}"
+                f" value{'' if self.array.size else 's'} is ambiguous",
                 help="reduce it first: `.any()` or `.all()`",
             )
         return bool(self._taken())
@@ -260,6 +263,7 @@ class Tensor:
                 "E204",
                 f"only a one-element tensor can be turned into a number, not one of shape"
                 f" {tuple(self.array.shape)}",
+                text="only one element tensors can be converted to Python scalars",
             )
         return self._taken()
 
@@ -288,13 +292,19 @@ class Tensor:
         refuse_batched("item", self)
         if self.array.size != 1 or self.array.dtype.kind not in "iub":
             raise GradcliError(
-                "E202", "only integer tensors of a single element can be used as an index"
+                "E202",
+                "only integer tensors of a single element can be used as an index",
+                text="only integer tensors of a single element can be converted to an index",
             )
         return int(self._taken())
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.array.ndim == 0:
-            raise GradcliError("E202", "a 0-dim tensor cannot be iterated over")
+            raise GradcliError(
+                "E202",
+                "a 0-dim tensor cannot be iterated over",
+                text="iteration over a 0-d tensor",
+            )
         return iter(iterate(self))
 
     if TYPE_CHECKING:  # installed by gradcli.ops
@@ -344,11 +354,37 @@ def storage_of(tensor: Tensor) -> Storage:
     return tensor.storage
 
 
-def mark_inference(tensor: Tensor) -> None:
-    """Make it an inference tensor, which no graph can save."""
-    array = forced(tensor.array)
-    tensor.array = np.asarray(array) if isinstance(array, np.generic) else array
-    tensor.storage = InferenceStorage()
+def mark_made(tensor: Tensor, view: bool = False) -> None:
+    """Note that a tensor was made: inside a differentiated function it is none that was captured,
+    and in inference mode, unless it is a view, it is one that no graph can save.
+    """
+    state = active.state
+    if state.born is not None and not (view and is_captured(tensor.base)):
+        state.born[id(tensor)] = tensor
+    if state.inference and not view:
+        array = forced(tensor.array)
+        tensor.array = np.asarray(array) if isinstance(array, np.generic) else array
+        tensor.storage = InferenceStorage()
+
+
+def is_captured(tensor: Tensor | None) -> bool:
+    """Whether a tensor was made outside the innermost differentiated function that runs."""
+    born = active.state.born
+    return born is not None and tensor is not None and born.get(id(tensor)) is not tensor
+
+
+def share_birth(result: Tensor, source: Tensor) -> None:
+    """Let a tensor on the memory of a captured one be captured too."""
+    if is_captured(source):
+        active.state.born.pop(id(result), None)  # type: ignore[union-attr]
+
+
+def refuse_transformed(what: str) -> None:
+    """Raise E204 for what cannot be done inside a function that `torch.func` transforms."""
+    if active.state.transforms:
+        raise GradcliError(
+            "E204", f"{what} inside a function that torch.func transforms", raises="RuntimeError"
+        )
 
 
 def refresh(tensor: Tensor) -> None:
@@ -428,4 +464,6 @@ def alias(tensor: Tensor) -> Tensor:
     storage = storage_of(tensor)
     result = Tensor(tensor.array)
     result.storage = storage
+    if active.state.born is not None:
+        share_birth(result, tensor)
     return result

@@ -9,15 +9,13 @@ from typing import Any
 
 from gradcli.autograd.engine import backward
 from gradcli.autograd.inplace.aliasing import check_memory
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, with_history
 from gradcli.errors import GradcliError
-from gradcli.functional.forward import basis, pushforward
+from gradcli.functional.forward import pushforward
 from gradcli.functional.levels import Level, tensors_of
 from gradcli.functional.structure import leaves, rebuilt, same_form
-from gradcli.ops.arithmetic.arithmetic import zeros, zeros_like
+from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.shape.joining import stack_
-from gradcli.ops.shape.views import view_
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]
@@ -25,7 +23,7 @@ Argnums = int | tuple[int, ...]
 _MODULE = "torch.func"
 
 
-def _positions(name: str, argnums: Any, count: int) -> list[int]:
+def positions_of(name: str, argnums: Any, count: int) -> list[int]:
     """The numbers of the arguments to differentiate, counted from the front; raises E201."""
     given = argnums if isinstance(argnums, tuple) else (argnums,)
     positions = []
@@ -44,7 +42,7 @@ def _positions(name: str, argnums: Any, count: int) -> list[int]:
     return positions
 
 
-def _replaced(args: tuple[Any, ...], positions: list[int], new: list[Any]) -> list[Any]:
+def replaced(args: tuple[Any, ...], positions: list[int], new: list[Any]) -> list[Any]:
     """The arguments, with others in some positions."""
     result = list(args)
     for position, value in zip(positions, new, strict=True):
@@ -52,7 +50,7 @@ def _replaced(args: tuple[Any, ...], positions: list[int], new: list[Any]) -> li
     return result
 
 
-def _split_aux(name: str, value: Any, has_aux: bool) -> tuple[Any, Any]:
+def split_aux(name: str, value: Any, has_aux: bool) -> tuple[Any, Any]:
     """What a function returned: its output, and what it returned besides if `has_aux`."""
     if not has_aux:
         return value, None
@@ -66,26 +64,36 @@ def _split_aux(name: str, value: Any, has_aux: bool) -> tuple[Any, Any]:
     return value
 
 
-def _check_moved(primals: Any) -> None:
-    """Raise E202 for an input that no tangent can have: a tensor of integers or bools."""
-    for tensor in leaves(primals):
-        if isinstance(tensor, Tensor) and tensor.dtype.category in ("int", "bool"):
+def check_moved(what: str, tensors: list[Any]) -> None:
+    """Raise E202 for what cannot be a primal or a tangent: no tensor, or one of integers or
+    bools.
+    """
+    if not tensors:
+        raise GradcliError("E202", f"there is no {what}", raises="RuntimeError")
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
             raise GradcliError(
                 "E202",
-                f"a primal must be floating or complex, not {tensor.dtype}",
+                f"a {what} must be a tensor, not {type(tensor).__name__}",
+                raises="RuntimeError",
+            )
+        if tensor.dtype.category in ("int", "bool"):
+            raise GradcliError(
+                "E202",
+                f"a {what} must be floating or complex, not {tensor.dtype}",
                 raises="ValueError",
                 help="make it floating: `x.float()`",
             )
 
 
-def _check_real(name: str, what: str, tensors: list[Any]) -> None:
+def check_real(name: str, what: str, tensors: list[Any]) -> None:
     """Raise E203 for a complex tensor: a Jacobian is one of real inputs and outputs."""
     for number, tensor in enumerate(tensors):
         if isinstance(tensor, Tensor) and tensor.dtype.is_complex:
             raise GradcliError("E203", f"{name}(): {what} {number} is {tensor.dtype}, and not real")
 
 
-def _pull(
+def pull(
     level: Level, outputs: list[Tensor], inputs: list[Tensor], seeds: list[Tensor] | None
 ) -> list[Tensor]:
     """The gradients of outputs with respect to a closed level's inputs, zeros where there is no
@@ -130,11 +138,11 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     """
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        positions = _positions("grad", argnums, len(args))
+        positions = positions_of("grad", argnums, len(args))
         with Level() as level:
             inputs = [level.enter(args[position]) for position in positions]
-            returned = func(*_replaced(args, positions, inputs), **kwargs)
-            value, aux = _split_aux("grad", returned, has_aux)
+            returned = func(*replaced(args, positions, inputs), **kwargs)
+            value, aux = split_aux("grad", returned, has_aux)
             level.close()
             if not isinstance(value, Tensor) or value.array.ndim:
                 shown = "a tensor" if isinstance(value, Tensor) else type(value).__name__
@@ -142,10 +150,17 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
                     "E401",
                     f"grad(): the function has to return a scalar tensor, not {shown}"
                     + (f" of shape {tuple(value.array.shape)}" if shown == "a tensor" else ""),
+                    text="grad_and_value(f)(*args): Expected f(*args) to return a "
+                    + (
+                        f"scalar Tensor, got tensor with {value.array.ndim} dims. Maybe you wanted"
+                        " to use the vjp or jacrev APIs instead?"
+                        if shown == "a tensor"
+                        else f"Tensor, got <class '{type(value).__name__}'>"
+                    ),
                     help="reduce it first, with `.sum()` or `.mean()`",
                 )
             flat = leaves(inputs)
-            gradients = rebuilt(inputs, _pull(level, [value], flat, None))
+            gradients = rebuilt(inputs, pull(level, [value], flat, None))
             result = tuple(gradients) if isinstance(argnums, tuple) else gradients[0]
             value, aux = level.released((value, aux))
         return result, ((value, aux) if has_aux else value)
@@ -178,7 +193,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
     level = Level()
     with level:
         inputs = level.enter(primals)
-        output, aux = _split_aux("vjp", func(*inputs), has_aux)
+        output, aux = split_aux("vjp", func(*inputs), has_aux)
         level.close()
         outputs = tensors_of("vjp", output)
 
@@ -195,69 +210,10 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
                 "E406", "vjp_fn(): the cotangents must have the structure of the output"
             )
         with level:
-            return rebuilt(primals, _pull(level, outputs, leaves(inputs), leaves(cotangents)))
+            return rebuilt(primals, pull(level, outputs, leaves(inputs), leaves(cotangents)))
 
     shown = level.released(output)
     return (shown, vjp_fn, level.released(aux)) if has_aux else (shown, vjp_fn)
-
-
-@function(module=_MODULE)
-def jacrev(
-    func: Function,
-    argnums: Argnums = 0,
-    *,
-    has_aux: bool = False,
-    chunk_size: int | None = None,
-    _preallocate_and_copy: bool = False,
-) -> Function:
-    """A function that returns the Jacobian by rows: for each tensor of the output, and inside that
-    for each of `argnums`, a tensor of shape `(*output.shape, *input.shape)`.
-    """
-
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        positions = _positions("jacrev", argnums, len(args))
-        _check_real("jacrev", "the input", leaves([args[position] for position in positions]))
-        with Level() as level:
-            inputs = [level.enter(args[position]) for position in positions]
-            returned = func(*_replaced(args, positions, inputs), **kwargs)
-            output, aux = _split_aux("jacrev", returned, has_aux)
-            level.close()
-            outputs = tensors_of("jacrev", output)
-            _check_real("jacrev", "the output", outputs)
-            flat = leaves(inputs)
-            found = [
-                _by_argument(inputs, _rows(level, outputs, number, flat), argnums)
-                for number in range(len(outputs))
-            ]
-            result = rebuilt(output, found)
-            return (result, level.released(aux)) if has_aux else result
-
-    return jacobian
-
-
-def _rows(level: Level, outputs: list[Tensor], number: int, inputs: list[Tensor]) -> list[Tensor]:
-    """The Jacobian of one output for each input, by rows.
-
-    The other outputs get a gradient of zeros, as in PyTorch, where all rows are one batch.
-    """
-    seeds = [zeros_like(output) for output in outputs]
-    rows = []
-    for unit in basis(outputs[number]):
-        seeds[number] = unit
-        rows.append(_pull(level, outputs, inputs, seeds))
-    shape = outputs[number].array.shape
-    return [
-        view_(stack_([row[at] for row in rows]), (*shape, *like.array.shape))
-        if rows
-        else zeros(like, (*shape, *like.array.shape))
-        for at, like in enumerate(inputs)
-    ]
-
-
-def _by_argument(inputs: list[Any], found: list[Any], argnums: Argnums) -> Any:
-    """Results for each leaf of the inputs, arranged as `argnums` says."""
-    arranged = rebuilt(inputs, found)
-    return tuple(arranged) if isinstance(argnums, tuple) else arranged[0]
 
 
 # --- forward mode -------------------------------------------------------------------------------
@@ -299,7 +255,9 @@ def _check_layouts(primals: Any, tangents: Any) -> None:
     gets the strides of the input, so its elements would overlap too.
     """
     if not same_form(primals, tangents):
-        return
+        raise GradcliError("E406", "jvp(): the tangents must have the structure of the primals")
+    check_moved("primal", leaves(primals))
+    check_moved("tangent", leaves(tangents))
     for tensor, direction in zip(leaves(primals), leaves(tangents), strict=True):
         if tensor.array.strides != direction.array.strides:
             check_memory(tensor)
@@ -318,11 +276,14 @@ def _linearized(
     """The output of a function, the function of its tangents, what it returned besides, and the
     recorded tensors of the output.
     """
-    _check_moved(primals)
+    if not primals and name == "linearize":
+        raise GradcliError("E202", "linearize() needs a primal", raises="TypeError")
+    check_moved("primal", leaves(primals))
     level = Level()
     with level:
-        inputs = level.enter(primals)
-        output, aux = _split_aux(name, func(*inputs), has_aux)
+        inputs = level.enter(primals, as_leaves=False)
+        starts = [with_history(tensor.array, tensor.grad_fn) for tensor in leaves(inputs)]
+        output, aux = split_aux(name, func(*inputs), has_aux)
         level.close()
         outputs = tensors_of(name, output)
 
@@ -332,6 +293,7 @@ def _linearized(
                 "E406", f"{name}(): the tangents must have the structure of the primals"
             )
         directions = leaves(tangents)
+        check_moved("tangent", directions)
         for tensor, direction in zip(leaves(primals), directions, strict=True):
             if tensor.array.shape != direction.array.shape:
                 raise GradcliError(
@@ -340,12 +302,12 @@ def _linearized(
                     f" shape {tuple(tensor.array.shape)}",
                 )
         with level:
-            return _push(level, output, outputs, leaves(inputs), directions)
+            return push(level, output, outputs, starts, directions)
 
     return level.separated(output), move, level.released(aux), outputs
 
 
-def _push(
+def push(
     level: Level,
     output: Any,
     outputs: list[Tensor],
@@ -361,53 +323,3 @@ def _push(
     finally:
         level.close()
     return rebuilt(output, level.released(moved))
-
-
-@function(module=_MODULE)
-def jacfwd(
-    func: Function,
-    argnums: Argnums = 0,
-    has_aux: bool = False,
-    *,
-    randomness: str = "error",
-) -> Function:
-    """A function that returns the Jacobian by columns; what it returns is that of `jacrev`."""
-
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        positions = _positions("jacfwd", argnums, len(args))
-        given = leaves([args[position] for position in positions])
-        _check_real("jacfwd", "the input", given)
-        _check_moved(given)
-        with Level() as level:
-            inputs = [level.enter(args[position]) for position in positions]
-            returned = func(*_replaced(args, positions, inputs), **kwargs)
-            output, aux = _split_aux("jacfwd", returned, has_aux)
-            level.close()
-            outputs = tensors_of("jacfwd", output)
-            _check_real("jacfwd", "the output", outputs)
-            flat = leaves(inputs)
-            blocks: list[list[Tensor]] = [[] for _ in outputs]
-            for number, tensor in enumerate(flat):
-                columns = []
-                for direction in basis(tensor):
-                    directions: list[Tensor | None] = [None] * len(flat)
-                    directions[number] = direction
-                    moved = _push(level, outputs, outputs, flat, directions)
-                    columns.append(moved)
-                for at, block in enumerate(blocks):
-                    shape = (*outputs[at].array.shape, *tensor.array.shape)
-                    if columns:
-                        block.append(view_(stack_([moved[at] for moved in columns], -1), shape))
-                    else:
-                        block.append(zeros(outputs[at], shape))
-            found = [_by_argument(inputs, block, argnums) for block in blocks]
-            result = rebuilt(output, found)
-            return (result, level.released(aux)) if has_aux else result
-
-    return jacobian
-
-
-@function(module=_MODULE)
-def hessian(func: Function, argnums: Argnums = 0) -> Function:
-    """A function that returns the Hessian: `jacfwd(jacrev(func))`."""
-    return jacfwd(jacrev(func, argnums), argnums)

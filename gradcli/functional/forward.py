@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.arrays.backend import module_of
+from gradcli.autograd.batched import fresh_leaf
 from gradcli.autograd.custom.context import FunctionNode
 from gradcli.autograd.custom.function import Function
 from gradcli.autograd.engine import accumulate
@@ -24,7 +25,6 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.creation.copies import detach
-from gradcli.state import active
 
 Edge = tuple[Node, int]
 
@@ -199,9 +199,4 @@ def _seed(shape: tuple[int, ...], dtype: Any, beside: Any) -> Tensor | None:
     """
     if dtype.kind not in "fcV":
         return None
-    seed = Tensor(module_of(beside).ones(shape, dtype)[()])
-    frame = active.state.batch
-    if frame is not None:
-        seed = frame.wrapped(seed)
-    seed.requires_grad = True
-    return seed
+    return fresh_leaf(module_of(beside).ones(shape, dtype)[()])

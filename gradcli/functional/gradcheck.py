@@ -1,28 +1,49 @@
 """`gradcheck` and `gradgradcheck`: gradients compared with finite differences.
 
-The Jacobian that backward passes give is compared with the one that central differences give. A
-complex tensor counts as its real and imaginary parts, so the numbers compared are real throughout.
+The Jacobian that backward passes or forward mode give is compared with the one that central
+differences give. A complex tensor counts as its real and imaginary parts, so the numbers compared
+are real throughout. As in PyTorch the inputs themselves are moved and moved back, so that a
+function may reach them on another way than through its arguments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.fusion.executor import assign
 from gradcli.arrays.printing import format_tensor
-from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.engine import backward
-from gradcli.autograd.modes import EnableGrad
-from gradcli.autograd.tensor import Tensor, alias
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import Tensor, join_graph, storage_of, with_history
 from gradcli.errors import GradcliError
-from gradcli.ops.binding.catalogue import function
+from gradcli.functional.forward_ad import DualLevel, make_dual, unpack_dual
+from gradcli.functional.vmap import vmap
+from gradcli.ops.arithmetic.arithmetic import zeros_like
+from gradcli.ops.binding.catalogue import function, methods, modules
+from gradcli.ops.creation.copies import detach
+from gradcli.ops.shape.joining import stack_
 
 Function = Callable[..., Any]
 
 _MODULE = "torch.autograd.gradcheck"
+
+
+class UndefinedGrad(Node):
+    """A node that passes no gradient on."""
+
+    __slots__ = ()
+
+    node_name = "UndefinedGrad"
+
+    def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
+        return (None,)
+
+    run_recorded = run
 
 
 class _Check:
@@ -32,19 +53,39 @@ class _Check:
         function: from tensors to tensors.
         inputs: its arguments.
         numbers: which of them are checked.
+        outputs: the tensors that it returns.
+        differentiable: the numbers of those that require grad.
         eps, atol, rtol: the step of the differences, and how far they may be off.
+        nondet_tol: how far two backward passes may differ.
     """
 
-    __slots__ = ("atol", "eps", "function", "inputs", "numbers", "rtol")
+    __slots__ = (
+        "atol",
+        "differentiable",
+        "eps",
+        "function",
+        "inputs",
+        "nondet_tol",
+        "numbers",
+        "outputs",
+        "rtol",
+    )
 
     def __init__(
-        self, function: Function, inputs: Any, eps: float, atol: float, rtol: float
+        self,
+        function: Function,
+        inputs: Any,
+        eps: float,
+        atol: float,
+        rtol: float,
+        nondet_tol: float,
     ) -> None:
         self.function = function
-        self.inputs = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+        self.inputs = _several(inputs)
         self.eps = eps
         self.atol = atol
         self.rtol = rtol
+        self.nondet_tol = nondet_tol
         self.numbers = [
             number
             for number, value in enumerate(self.inputs)
@@ -54,111 +95,295 @@ class _Check:
             raise GradcliError(
                 "E402",
                 "gradcheck() needs an input that requires grad",
+                text="gradcheck expects at least one input tensor to require gradient, but none of"
+                " them have requires_grad=True.",
                 raises="ValueError",
             )
+        for number in self.numbers:
+            array = self.inputs[number].array
+            if any(not step and n > 1 for step, n in zip(array.strides, array.shape, strict=True)):
+                raise GradcliError(
+                    "E204",
+                    f"gradcheck() cannot move the elements of {self._named(number)} one by one:"
+                    " several of them share one place in memory",
+                    raises="RuntimeError",
+                    help="pass x.contiguous()",
+                )
+        self.outputs = self._outputs(self.inputs)
+        self.differentiable = [n for n, out in enumerate(self.outputs) if out.requires_grad]
 
-    def run(self) -> None:
-        """Raise E412 where the gradients and the differences do not agree."""
-        with EnableGrad():
-            outputs = self._outputs(self.inputs)
-        numeric = {number: self._differences(number, len(outputs)) for number in self.numbers}
-        if not any(output.requires_grad for output in outputs):
-            for number in self.numbers:
-                if any(block.any() for block in numeric[number]):
-                    raise GradcliError(
-                        "E412",
-                        "no output requires grad, and yet the values change with"
-                        f" {self._named(number)}",
-                        help="something between input and output leaves the graph:"
-                        " detach(), item(), no_grad()",
-                    )
-            return
-        for output_nr, output in enumerate(outputs):
-            if output.requires_grad:
-                analytic = self._gradients(output)
-                for number in self.numbers:
-                    self._compare(output_nr, number, numeric[number][output_nr], analytic[number])
+    # --- the Jacobian in three ways -----------------------------------------------------------
 
     def _outputs(self, inputs: Sequence[Any]) -> list[Tensor]:
-        """The differentiable outputs."""
-        result = self.function(*inputs)
-        found = list(result) if isinstance(result, (tuple, list)) else [result]
-        return [
-            output
-            for output in found
-            if isinstance(output, Tensor) and output.array.dtype.kind in "fcV"
-        ]
+        found = _several(self.function(*inputs))
+        for output in found:
+            if not isinstance(output, Tensor):
+                raise GradcliError(
+                    "E202",
+                    f"gradcheck(): the function has to return tensors, not {type(output).__name__}",
+                    raises="AttributeError",
+                )
+        return found
 
-    def _differences(self, number: int, count: int) -> list[Any]:
+    def differences(self, number: int) -> list[Any]:
         """For each output the change of its parts by those of an input: a row for each part of the
         input.
+
+        Raises E204 where an output's shape or dtype changes on the way.
         """
         tensor = self.inputs[number]
-        steps: list[complex] = [self.eps]
-        if tensor.array.dtype.kind == "c":
-            steps.append(1j * self.eps)
-        rows: list[list[Any]] = [[] for _ in range(count)]
-        for position in range(tensor.array.size):
-            for step in steps:
-                ahead = self._moved(number, position, step)
-                behind = self._moved(number, position, -step)
-                for row, plus, minus in zip(rows, ahead, behind, strict=True):
-                    row.append((plus - minus) / (2 * self.eps))
+        rows: list[list[Any]] = [[] for _ in self.outputs]
+        for position in np.ndindex(tensor.array.shape):
+            for step in _units(tensor, self.eps):
+                moved = []
+                for each in (step, -step):
+                    with _moved(tensor, position, each):
+                        moved.append([_clone(output) for output in self._outputs(self.inputs)])
+                for row, ahead, behind in zip(rows, *moved, strict=True):
+                    self._check_alike(number, position, ahead, behind)
+                    row.append((_parts(ahead.array) - _parts(behind.array)) / (2 * self.eps))
         return [np.array(row) for row in rows]
 
-    def _moved(self, number: int, position: int, step: complex) -> list[Any]:
-        """The outputs' parts, with one element of one input moved by a step."""
-        tensor = self.inputs[number]
-        array = module_of(tensor.array).array(tensor.array, order="C")
-        array.reshape(-1)[position] += step
-        moved = Tensor(array[()] if not array.ndim else array)
-        moved.requires_grad = True
-        fresh = {id(tensor): moved}  # a tensor that is given twice stays one tensor
-        inputs = []
-        for each in self.inputs:
-            if isinstance(each, Tensor) and id(each) not in fresh:
-                fresh[id(each)] = new = alias(each)
-                new.requires_grad = each.requires_grad
-            inputs.append(fresh.get(id(each), each))
-        return [_parts(output.array) for output in self._outputs(inputs)]
+    def _check_alike(self, number: int, position: Any, one: Tensor, other: Tensor) -> None:
+        for what, first, second in (
+            ("shape", tuple(one.array.shape), tuple(other.array.shape)),
+            ("dtype", one.dtype, other.dtype),
+        ):
+            if first != second:
+                raise GradcliError(
+                    "E204",
+                    f"gradcheck(): the {what} of an output changes from {first} to {second} when"
+                    f" element {position} of {self._named(number)} moves",
+                    raises="AssertionError",
+                )
 
     def _gradients(self, output: Tensor) -> dict[int, Any]:
         """For each checked input the change of an output's parts, from a backward pass for each of
         them.
         """
         inputs = [self.inputs[number] for number in self.numbers]
-        units: list[complex] = [1.0, 1j] if output.array.dtype.kind == "c" else [1.0]
         columns: dict[int, list[Any]] = {number: [] for number in self.numbers}
-        for position in range(output.array.size):
-            for unit in units:
-                seed = module_of(output.array).zeros(output.array.shape, output.array.dtype)
-                seed.reshape(-1)[position] = unit
-                found = backward.grad(
-                    [output], inputs, [Tensor(seed[()])], retain_graph=True, allow_unused=True
-                )
-                for number, tensor, gradient in zip(self.numbers, inputs, found, strict=True):
-                    array = np.zeros_like(tensor.array) if gradient is None else gradient.array
-                    columns[number].append(_parts(array))
+        for seed in _basis(output):
+            found = backward.grad([output], inputs, [seed], retain_graph=True, allow_unused=True)
+            for number, tensor, gradient in zip(self.numbers, inputs, found, strict=True):
+                array = np.zeros_like(tensor.array) if gradient is None else gradient.array
+                columns[number].append(_parts(array))
         return {number: np.array(column).T for number, column in columns.items()}
 
-    def _compare(self, output_nr: int, number: int, numeric: Any, analytic: Any) -> None:
+    def _tangents(self, number: int) -> list[Any]:
+        """For each output its tangents, from a pass of forward mode for each part of an input."""
+        rows: list[list[Any]] = [[] for _ in self.outputs]
+        for unit in _basis(self.inputs[number]):
+            with DualLevel():
+                moved = self._outputs(self._duals({number: unit}))
+                for row, output in zip(rows, moved, strict=True):
+                    row.append(_parts(_tangent_of(output).array))
+        return [np.array(row) for row in rows]
+
+    def _duals(self, tangents: dict[int, Tensor | None]) -> list[Any]:
+        """The inputs as dual tensors: with tangents of zeros, but for those given; None for an
+        input without one.
+        """
+        duals = list(self.inputs)
+        for number in self.numbers:
+            value = detach(self.inputs[number])
+            value.requires_grad = True  # gradgradcheck's function differentiates it
+            tangent = tangents.get(number, zeros_like(self.inputs[number]))
+            duals[number] = value if tangent is None else make_dual(value, tangent)
+        return duals
+
+    # --- the checks ---------------------------------------------------------------------------
+
+    def compare(self, forward: bool, reverse: bool) -> None:
+        """Raise E412 where a Jacobian and the differences do not agree."""
+        numeric = {number: self.differences(number) for number in self.numbers}
+        if not self.differentiable:
+            for number in self.numbers:
+                pairs = zip(numeric[number], self.outputs, strict=True)
+                if any(block.any() for block, out in pairs if out.array.dtype.kind in "fcV"):
+                    raise _failed(
+                        "no output requires grad, and yet the values change with"
+                        f" {self._named(number)}",
+                        help="something between input and output leaves the graph:"
+                        " detach(), item(), no_grad()",
+                    )
+            return
+        for output_nr in self.differentiable if reverse else ():
+            analytic = self._gradients(self.outputs[output_nr])
+            again = self._gradients(self.outputs[output_nr])
+            for number in self.numbers:
+                if (np.abs(analytic[number] - again[number]) > self.nondet_tol).any():
+                    raise _failed("two backward passes of the same seed gave different gradients")
+                self._compare(output_nr, number, numeric[number][output_nr], analytic[number])
+        for number in self.numbers if forward else ():
+            tangents = self._tangents(number)
+            for output_nr in self.differentiable:
+                self._compare(
+                    output_nr, number, numeric[number][output_nr], tangents[output_nr], " forward"
+                )
+
+    def _compare(
+        self, output_nr: int, number: int, numeric: Any, analytic: Any, mode: str = ""
+    ) -> None:
         if numeric.size and not np.allclose(analytic, numeric, rtol=self.rtol, atol=self.atol):
             with np.errstate(invalid="ignore"):
                 worst = int(np.argmax(np.nan_to_num(np.abs(analytic - numeric), nan=np.inf)))
             row, column = divmod(worst, numeric.shape[1])
-            raise GradcliError(
-                "E412",
-                f"the Jacobian of output {output_nr} with respect to {self._named(number)} differs"
-                f" from central differences, most at element [{row}, {column}]",
+            raise _failed(
+                f"the{mode} Jacobian of output {output_nr} with respect to {self._named(number)}"
+                f" differs from central differences, most at element [{row}, {column}]",
                 notes=(
                     f"numerical:  {_shown(numeric)}",
                     f"analytical: {_shown(analytic)}",
                 ),
             )
 
+    def check_undefined_tangents(self) -> None:
+        """Raise E412 where a tangent of None does not count as one of zeros."""
+        drawn = {n: _normal(self.inputs[n]) for n in self.numbers}
+        for number in self.numbers:
+            tangents = []
+            for missing in (zeros_like(self.inputs[number]), None):
+                with DualLevel():
+                    outputs = self._outputs(self._duals({**drawn, number: missing}))
+                    tangents.append([_tangent_of(output).array for output in outputs])
+            for one, other in zip(*tangents, strict=True):
+                if not np.allclose(one, other):
+                    raise _failed(f"without a tangent, {self._named(number)} moves an output")
+
+    def check_undefined_gradients(self) -> None:
+        """Raise E412 where backward fails without a gradient of an output, or makes one."""
+        count = len(self.differentiable)
+        for undefined in (set(range(count)), *({n} for n in range(count) if count > 1)):
+            outputs = [out for out in self._outputs(self.inputs) if out.requires_grad]
+            shown = [
+                _undefined(output) if number in undefined else output
+                for number, output in enumerate(outputs)
+            ]
+            try:
+                self._check_zero(shown, "although no gradient of an output is defined")
+            except GradcliError as error:
+                if error.raises != "RuntimeError":
+                    raise
+                raise _failed("backward cannot do without a gradient of an output") from error
+
+    def check_zeros(self) -> None:
+        """Raise E412 where a gradient of zeros becomes another one."""
+        outputs = [self.outputs[number] for number in self.differentiable]
+        if outputs:
+            self._check_zero(outputs, "although the outputs' are")
+
+    def _check_zero(self, outputs: list[Tensor], though: str) -> None:
+        inputs = [self.inputs[number] for number in self.numbers]
+        seeds = [zeros_like(detach(output)) for output in outputs]
+        found = backward.grad(outputs, inputs, seeds, retain_graph=True, allow_unused=True)
+        for number, gradient in zip(self.numbers, found, strict=True):
+            if gradient is not None and np.asarray(gradient.array != 0).any():
+                raise _failed(f"the gradient of {self._named(number)} is not zero, {though}")
+
+    def check_batched(self) -> None:
+        """Raise E412 where `vmap` over the gradients of an output gives others than one by one."""
+        inputs = [self.inputs[number] for number in self.numbers]
+        for output_nr in self.differentiable:
+            output = self.outputs[output_nr]
+
+            def vjp(seed: Tensor, output: Tensor = output) -> tuple[Tensor, ...]:
+                found = backward.grad(
+                    [output], inputs, [seed], retain_graph=True, allow_unused=True
+                )
+                pairs = zip(found, inputs, strict=True)
+                return tuple(
+                    zeros_like(x) if gradient is None else gradient for gradient, x in pairs
+                )
+
+            _check_batch(vjp, [_normal(output) for _ in range(2)], f"output {output_nr}")
+
+    def check_batched_forward(self) -> None:
+        """The same for the tangents that an input causes."""
+        for number in self.numbers:
+
+            def jvp(tangent: Tensor, number: int = number) -> tuple[Tensor, ...]:
+                rest: dict[int, Tensor | None] = dict.fromkeys(self.numbers)
+                with DualLevel():
+                    moved = self._outputs(self._duals({**rest, number: tangent}))
+                    return tuple(_tangent_of(output) for output in moved)
+
+            drawn = [_normal(self.inputs[number]) for _ in range(2)]
+            _check_batch(jvp, drawn, self._named(number))
+
     def _named(self, number: int) -> str:
         name = self.inputs[number].name
         return f"input {number}" + (f" (`{name}`)" if name else "")
+
+
+def _failed(problem: str, **more: Any) -> GradcliError:
+    return GradcliError("E412", problem, **more)
+
+
+def _several(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+def _units(tensor: Tensor, size: float) -> list[complex]:
+    """The steps in which an element moves: a complex one in two directions."""
+    return [size, 1j * size] if tensor.array.dtype.kind == "c" else [size]
+
+
+@contextmanager
+def _moved(tensor: Tensor, position: tuple[int, ...], step: complex) -> Iterator[None]:
+    """One element of a tensor's memory moved by a step; the write is not counted."""
+    storage_of(tensor)
+    before = np.array(tensor.array)
+    after = before.copy()
+    after[position] += step
+    assign(tensor.array, after)
+    try:
+        yield
+    finally:
+        assign(tensor.array, before)
+
+
+def _basis(tensor: Tensor) -> Iterator[Tensor]:
+    """The unit vectors of a tensor's parts."""
+    for position in np.ndindex(tensor.array.shape):
+        for unit in _units(tensor, 1.0):
+            array = module_of(tensor.array).zeros(tensor.array.shape, tensor.array.dtype)
+            array[position] = unit
+            yield Tensor(array[()])
+
+
+def _clone(tensor: Tensor) -> Tensor:
+    return Tensor(module_of(tensor.array).array(tensor.array)[()])
+
+
+def _normal(tensor: Tensor) -> Tensor:
+    drawn: Tensor = modules["torch"]["randn_like"](detach(tensor))
+    return drawn
+
+
+def _tangent_of(output: Tensor) -> Tensor:
+    tangent = unpack_dual(output)[1]
+    return zeros_like(detach(output)) if tangent is None else tangent
+
+
+def _undefined(output: Tensor) -> Tensor:
+    node = UndefinedGrad()
+    join_graph(node, [output], [output])
+    return with_history(output.array, node)
+
+
+def _check_batch(function: Function, drawn: list[Tensor], what: str) -> None:
+    columns = zip(*(function(each) for each in drawn), strict=True)
+    expected = [stack_(list(column)) for column in columns]
+    try:
+        found = vmap(function)(stack_(drawn))
+    except GradcliError as error:
+        if error.raises != "RuntimeError":
+            raise
+        raise _failed(f"vmap() over the derivatives of {what} fails: {error.message}") from error
+    for one, other in zip(found, expected, strict=True):
+        if not np.allclose(one.array, other.array):
+            raise _failed(f"vmap() over the derivatives of {what} gives others than one by one")
 
 
 def _parts(array: Any) -> Any:
@@ -182,6 +407,15 @@ def _verdict(check: Callable[[], None], raise_exception: bool) -> bool:
             raise
         return False
     return True
+
+
+def _needs(name: str, wanted: bool, *needed: tuple[str, bool]) -> None:
+    if wanted and not any(value for _, value in needed):
+        raise GradcliError(
+            "E204",
+            f"{name} needs {' or '.join(each for each, _ in needed)}",
+            raises="AssertionError",
+        )
 
 
 @function(module=_MODULE)
@@ -212,17 +446,41 @@ def gradcheck(
         eps: the step of the differences.
         atol, rtol: how far a gradient may be off, absolutely and relatively.
         raise_exception: whether a failed check is an error; False is returned otherwise.
+        nondet_tol: how far two backward passes may differ.
+        check_undefined_grad: check that a missing gradient or tangent counts as zeros.
+        check_backward_ad, check_forward_ad: which modes are checked.
+        check_batched_grad, check_batched_forward_grad: check them under `vmap` too.
 
-    The other arguments choose among PyTorch's methods to run a check, and change no verdict here:
-    the whole Jacobian is compared. Raises E412 for gradients that do not agree, E402 where no input
-    requires grad.
+    `fast_mode`, `masked` and `check_grad_dtypes` change no verdict: the whole Jacobian is compared,
+    and a gradient always has its input's dtype. Raises E412 for gradients that do not agree, E402
+    where no input requires grad.
 
     Example:
         torch.autograd.gradcheck(
             lambda x: x * x, tensor(1., dtype=torch.float64, requires_grad=True)
         )
     """
-    return _verdict(_Check(func, inputs, eps, atol, rtol).run, raise_exception)
+    modes = (("check_forward_ad", check_forward_ad), ("check_backward_ad", check_backward_ad))
+    _needs("gradcheck()", True, *modes)
+    _needs("check_batched_grad", check_batched_grad, modes[1])
+    _needs("check_batched_forward_grad", check_batched_forward_grad, modes[0])
+
+    def check() -> None:
+        this = _Check(func, inputs, eps, atol, rtol, nondet_tol)
+        this.compare(check_forward_ad, check_backward_ad)
+        if check_forward_ad and check_undefined_grad:
+            this.check_undefined_tangents()
+        if check_batched_forward_grad:
+            this.check_batched_forward()
+        if not check_backward_ad:
+            return
+        if check_batched_grad:
+            this.check_batched()
+        this.check_zeros()
+        if check_undefined_grad and this.differentiable:
+            this.check_undefined_gradients()
+
+    return _verdict(check, raise_exception)
 
 
 @function(module=_MODULE)
@@ -249,6 +507,7 @@ def gradgradcheck(
 
     Args:
         grad_outputs: the seeds of the first gradients; random ones when None.
+        check_rev_over_rev, check_fwd_over_rev: which modes differentiate the gradients.
 
     The other arguments, and the errors, are those of `gradcheck`.
 
@@ -257,43 +516,58 @@ def gradgradcheck(
             lambda x: x * x, tensor(1., dtype=torch.float64, requires_grad=True)
         )
     """
-    given = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
-    with EnableGrad():
-        result = func(*given)
-    outputs = list(result) if isinstance(result, (tuple, list)) else [result]
-    kept = [n for n, out in enumerate(outputs) if isinstance(out, Tensor) and out.requires_grad]
+    _needs(
+        "gradgradcheck()",
+        True,
+        ("check_fwd_over_rev", check_fwd_over_rev),
+        ("check_rev_over_rev", check_rev_over_rev),
+    )
+    for name, wanted in (("undefined", check_undefined_grad), ("batched", check_batched_grad)):
+        _needs(f"check_{name}_grad", wanted, ("check_rev_over_rev", check_rev_over_rev))
+    given = _several(inputs)
     if grad_outputs is None:
-        seeds = _random_seeds([outputs[number] for number in kept])
+        seeds = [_seed(output) for output in _several(func(*given)) if output.requires_grad]
     else:
-        seeds = list(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else [grad_outputs]
+        seeds = _several(grad_outputs)
+    return gradcheck(
+        _gradients_of(func, given, seeds),
+        (*given, *seeds),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+    )
+
+
+def _gradients_of(func: Function, given: list[Any], seeds: list[Tensor]) -> Function:
+    """The function from inputs and seeds to the gradients of those inputs that require grad."""
+    wanted = [n for n, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
+    seeded = [number for number, seed in enumerate(seeds) if seed.requires_grad]
 
     def gradients(*args: Any) -> tuple[Tensor, ...]:
         tensors, directions = args[: len(given)], args[len(given) :]
-        returned = func(*tensors)
-        several = list(returned) if isinstance(returned, (tuple, list)) else [returned]
-        wanted = [t for t in tensors if isinstance(t, Tensor) and t.requires_grad]
+        for of, numbers in ((tensors, wanted), (directions, seeded)):
+            for number in numbers:
+                methods["requires_grad_"](of[number])
+        outputs = [output for output in _several(func(*tensors)) if output.requires_grad]
+        inputs = [tensors[number] for number in wanted]
         found = backward.grad(
-            [several[number] for number in kept],
-            wanted,
-            list(directions),
-            create_graph=True,
-            allow_unused=True,
+            outputs, inputs, list(directions), create_graph=True, allow_unused=True
         )
         return tuple(gradient for gradient in found if gradient is not None)
 
-    check = _Check(gradients, [*given, *seeds], eps, atol, rtol)
-    return _verdict(check.run, raise_exception)
+    return gradients
 
 
-def _random_seeds(outputs: Sequence[Tensor]) -> list[Tensor]:
-    """Seeds that require grad, drawn by a generator of their own: the global one does not
-    advance.
-    """
-    generator = Generator()
-    seeds = []
-    for output in outputs:
-        array = output.array
-        drawn = generator.normal(array.size, np.dtype(np.float64)).reshape(array.shape)
-        placed = module_of(array).asarray(drawn.astype(array.dtype))[()]
-        seeds.append(Tensor(placed, requires_grad=True))
-    return seeds
+def _seed(output: Tensor) -> Tensor:
+    """A seed that requires grad, drawn between -1 and 1."""
+    seed = zeros_like(detach(output))
+    parts = modules["torch"]["view_as_real"](seed) if seed.dtype.is_complex else seed
+    methods["uniform_"](parts, -1, 1)
+    seed.requires_grad = True
+    return seed

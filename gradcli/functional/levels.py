@@ -10,9 +10,11 @@ leaves carry no history.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
+from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.node import AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError
@@ -20,6 +22,8 @@ from gradcli.functional.batching.description import described
 from gradcli.functional.structure import leaves, mapped
 from gradcli.ops.creation.copies import detach
 from gradcli.state import active
+
+_NONE: dict[int, Tensor] = {}
 
 
 class Entry(Node):
@@ -47,6 +51,26 @@ class Entry(Node):
     run_recorded = run
 
 
+class LevelEntry(Entry):
+    """The entry of an input of a level. Outside the level the graph is shown without it.
+
+    Attributes:
+        is_open: whether the level's function runs, or is differentiated.
+        stands_for_leaf: whether the input is a leaf inside.
+    """
+
+    __slots__ = ("is_open", "stands_for_leaf")
+
+    is_hidden = True
+
+    def __init__(self, tensor: Tensor, connected: bool, stands_for_leaf: bool) -> None:
+        super().__init__(tensor)
+        if not connected:
+            self.next_nodes, self.input_nrs = (None,), (0,)
+        self.is_open = True
+        self.stands_for_leaf = stands_for_leaf
+
+
 class Level:
     """One call of a transformed function, from its inputs to its results.
 
@@ -54,48 +78,53 @@ class Level:
         level: its number among the transforms that run, from 1.
         connected: whether operations were recorded around the transform; if not, its results carry
             no history.
-        edges: where the gradients of the inputs arrive; they keep the graph's ends alive.
+        entries: where the gradients of the inputs arrive.
     """
 
-    __slots__ = ("_before", "_frames", "_own", "connected", "edges", "level")
+    __slots__ = ("_before", "_born", "_frames", "connected", "entries", "level")
 
     def __init__(self) -> None:
         self.connected = active.state.grad_enabled
-        self._own: list[Tensor] = []
-        self.edges: list[Node | None] = []
-        self._before: list[bool] = []
+        self.entries: list[LevelEntry] = []
+        self._before: list[tuple[bool, bool, Any, bool]] = []
+        self._born: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
         self._frames: list[Any] = []
 
     def __enter__(self) -> Level:
         state = active.state
-        self._before.append(state.grad_enabled)
+        before = (state.grad_enabled, state.inference, state.born, state.marks_made)
+        self._before.append(before)
         frame = state.batch
         if frame is not None and frame.below is None:
             frame.below = state.grad_enabled
         else:
             frame = None
         self._frames.append(frame)
-        state.grad_enabled = True
+        state.grad_enabled = state.marks_made = True
+        state.inference = False
+        state.born = self._born
         state.transforms.append(self)
         self.level = len(state.transforms)
         return self
 
     def __exit__(self, *exception: object) -> None:
         state = active.state
-        state.grad_enabled = self._before.pop()
+        before = self._before.pop()
+        state.grad_enabled, state.inference, state.born, state.marks_made = before
         frame = self._frames.pop()
         if frame is not None:
             frame.below = None
         state.transforms.pop()
 
-    def enter(self, value: Any) -> Any:
+    def enter(self, value: Any, as_leaves: bool = True) -> Any:
         """The inputs that the function is called with: a structure of tensors like the given one.
+        It may change them in place unless they are to be leaves; the given ones change with them.
 
         Raises E202 for a leaf that is no tensor, E402 for one that cannot require grad.
         """
-        return mapped(self._input, value)
+        return mapped(lambda tensor: self._input(tensor, as_leaves), value)
 
-    def _input(self, tensor: Any) -> Tensor:
+    def _input(self, tensor: Any, as_leaf: bool) -> Tensor:
         if not isinstance(tensor, Tensor):
             raise GradcliError(
                 "E202",
@@ -106,17 +135,18 @@ class Level:
             raise GradcliError(
                 "E402",
                 f"only floating and complex tensors can require grad, not {tensor.dtype}",
+                text="only Tensors of floating point dtype can require gradients",
             )
         frame = active.state.batch
         if frame is not None:  # a variable for each example, also where all share its value
             tensor = frame.wrapped(tensor)
-        if self.connected and tensor.requires_grad:
-            new = with_history(alias(tensor).array, Entry(tensor))
-        else:
-            new = alias(tensor)
-            new.requires_grad = True
-            self._own.append(new)
-        self.edges.append(gradient_edge(new)[0])
+        inference = isinstance(tensor.storage, InferenceStorage)
+        new = Tensor(tensor.array) if inference else alias(tensor)
+        new.requires_grad = True
+        self._born[id(new)] = new
+        own_leaf = tensor.requires_grad and tensor.is_leaf
+        new.grad_fn = entry = LevelEntry(tensor, self.connected, as_leaf or own_leaf)
+        self.entries.append(entry)
         return new
 
     def described(self, tensor: Tensor) -> str:
@@ -125,16 +155,20 @@ class Level:
 
     def close(self) -> None:
         """End the level: what depends only on its own leaves is constant outside it."""
-        for tensor in self._own:
-            tensor.requires_grad = False
+        self._set_open(False)
 
     def open(self) -> None:
         """Make the inputs variables again, to differentiate what was computed from them."""
-        for tensor in self._own:
-            tensor.requires_grad = True
+        self._set_open(True)
+
+    def _set_open(self, value: bool) -> None:
+        for entry in self.entries:
+            entry.is_open = value
 
     def separated(self, value: Any) -> Any:
-        """Results as they leave the closed level, apart from the tensors that were recorded."""
+        """Results as they leave the closed level, as views: apart from the tensors that were
+        recorded.
+        """
 
         def separate(leaf: Any) -> Any:
             if not isinstance(leaf, Tensor) or not self.connects([leaf]):
@@ -145,7 +179,7 @@ class Level:
 
     def connects(self, tensors: Sequence[Tensor]) -> bool:
         """Whether a gradient can flow through the tensors to the outside of the closed level."""
-        return self.connected and reaches_leaf(tensors)
+        return self.connected and reaches_leaf(tensors, self._born)
 
     def released(self, value: Any) -> Any:
         """Results as they leave the closed level: without history where nothing outside is
@@ -160,10 +194,16 @@ class Level:
         return mapped(release, value)
 
 
-def reaches_leaf(tensors: Sequence[Tensor]) -> bool:
-    """Whether a leaf that requires grad is in the graphs of the tensors."""
+def reaches_leaf(tensors: Sequence[Tensor], besides: Mapping[int, Tensor] = _NONE) -> bool:
+    """Whether a leaf that requires grad, `besides` some, or an input of an open level is in the
+    graphs of the tensors.
+    """
     return any(
-        isinstance(node, AccumulateGrad) and node.variable.requires_grad
+        node.is_open
+        if isinstance(node, LevelEntry)
+        else isinstance(node, AccumulateGrad)
+        and node.variable.requires_grad
+        and id(node.variable) not in besides
         for node in reachable([gradient_edge(tensor)[0] for tensor in tensors])
     )
 
@@ -171,6 +211,10 @@ def reaches_leaf(tensors: Sequence[Tensor]) -> bool:
 def tensors_of(name: str, value: Any) -> list[Tensor]:
     """The leaves of what a function returned; raises E202 for one that is no tensor."""
     found = leaves(value)
+    if not found:
+        raise GradcliError(
+            "E202", f"{name}(): the function returned nothing", raises="RuntimeError"
+        )
     for leaf in found:
         if not isinstance(leaf, Tensor):
             raise GradcliError(

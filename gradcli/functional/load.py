@@ -8,6 +8,7 @@ from gradcli.functional import (  # noqa: F401
     forward_ad,
     gradcheck,
     graph,
+    jacobians,
     products,
     saved_tensors,
     stateless,

@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad
-from gradcli.autograd.tensor import Tensor, alias
+from gradcli.autograd.tensor import Tensor, alias, refuse_transformed
 from gradcli.errors import GradcliError
 from gradcli.functional.forward import basis, pushforward
 from gradcli.ops.arithmetic.arithmetic import zeros_like
@@ -50,6 +50,7 @@ class _Call:
         self.name = name
         self.create_graph = create_graph
         self.strict = strict
+        refuse_transformed(f"torch.autograd.functional.{name}()")
         given, self.several_inputs = _tensors(name, "inputs", inputs)
         with EnableGrad():
             self.inputs = [_fresh(tensor, create_graph, True) for tensor in given]
@@ -94,6 +95,8 @@ class _Call:
             raise GradcliError(
                 "E204",
                 f"{self.name}(): the function has to return a single tensor with one element",
+                text=f"The Tensor returned by the function given to {self.name} should contain a"
+                " single element",
                 raises="RuntimeError",
             )
 
@@ -389,10 +392,13 @@ def hessian(
 
     def scalar(*tensors: Tensor) -> Tensor:
         value = func(*tensors)
+        _tensors("hessian", "outputs of the function", value)
         if not isinstance(value, Tensor) or value.array.size != 1:
             raise GradcliError(
                 "E204",
                 "hessian(): the function has to return a single tensor with one element",
+                text="The Tensor returned by the function given to hessian should contain a single"
+                " element",
                 raises="RuntimeError",
             )
         return reshape_(value, ())

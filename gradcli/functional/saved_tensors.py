@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.custom.function import FunctionCall
 from gradcli.autograd.recording.listeners import Listener
-from gradcli.autograd.saved_tensor import Pack, Unpack, unrecorded
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.saved_tensor import Pack, Unpack, unchanging
+from gradcli.autograd.tensor import Tensor, refuse_transformed
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.codegen.saved import pack_slot, saved_names
@@ -26,7 +26,7 @@ class PackingListener(Listener):
 
     def __init__(self, pack: Pack, unpack: Unpack) -> None:
         super().__init__()
-        self.pack = unrecorded(pack)
+        self.pack = unchanging(pack)
         self.unpack = unpack
 
     def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
@@ -69,6 +69,8 @@ class SavedTensorsHooks:
         disabled = _disabled_message()
         if disabled is not None:
             raise GradcliError("E204", disabled, raises="RuntimeError")
+        if active.state.born is not None:
+            refuse_transformed("saved_tensors_hooks()")
         self._listener.install()
 
     def __exit__(self, *exception: object) -> None:

@@ -41,33 +41,80 @@ def functional_call(
     check_module("functional_call", module)
     given = _merged(parameter_and_buffer_dicts)
     slots = {
-        f"{path}.{name}" if path else name: (getattr(inner, table), name)
+        f"{path}.{name}" if path else name: tensor
         for path, inner in module.each_module(remove_duplicate=False)
         for table in _TABLES
         for name, tensor in getattr(inner, table).items()
         if tensor is not None
     }
+    new = _tied(given, slots) if tie_weights else dict(given)
     if strict:
-        _check_names(given, slots)
-    before = [(table, name, table[name]) for table, name in slots.values()]
-    new = {key: given[key] for key in slots if key in given}
-    if tie_weights:
-        by_tensor = {id(slots[key][0][slots[key][1]]): tensor for key, tensor in new.items()}
-        for key, (table, name) in slots.items():
-            if key not in new and id(table[name]) in by_tensor:
-                new[key] = by_tensor[id(table[name])]
+        _check_names(new, slots)
+    positional = () if args is None else args if isinstance(args, tuple) else (args,)
+    former: dict[str, Any] = {}
     try:
         for key, tensor in new.items():
-            table, name = slots[key]
-            table[name] = tensor
-        positional = () if args is None else args if isinstance(args, tuple) else (args,)
+            former[key] = _swapped(module, key, tensor)
         return module(*positional, **(kwargs or {}))
     finally:
-        for table, name, tensor in before:
-            table[name] = tensor
+        latter = {key: _swapped(module, key, tensor) for key, tensor in former.items()}
+        # What forward assigned anew goes back to where the tensors came from.
+        given.update(
+            (key, latter[key]) for key in given if latter.get(key, _NOTHING) is not _NOTHING
+        )
 
 
-def _check_names(given: dict[str, Tensor], slots: Mapping[str, Any]) -> None:
+_NOTHING = object()
+
+
+def _tied(given: dict[str, Any], slots: dict[str, Tensor]) -> dict[str, Any]:
+    """The tensors given, each under all names of the one it replaces; E204 where two differ."""
+    names: dict[int, list[str]] = {}
+    for key, tensor in slots.items():
+        names.setdefault(id(tensor), []).append(key)
+    new = dict(given)
+    for key, tensor in given.items():
+        for other in names.get(id(slots.get(key)), ()):
+            if given.get(other, tensor) is not tensor:
+                raise GradcliError(
+                    "E204",
+                    f"functional_call(): {key!r} and {other!r} are one tensor in the module, and"
+                    " two are given",
+                    raises="ValueError",
+                    help="pass tie_weights=False",
+                )
+            new[other] = tensor
+    return new
+
+
+def _swapped(module: Any, key: str, tensor: Any) -> Any:
+    """Put a tensor in the place of a dotted name, `_NOTHING` to delete it; returns what was there.
+
+    Raises E102 for the name of no submodule, E202 for what is no tensor, E207 for an empty name.
+    """
+    path, _, name = str(key).rpartition(".")
+    owner = module.get_submodule(path)
+    if not name:
+        raise GradcliError("E207", "functional_call(): the name of a tensor is not empty")
+    if not isinstance(key, str):
+        raise GradcliError("E102", f"functional_call(): {key!r} is no name")
+    table = next((t for t in (owner._parameters, owner._buffers) if name in t), owner._values)
+    former = table.get(name, _NOTHING)
+    for value in (tensor, former):
+        if value is not None and value is not _NOTHING and not isinstance(value, Tensor):
+            raise GradcliError(
+                "E202", f"functional_call(): {key!r} takes a tensor, not {type(value).__name__}"
+            )
+    if tensor is _NOTHING:
+        table.pop(name, None)
+    elif former is _NOTHING:
+        owner.register(name, tensor)
+    else:
+        table[name] = tensor
+    return former
+
+
+def _check_names(given: dict[str, Any], slots: Mapping[str, Any]) -> None:
     """Raise E204 unless the names given are those of the module."""
     if given.keys() != slots.keys():
         raise GradcliError(
@@ -85,11 +132,12 @@ def _check_names(given: dict[str, Tensor], slots: Mapping[str, Any]) -> None:
         )
 
 
-def _merged(dictionaries: Any) -> dict[str, Tensor]:
-    """The tensors of one dictionary, or of several with different names."""
-    several = dictionaries if isinstance(dictionaries, (tuple, list)) else [dictionaries]
-    merged: dict[str, Tensor] = {}
-    for each in several:
+def _merged(dictionaries: Any) -> dict[str, Any]:
+    """The one dictionary that was given, or the tensors of several with different names."""
+    if isinstance(dictionaries, dict):
+        return dictionaries
+    merged: dict[str, Any] = {}
+    for each in dictionaries if isinstance(dictionaries, (tuple, list)) else [dictionaries]:
         if not isinstance(each, dict):
             raise GradcliError(
                 "E202",
@@ -99,7 +147,9 @@ def _merged(dictionaries: Any) -> dict[str, Tensor]:
         repeated = merged.keys() & each.keys()
         if repeated:
             raise GradcliError(
-                "E204", f"functional_call(): {sorted(repeated)[0]!r} is in two dictionaries"
+                "E204",
+                f"functional_call(): {sorted(repeated)[0]!r} is in two dictionaries",
+                raises="ValueError",
             )
         merged.update(each)
     return merged

@@ -89,7 +89,7 @@ def vmap(
 
 def name_of(func: Any) -> str:
     """How errors name a function: by its name, or as it is printed."""
-    name = getattr(func, "__name__", None) or getattr(func, "name", None)
+    name = getattr(func, "__name__", None)
     return name if type(name) is str else repr(func)
 
 
@@ -270,3 +270,22 @@ def _spec(structure: Any, indent: int = 0) -> str:
     inner = indent + 2
     texts = [_spec(part, inner) for part in parts]
     return f"TreeSpec({head}, [" + (",\n" + " " * inner).join(texts) + "])"
+
+
+def of_rows(function: Function, seeds: list[Any]) -> tuple[Any, ...]:
+    """The gradients that a function returns for all rows of seeds at once; None where there is
+    none, or no seed.
+    """
+    given = [seed for seed in seeds if seed is not None]
+    without: list[int] = []
+
+    def rows(*parts: Any) -> list[Any]:
+        each = iter(parts)
+        found = function(*[None if seed is None else next(each) for seed in seeds])
+        without.extend(n for n, gradient in enumerate(found) if gradient is None)
+        return [gradient for gradient in found if gradient is not None]
+
+    result: list[Any] = list(vmap(rows)(*given))
+    for n in without:
+        result.insert(n, None)
+    return tuple(result)

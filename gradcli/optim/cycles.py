@@ -179,10 +179,11 @@ class OneCycleLR(LRScheduler):
         end, *names = phase.values()
         between = _cosine if self._anneal_func_type == "cos" else _linear
         part = (step - start) / (end - start)
-        first, last, momentum_first, momentum_last = (group.get(name, 0.0) for name in names)
+        if names[0] not in group:
+            raise GradcliError("E207", f"a group that was added later has no {names[0]!r}")
         if self.cycle_momentum:
-            _set_momentum(group, between(momentum_first, momentum_last, part))
-        return between(first, last, part)
+            _set_momentum(group, between(group[names[2]], group[names[3]], part))
+        return between(group[names[0]], group[names[1]], part)
 
 
 def _phase(end: float, *names: str) -> dict[str, Any]:

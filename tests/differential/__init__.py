@@ -3,13 +3,14 @@
     python -m tests.differential --oracle PYTHON --seed 7 --count 2000    the programs of a seed
     python -m tests.differential --oracle PYTHON --show 7:41              one of them, both outcomes
     python -m tests.differential --oracle PYTHON --record                 write recorded.jsonl anew
-    python -m tests.differential --oracle PYTHON --add                    record what is new by hand
+    python -m tests.differential --oracle PYTHON --add                    record what is new only
 
 PYTHON is an interpreter that has torch. What counts is what a program prints, node names included,
 and the class and line of its error. Each program follows from its seed and number alone; the rows
-that it is made of stand in tables: `expressions.py`, `statements.py`, `scenes.py`. A new row needs
-no other change but a new recording. `by_hand.txt` holds programs that somebody thought of, and
-`edges.txt` those in which gradcli was once silently wrong, parted by lines `# ---`.
+that it is made of stand in tables: `expressions.py`, `statements.py`, `scenes.py`; with
+`--aliasing` in `aliasing.py`. A new row needs no other change but a new recording. `by_hand.txt`
+holds programs that somebody thought of, and `edges.txt` those in which gradcli was once silently
+wrong, parted by lines `# ---`.
 
 `recorded.jsonl` holds programs with PyTorch's outcomes, so that the test suite needs no torch: a
 short one around every row, long ones, and those by hand. `known_misfits.txt` names those that
@@ -32,6 +33,9 @@ KNOWN_MISFITS = FOLDER / "known_misfits.txt"
 ROW_SEEDS = (1,)
 """For each of these, a program around every row is recorded."""
 
+ALIASING_PROGRAMS = (2, range(30, 110))
+"""The programs of `aliasing.py` that are recorded: a seed and their numbers."""
+
 LONG_PROGRAMS = 250
 """How many longer programs are recorded."""
 
@@ -46,7 +50,17 @@ def recorded_programs() -> Iterator[str]:
                 yield one_of(row, seed, 0)
     for number in range(LONG_PROGRAMS):
         yield program(0, number)
+    yield from later_programs()
+
+
+def later_programs() -> Iterator[str]:
+    """Those that stand behind the others, so that they can be added without a new recording."""
+    from tests.differential import aliasing
+
+    seed, numbers = ALIASING_PROGRAMS
     yield from programs_by_hand()
+    for number in numbers:
+        yield aliasing.program(seed, number)
 
 
 def programs_by_hand() -> Iterator[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tests.differential import (
     RECORDED,
-    programs_by_hand,
+    aliasing,
+    later_programs,
     read_recorded,
     recorded_programs,
     write_recorded,
@@ -30,7 +31,8 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200, help="how many programs of the seed")
     parser.add_argument("--show", metavar="SEED:NUMBER", help="one program and both outcomes")
     parser.add_argument("--record", action="store_true", help=f"write {RECORDED.name} anew")
-    parser.add_argument("--add", action="store_true", help="record the new programs by hand")
+    parser.add_argument("--add", action="store_true", help="record what is new only")
+    parser.add_argument("--aliasing", action="store_true", help="programs of aliasing.py")
     parser.add_argument("--whole", action="store_true", help="list differing programs unshrunk")
     arguments = parser.parse_args()
     if arguments.show and not arguments.oracle:
@@ -47,19 +49,20 @@ def main() -> int:
         if arguments.add:
             kept = read_recorded()
             known = {text for text, _ in kept}
-            return record(torch, (text for text in programs_by_hand() if text not in known), kept)
+            return record(torch, (text for text in later_programs() if text not in known), kept)
         if arguments.show:
             return show(torch, *map(int, arguments.show.split(":")))
-        return compare(torch, arguments.seed, arguments.count, arguments.whole)
+        made = aliasing.program if arguments.aliasing else program
+        return compare(torch, made, arguments.seed, arguments.count, arguments.whole)
     finally:
         torch.close()
 
 
-def compare(torch: Torch, seed: int, count: int, whole: bool) -> int:
+def compare(torch: Torch, made: Callable[..., str], seed: int, count: int, whole: bool) -> int:
     """Run programs under both; print each difference, shrunk, and how many there are of a kind."""
     found: Counter[str] = Counter()
     for number in range(count):
-        text = program(seed, number)
+        text = made(seed, number)
         here, there = outcome_here(text), torch.outcome(text)
         kind = category(text, here, there)
         found[kind] += 1

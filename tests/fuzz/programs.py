@@ -12,6 +12,7 @@ from typing import Any
 
 from gradcli.language.library.modules import LIBRARY
 from gradcli.language.library.namespace import MODULES, PREDEFINED
+from gradcli.language.library.numpy.load import NUMPY
 from gradcli.language.library.python.argparse import ArgumentParser
 from gradcli.language.library.python.collections import Counter, DefaultDict, Deque
 from gradcli.language.library.python.logging import Logger
@@ -25,6 +26,7 @@ from tests.conformance import records
 SETTING = (
     "a = 2\nb = [1, 2]\nd = {'a': 1}\nx = tensor([1., 2., 3.], requires_grad=True)\n"
     "m = arange(6.).reshape(2, 3)\nk = tensor([0, 2, 1])\ny = x * 2\n"
+    "import numpy\np = np.array([1., 2., 3.])\nq = np.arange(6).reshape(2, 3)\nr = np.float64(2)\n"
 )
 
 LIBRARY_SETTING = (
@@ -55,6 +57,9 @@ _NAMES = [
     "k",
     "y",
     "y",
+    "p",
+    "q",
+    "r",
     "i",
     "f",
     "T",
@@ -62,6 +67,7 @@ _NAMES = [
     "F",
     "nn",
     "math",
+    "np",
     "zz",
     "_",
 ]
@@ -190,7 +196,8 @@ def functions() -> list[str]:
 @cache
 def methods() -> list[str]:
     """Everything that can be written behind a value and a point."""
-    receivers: tuple[Any, ...] = ("", [], {}, set(), 1.5, 1j, ())
+    array = NUMPY["array"]([1.0])
+    receivers: tuple[Any, ...] = ("", [], {}, set(), 1.5, 1j, (), array, array[0], array.data.dtype)
     texts = {name for receiver in receivers for name in attribute_names(receiver)}
     return sorted({*catalogue.methods, *catalogue.properties, *texts, "__class__", "retain_grad"})
 
@@ -281,7 +288,9 @@ def _pattern(random: Random) -> str:
 
 def value(random: Random) -> str:
     """A value without names."""
-    pick = random.randrange(9)
+    pick = random.randrange(11)
+    if pick > 8:
+        return _array(random)
     if pick < 2:
         return random.choice(_NUMBERS)
     if pick == 2:
@@ -301,10 +310,29 @@ def value(random: Random) -> str:
     return f"torch.randint(0, 3, {shape})"
 
 
+def _array(random: Random) -> str:
+    """An array, or a number of NumPy's."""
+    shape = random.choice(_SHAPES)
+    dtype = random.choice([*_DTYPES, "object", "str_", "uint32", "float", "U3", "i4,f4", "M8[s]"])
+    return random.choice(
+        [
+            f"np.ones({shape}, {dtype!r})",
+            f"np.random.rand{shape}",
+            f"np.random.RandomState(0).randint(-3, 9, {random.choice(_SHAPES[:6])})",
+            f"np.array({[random.choice(['1', '2.5', 'a', 'True'])]})",
+            f"np.{random.choice(['float64', 'int32', 'bool_', 'complex64', 'str_'])}(1)",
+            f"np.array([{random.choice(_NUMBERS)}, {random.choice(_NUMBERS)}])",
+            f"np.random.default_rng({random.choice(_NUMBERS)})",
+        ]
+    )
+
+
 def _arguments(random: Random, depth: int) -> str:
     found = [expression(random, depth) for _ in range(random.choice([0, 1, 1, 1, 2, 2, 3]))]
     if random.random() < 0.3:
         names = "dim=0 dim=-1 dim=9 dim=(0,1) keepdim=True dtype=torch.int64 dtype=float32 out=x"
+        names += " axis=0 axis=-1 axis=(0,1) keepdims=True dtype=np.int8 dtype='O' out=p size=(2,)"
+        names += " like=p where=p ddof=1"
         names += " p=0 p=2. size=3 n=2 reduction='sum' weight=x value=1 mode='x' generator=1 a=1"
         found.append(random.choice(names.split()))
     if random.random() < 0.03:

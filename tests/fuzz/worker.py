@@ -26,7 +26,7 @@ _EXIT_CODES = {0, 2} | {code.exit_code for code in CODES.values()} - {70}
 
 _HOST = re.compile(
     r"gradcli(\.[a-z_]+){2}|(site|dist)-packages|/gradcli/[a-z]+/|0x[0-9a-f]{9,}"
-    r"|numpy\._?core|<class 'numpy"
+    r"|numpy\._?core|<class 'numpy\.(_|core|lib|ma)"
 )
 """What no program can write and no text may show: the modules, paths and addresses of the host."""
 

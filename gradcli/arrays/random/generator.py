@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,6 @@ import numpy as np
 from gradcli.arrays.backend import located
 from gradcli.arrays.sizes import Device
 from gradcli.arrays.threads import over_tiles
-from gradcli.errors import GradcliError
 from gradcli.state import active
 
 DEFAULT_SEED = 67280421310721
@@ -46,12 +46,11 @@ class Generator:
 
     Attributes:
         seed_value: what it was seeded with.
-        refusal: makes the error of whoever draws numbers, None where all may.
 
     Example: torch.Generator()
     """
 
-    __slots__ = ("_bits", "_number", "_spare", "device", "refusal", "seed_value")
+    __slots__ = ("_bits", "_number", "_spare", "device", "seed_value")
 
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"device", "initial_seed", "manual_seed", "seed"}
@@ -68,7 +67,6 @@ class Generator:
         self.device = Device(device)
         self._bits: Any = None
         self._number = 0
-        self.refusal: Callable[[], GradcliError] | None = None
         self.manual_seed(DEFAULT_SEED)
 
     def __repr__(self) -> str:
@@ -119,6 +117,38 @@ class Generator:
             "state": {"key": np.frombuffer(words, np.uint32), "pos": position},
         }
 
+    def state_bytes(self) -> bytes:
+        """Where it stands, as PyTorch writes it down: 632 words of 64 bits."""
+        state, spare = self._bits.state["state"], self._spare
+        written = np.zeros(632, np.uint64)
+        position = int(state["pos"])
+        written[0] = self.seed_value
+        written[1] = (_WORDS + 1 - position) | 1 << 32
+        written[2] = position % _WORDS
+        written[3 : 3 + _WORDS] = state["key"]
+        if spare is not None:
+            written[628:629] = np.array([spare]).view(np.uint64)
+            written[630] = 1
+        return written.tobytes()
+
+    def restore_bytes(self, data: bytes) -> None:
+        """Go back to where it stood; raises ValueError for bytes that `state_bytes` cannot give."""
+        if len(data) != 632 * 8:
+            raise ValueError(f"RNG state is {632 * 8} bytes, not {len(data)}")
+        written = np.frombuffer(data, np.uint64)
+        position = _WORDS + 1 - int(written[1] & np.uint64(0xFFFFFFFF))
+        if not 0 < position <= _WORDS or written[3 : 3 + _WORDS].max() >= 2**32:
+            raise ValueError("Invalid mt19937 state")
+        spare = float(written[628:629].view(np.float64)[0]) if written[630] else None
+        words = written[3 : 3 + _WORDS].astype(np.uint32).tobytes()
+        self.restore((int(written[0]), words, position, spare))
+
+    def language_getattr(self, name: str) -> Any:
+        """The methods that take and give tensors; raises AttributeError."""
+        if name not in OF_TENSORS:
+            raise AttributeError(name)
+        return partial(OF_TENSORS[name], self)
+
     # --- bits ---------------------------------------------------------------------------------
 
     def words(self, count: int) -> Any:
@@ -132,9 +162,9 @@ class Generator:
         return (pairs[:, 0] << np.uint64(32)) | pairs[:, 1]
 
     def _check_drawing(self) -> None:
-        """Raise the error of a draw that is not allowed; report one that is to the recorder."""
-        if self.refusal is not None:
-            raise self.refusal()
+        """Raise the error of a draw that `vmap` does not allow; report one to the recorder."""
+        if active.state.batch is not None:
+            active.state.batch.check_drawing()
         recorder = active.state.recorder
         if recorder is not None:
             recorder.drawn(self)
@@ -210,3 +240,6 @@ class Generator:
 
 KINDS: dict[str, Callable[[], type[Generator]]] = {"cpu": lambda: Generator}
 """By type of device, the function that returns its class of generators."""
+
+OF_TENSORS: dict[str, Callable[..., Any]] = {}
+"""The methods of generators that take and give tensors, by name."""

@@ -66,6 +66,16 @@ class PhiloxGenerator(Generator):
         """Go back to where it stood at a `snapshot`."""
         self.seed_value, self.offset = snapshot
 
+    def state_bytes(self) -> bytes:
+        """Where it stands, as PyTorch writes it down: the seed and the offset."""
+        return np.array([self.seed_value, self.offset], np.uint64).tobytes()
+
+    def restore_bytes(self, data: bytes) -> None:
+        """Go back to where it stood; raises ValueError for bytes that `state_bytes` cannot give."""
+        if len(data) != 16:
+            raise ValueError(f"RNG state is 16 bytes, not {len(data)}")
+        self.restore(tuple(np.frombuffer(data, np.uint64).tolist()))
+
     # --- bits -----------------------------------------------------------------------------------
 
     def _threads(self, count: int) -> int:

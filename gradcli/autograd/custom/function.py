@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.custom.context import FunctionNode
+from gradcli.autograd.modes import name_of
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, alias, join_graph, refresh, with_history
 from gradcli.errors import GradcliError
@@ -60,6 +61,9 @@ class Function:
         raise GradcliError(
             "E202",
             f"{name} has no instances",
+            text="Legacy autograd function with non-static forward method is deprecated. Please use"
+            " new-style autograd function with static forward method. (Example:"
+            " https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)",
             raises="RuntimeError",
             help=f"run it: `{name}.apply(…)`",
         )
@@ -73,7 +77,10 @@ class Function:
     def vjp(*grads: Any) -> Any:
         """Another name of `backward`; raises E205 where the program defines neither."""
         raise GradcliError(
-            "E205", "a custom function has to define backward() to be differentiated"
+            "E205",
+            "a custom function has to define backward() to be differentiated",
+            text="You must implement either the backward or vjp method for your custom"
+            " autograd.Function to use it with backward mode AD.",
         )
 
     @staticmethod
@@ -127,6 +134,7 @@ class Function:
         """
         state = active.state
         in_two_parts = cls.setup_context is not Function.setup_context
+        forward = cls.forward
         if in_two_parts and hasattr(cls.forward, "positional_arguments"):
             # setup_context sees every argument, those with a default too.
             args, kwargs = cls.forward.positional_arguments(args, kwargs), {}
@@ -139,10 +147,15 @@ class Function:
                 raises="RuntimeError",
                 help="define forward(…) without ctx, and setup_context(ctx, inputs, output)",
             )
-        if state.batch is not None:
+        batch = state.batch
+        if batch is not None and batch.level_of(args):
             cls._check_vmap()
+            if cls.vmap is not Function.vmap:
+                forward = batch.forward_of(cls)
+            elif batch.records_below(args):
+                return batch.looped(cls.apply, args, kwargs)
         for value in args:
-            if isinstance(value, Tensor) and value.storage is not None:
+            if isinstance(value, Tensor) and value.storage is not None and state.grad_enabled:
                 refresh(value)
         node = node_class_of(cls)(cls, args)
         before = state.grad_enabled
@@ -150,7 +163,7 @@ class Function:
         state.grad_enabled = False
         try:
             if in_two_parts:
-                returned = cls.forward(*args, **kwargs)
+                returned = forward(*args, **kwargs)
                 cls.setup_context(node, args, returned)
             else:
                 returned = cls.forward(node, *args, **kwargs)
@@ -215,7 +228,7 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         shown = refused(several)
         return shown if isinstance(returned, tuple) else shown[0]
 
-    once.__name__ = getattr(function, "__name__", "backward")
+    once.__name__ = name_of(function)
     return once
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,21 @@ from gradcli.autograd.engine import accumulate
 from gradcli.autograd.engine.engine import Root, Target, run_backward
 from gradcli.autograd.engine.identity_map import IdentityMap
 from gradcli.autograd.node import AccumulateGrad, extra_of
-from gradcli.autograd.tensor import Tensor, gradient_edge, meta_of
+from gradcli.autograd.tensor import (
+    Tensor,
+    gradient_edge,
+    meta_of,
+    not_installed,
+    refuse_transformed,
+)
 from gradcli.errors import GradcliError, Label
 from gradcli.state import active
 
 Tensors = Tensor | Sequence[Tensor]
+
+in_one_batch: Callable[[Callable[..., Any], list[Any]], Any] = not_installed
+"""Calls a function of gradients for all rows of seeds at once; installed by gradcli.language, as
+only the batched form of `grad` needs it."""
 
 
 def _several(value: Any, what: str) -> list[Any]:
@@ -35,7 +45,9 @@ def _several(value: Any, what: str) -> list[Any]:
     )
 
 
-def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: IdentityMap) -> Any:
+def _seed(
+    number: int, output: Tensor, gradient: Any, create_graph: bool, identity_map: IdentityMap
+) -> Any:
     """The gradient that a pass starts from, in the output's dtype; or a tensor."""
     array = output.array
     if gradient is None:
@@ -48,7 +60,10 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: Ident
             )
         if array.dtype.kind not in "fV":
             raise GradcliError(
-                "E402", f"a gradient needs a floating output, and this one is {output.dtype}"
+                "E402",
+                f"a gradient needs a floating output, and this one is {output.dtype}",
+                text="grad can be implicitly created only for real scalar outputs but got"
+                f" {output.dtype}",
             )
         seed: Any
         if isinstance(array, np.generic) or (type(array) is np.ndarray and not array.ndim):
@@ -60,6 +75,7 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: Ident
         raise GradcliError(
             "E202",
             f"the gradient to start from must be a tensor, not {type(gradient).__name__}",
+            text=f"gradients can be either Tensors or None, but got {type(gradient).__name__}",
             help="wrap it: `backward(tensor(1.))`",
         )
     if gradient.array.shape != array.shape:
@@ -67,6 +83,9 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: Ident
             "E406",
             f"the seed has shape {tuple(gradient.array.shape)} and the output has shape"
             f" {tuple(array.shape)}",
+            text=f"Mismatch in shape: grad_output[{number}] has a shape of"
+            f" torch.Size({list(gradient.array.shape)}) and output[{number}] has a shape of"
+            f" torch.Size({list(array.shape)}).",
             help=f"pass a seed of the output's shape: {_ones(array.shape)}",
         )
     if (gradient.array.dtype.kind == "c") is not (array.dtype.kind == "c"):
@@ -74,6 +93,9 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: Ident
             "E406",
             f"the seed is {gradient.dtype} and the output {output.dtype}: both are complex, or none"
             " is",
+            text="For complex Tensors, both grad_output and output are required to have the same"
+            f" dtype. Mismatch in dtype: grad_output[{number}] has a dtype of {gradient.dtype} and"
+            f" output[{number}] has a dtype of {output.dtype}.",
         )
     if gradient.array.dtype is not array.dtype:
         gradient = accumulate.cast(gradient, array.dtype)
@@ -97,13 +119,15 @@ def _roots(
             raise GradcliError(
                 "E202",
                 f"only tensors can be differentiated, not {type(output).__name__}",
+                text="Expected output to be a torch.Tensor",
                 raises="AssertionError",
             )
         if gradients is not None and number >= len(gradients):  # PyTorch ignores surplus ones
             raise GradcliError(
                 "E406", f"{len(gradients)} seeds were given for {len(outputs)} outputs"
             )
-        seed = _seed(output, gradients[number] if gradients else None, create_graph, identity_map)
+        given = gradients[number] if gradients else None
+        seed = _seed(number, output, given, create_graph, identity_map)
         node, output_nr = gradient_edge(output)
         duals = active.state.duals
         if node is None or (duals is not None and duals.hides_history(output)):
@@ -113,6 +137,8 @@ def _roots(
             raise GradcliError(
                 "E402",
                 "the tensor does not require grad and has no grad_fn",
+                text=f"element {number} of tensors does not require grad and does not have a"
+                " grad_fn",
                 help="make an input with requires_grad=True, and compute the output from it;"
                 " detach(), item() and torch.no_grad() cut the graph",
                 labels=labels,
@@ -147,6 +173,7 @@ def backward(
 
     Example: torch.autograd.backward(tensor(1., requires_grad=True) * 2)
     """
+    refuse_transformed("backward()")
     outputs = _several(tensors, "tensors")
     seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
     keep = create_graph if retain_graph is None else bool(retain_graph)
@@ -161,12 +188,14 @@ def backward(
         return
     wanted = _several(inputs.values() if type(inputs) is dict else inputs, "inputs")
     if not wanted:
-        raise GradcliError("E204", "inputs must not be empty", raises="RuntimeError")
+        text = "`inputs` argument to `backward()` cannot be empty."
+        raise GradcliError("E204", "inputs must not be empty", text=text, raises="RuntimeError")
+    roots = _roots(outputs, seeds, create_graph, identity_map)
     targets = _targets(wanted)
     for tensor in wanted:
         retain_grad(tensor)
     run_backward(
-        _roots(outputs, seeds, create_graph, identity_map),
+        roots,
         keep_graph=keep,
         create_graph=create_graph,
         targets=targets,
@@ -201,16 +230,22 @@ def grad(
         found = grad(outputs, values, grad_outputs, *options, materialize_grads)
         return dict(zip(inputs, found, strict=True))
     if is_grads_batched:
-        if create_graph:
-            raise GradcliError(
-                "E205", "grad(): is_grads_batched with create_graph is outside the language"
-            )
-        return _batched_grad(outputs, inputs, grad_outputs, retain_graph, allow_unused)
+        rows_of_seeds = _several(grad_outputs, "grad_outputs")
+        _check_batched(_several(outputs, "outputs"), rows_of_seeds)
+
+        def rows(*given: Any) -> Any:
+            options = (retain_graph, create_graph, only_inputs, allow_unused, False)
+            return grad(outputs, inputs, list(given), *options, materialize_grads)
+
+        return in_one_batch(rows, rows_of_seeds)
     if materialize_grads and allow_unused is False:
         raise GradcliError("E204", "materialize_grads needs allow_unused, which is False")
     wanted = _several(inputs, "inputs")
     if not wanted:
-        raise GradcliError("E204", "grad() needs at least one input", raises="RuntimeError")
+        text = "`inputs` argument to `grad()` cannot be empty."
+        raise GradcliError(
+            "E204", "grad() needs at least one input", text=text, raises="RuntimeError"
+        )
     outs = _several(outputs, "outputs")
     seeds = None if grad_outputs is None else _several(grad_outputs, "grad_outputs")
     keep = create_graph if retain_graph is None else bool(retain_graph)
@@ -261,6 +296,8 @@ def _without_path(
     raise GradcliError(
         "E407",
         f"the input at index {number}{name} was not used to compute the outputs",
+        text=f"The differentiated Tensor at index {number} appears to not have been used in the"
+        " graph. Set allow_unused=True if this is the desired behavior.",
         help="pass allow_unused=True to get None for it",
     )
 
@@ -273,32 +310,20 @@ def _handed_out(gradient: Any) -> Tensor:
     return result
 
 
-def _batched_grad(
-    outputs: Tensors,
-    inputs: Tensors,
-    grad_outputs: Any,
-    retain_graph: bool | None,
-    allow_unused: bool | None,
-) -> tuple[Tensor | None, ...]:
-    """The gradients for each row of the seeds, stacked; raises E406 for seeds without rows."""
-    seeds = _several(grad_outputs, "grad_outputs")
-    counts = {len(seed) if seed.array.ndim else 0 for seed in seeds if isinstance(seed, Tensor)}
-    if len(counts) != 1 or counts == {0}:
-        raise GradcliError("E406", "grad(): batched seeds need a first dimension of one size")
-    (count,) = counts
-    rows: list[tuple[Any, ...]] = []
-    for row in range(count):
-        given = [None if seed is None else Tensor(forced(seed.array)[row]) for seed in seeds]
-        keep = True if row + 1 < count else retain_graph
-        rows.append(grad(outputs, inputs, given, keep, allow_unused=allow_unused))
-    return tuple([_stacked(column) for column in zip(*rows, strict=True)])
-
-
-def _stacked(gradients: tuple[Any, ...]) -> Tensor | None:
-    if gradients[0] is None:
-        return None
-    arrays = [gradient.array for gradient in gradients]
-    return Tensor(module_of(arrays[0]).stack(arrays))
+def _check_batched(outputs: list[Any], seeds: list[Any]) -> None:
+    """Raise E406 unless each seed is one of rows, each of its output's shape."""
+    for number, (output, seed) in enumerate(zip(outputs, seeds, strict=False)):
+        shape = seed.array.shape if isinstance(seed, Tensor) else None
+        if (shape is not None and shape[1:] != output.array.shape) or shape == ():
+            raise GradcliError(
+                "E406",
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output"
+                " as the batch dimension. The sizes of the remaining dimensions are expected to"
+                f" match the shape of corresponding output, but a mismatch was detected:"
+                f" grad_output[{number}] has a shape of {seed.shape} and output[{number}] has a"
+                f" shape of {output.shape}. If you only want some tensors in `grad_output` to be"
+                " considered batched, consider using vmap.",
+            )
 
 
 def _targets(inputs: list[Any]) -> list[Target]:
@@ -314,7 +339,11 @@ def _targets(inputs: list[Any]) -> list[Target]:
         if node is None and tensor.requires_grad:
             node = AccumulateGrad(tensor)  # a loose view has no node in the graph
         if node is None:
-            raise GradcliError("E402", f"the input at index {number} does not require grad")
+            raise GradcliError(
+                "E402",
+                f"the input at index {number} does not require grad",
+                text="One of the differentiated Tensors does not require grad",
+            )
         targets.append((node, output_nr))
     return targets
 
@@ -325,11 +354,16 @@ def retain_grad(tensor: Tensor) -> None:
 
     Example: (tensor(1., requires_grad=True) * 2).retain_grad()
     """
+    refuse_transformed("retain_grad()")
     if tensor.retains_grad:
         return
     node, output_nr = gradient_edge(tensor)
     if not tensor.requires_grad:
-        raise GradcliError("E402", "retain_grad() needs a tensor that requires grad")
+        raise GradcliError(
+            "E402",
+            "retain_grad() needs a tensor that requires grad",
+            text="can't retain_grad on Tensor that has requires_grad=False",
+        )
     if node is None or isinstance(node, AccumulateGrad):
         return
     extra_of(node).retained[output_nr] = weakref.ref(tensor)

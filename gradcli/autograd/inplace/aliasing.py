@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.arrays.backend import address_of
 from gradcli.arrays.strides import overlaps_itself
 from gradcli.arrays.views import strides_of
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 
@@ -19,7 +20,7 @@ def check_apart(tensor: Tensor, *operands: Any) -> None:
         if operand is tensor:
             storage_of(tensor)
         if type(operand) is Tensor and operand.storage is tensor.storage is not None:
-            _check_overlap(tensor.array, operand.array, same=False)
+            _check_overlap(unbatched(tensor.array), unbatched(operand.array), same=False)
 
 
 def check_memory(tensor: Tensor, *operands: Any) -> bool:
@@ -37,7 +38,7 @@ def check_memory(tensor: Tensor, *operands: Any) -> bool:
                 and type(operand) is Tensor
                 and operand.storage is tensor.storage
             ):
-                overlapping |= _check_overlap(array, operand.array)
+                overlapping |= _check_overlap(unbatched(array), unbatched(operand.array))
     return check_places(array) or overlapping
 
 
@@ -51,6 +52,9 @@ def check_places(array: Any) -> bool:
                 raise GradcliError(
                     "E405",
                     "several elements of the written tensor share one place in memory",
+                    text="unsupported operation: more than one element of the written-to tensor"
+                    " refers to a single memory location. Please clone() the tensor before"
+                    " performing the operation.",
                     help="clone() the expanded tensor before writing to it",
                 )
     return array.ndim > 1 and array.size > 1 and overlaps_itself(array.shape, array.strides)

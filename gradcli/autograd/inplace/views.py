@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli.arrays.backend import address_of, module_of
 from gradcli.arrays.lazy_conjugation import PLAIN, reflected
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, meta_of, not_installed
 
@@ -29,7 +30,7 @@ elements: a real view of complex numbers has two for each of them.
 def geometry(base: Any, view: Any) -> Geometry:
     """How an array lies in the memory of its base."""
     size = view.itemsize
-    offset = (address_of(view) - address_of(base)) // size
+    offset = (address_of(unbatched(view)) - address_of(unbatched(base))) // size
     return view.shape, tuple(step // size for step in view.strides), offset
 
 

@@ -17,13 +17,17 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.executor import assign
+from gradcli.arrays.sizes import sizes_apart
+from gradcli.arrays.views import row_strides
 from gradcli.autograd import tensor as tensors
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.aliasing import check_apart, check_memory, check_places
 from gradcli.autograd.inplace.views import extent, keep_replay, replay_of, shown
-from gradcli.autograd.node import Node, extra_of, freed
+from gradcli.autograd.node import Node, extra_of, freed, stem
 from gradcli.autograd.tensor import (
     Tensor,
     gradient_edge,
+    is_captured,
     meta_of,
     not_installed,
     refresh,
@@ -92,6 +96,17 @@ class CopySlices(Node):
         check_places(part)
         return gradient, part, memory
 
+    def _copied_for_examples(self, grads: Tensor) -> Tensor:
+        """A copy of a gradient inside `vmap`; raises E205 where the base is not in row order."""
+        if list(self.base_strides) != row_strides(self.metadata[0][0]):
+            raise GradcliError(
+                "E205", "vmap: a write to a view of a tensor that is not in row order"
+            )
+        if type(grads.array) is BatchedArray:
+            return clone(grads)
+        gradient: Tensor = active.state.batch.own(grads)
+        return gradient
+
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         gradient, part, memory = self._copied(grads)
         self.view_replay.reflect(memory, gradient.dtype)
@@ -102,8 +117,11 @@ class CopySlices(Node):
 
     def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         # PyTorch's steps, so that the graph of the gradient has its nodes.
-        gradient = Tensor(self._copied(grads.array)[0])
-        write(gradient, copied(gradient, grads))
+        if active.state.batch is not None:
+            gradient = self._copied_for_examples(grads)
+        else:
+            gradient = Tensor(self._copied(grads.array)[0])
+            write(gradient, copied(gradient, grads))
         part = self.view_replay.replay(gradient)
         writer = self._writer(keep)
         extra_of(writer).renewed = self.renewed
@@ -131,7 +149,15 @@ def check_inplace(tensor: Tensor, *operands: Any) -> bool:
 
 def check_graph(tensor: Tensor, *operands: Any) -> None:
     """Raise E405 where the history forbids a write, or inference mode; memory may be shared."""
-    if not active.state.grad_enabled:
+    state = active.state
+    if state.born is not None and is_captured(tensor):
+        raise GradcliError(
+            "E405",
+            f"{_named(tensor)} was made outside the function that torch.func differentiates, and"
+            " cannot be changed in place there",
+            help="return the new value, or pass the tensor as an argument",
+        )
+    if not state.grad_enabled:
         return
     if tensor.requires_grad:
         _check_history(tensor)
@@ -162,12 +188,15 @@ def _check_history(tensor: Tensor) -> None:
                 "E405",
                 f"the tensor is a view of {_named(base)}, a leaf that requires grad, and cannot be"
                 " changed in place",
+                text="a view of a leaf Variable that requires grad is being used in an in-place"
+                " operation.",
                 help="write under `with torch.no_grad():`, or clone() the leaf first",
             )
-    if tensor.requires_grad and tensor.grad_fn is None:
+    if tensor.requires_grad and (tensor.grad_fn is None or tensor.grad_fn.stands_for_leaf):
         raise GradcliError(
             "E405",
             f"{_named(tensor)} is a leaf that requires grad, and cannot be changed in place",
+            text="a leaf Variable that requires grad is being used in an in-place operation.",
             help="write under `with torch.no_grad():`, or build a new tensor: `x = x + 1`",
         )
 
@@ -176,11 +205,17 @@ def _check_creation(view: Tensor, what: str) -> None:
     """Raise E405 where a write to a view cannot be recorded because of how the view was made."""
     assert view.meta is not None
     creation = view.meta.creation
+    described = "A view was created"
+    if view.grad_fn is not None:
+        described = f"Output {view.output_nr} of {stem(view.grad_fn)} is a view"
     if creation == "multi_output":
         made_by = view.grad_fn.node_name if view.grad_fn else "an op"
         raise GradcliError(
             "E405",
             f"a view {what}, and it is one of several that {made_by} returned",
+            text=f"{described} and is being modified inplace. This view is the output of a function"
+            " that returns multiple views. Such functions do not allow the output views to be"
+            " modified inplace. You should replace the inplace operation by an out-of-place one.",
             help="take the part with an index or narrow(), or clone() it before writing",
         )
     if creation == "custom_function":
@@ -188,12 +223,22 @@ def _check_creation(view: Tensor, what: str) -> None:
             "E405",
             f"a view {what}, and a custom function returned it: the change would go past the"
             " function's own backward",
+            text=f"{described} and is being modified inplace. This view was created inside a custom"
+            " Function (or because an input was returned as-is) and the autograd logic to handle"
+            " view+inplace would override the custom backward associated with the custom Function,"
+            " leading to incorrect gradients. This behavior is forbidden. You can fix this by"
+            " cloning the output of the custom Function.",
             help="clone() what the function returned",
         )
     if creation == "no_grad":
         raise GradcliError(
             "E405",
             f"a view that was made under no_grad {what} while gradients are recorded",
+            text="A view was created in no_grad mode and is being modified inplace with grad mode"
+            " enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You"
+            " can clarify your code by moving both the view and the inplace either both inside the"
+            " no_grad block (if you don't want the inplace to be tracked) or both outside (if you"
+            " want the inplace to be tracked).",
             help="make the view and the change both inside, or both outside no_grad",
         )
 
@@ -220,12 +265,13 @@ def overwrite(tensor: Tensor, array: Any) -> None:
     """`write` of an array or number of the tensor's dtype, where nothing is recorded."""
     storage = storage_of(tensor)
     try:
-        assign(tensor.array, array)
+        _assign(tensor, Tensor(array), array)
     except ValueError:
         raise GradcliError(
             "E301",
             f"values of shape {tuple(array.shape)} cannot be written to a tensor of shape"
             f" {tuple(tensor.array.shape)}",
+            text=sizes_apart(tensor.array.shape, array.shape),
         ) from None
     storage.count_write()
     if active.state.recorder is not None:
@@ -244,7 +290,8 @@ def write(tensor: Tensor, result: Tensor) -> None:
     if array.dtype is not tensor.array.dtype:
         if not dtypes.can_cast(result.dtype, tensor.dtype):
             raise unfit(result.dtype, tensor)
-        array = dtypes.cast(array, tensor.dtype)
+        if type(array) is not BatchedArray:
+            array = dtypes.cast(array, tensor.dtype)
     storage = storage_of(tensor)
     node = result.grad_fn
     if node is not None:
@@ -257,7 +304,7 @@ def write(tensor: Tensor, result: Tensor) -> None:
             assert node is not None
         _keep_old_value(node, tensor)
     if array is not tensor.array:
-        assign(tensor.array, array)
+        _assign(tensor, result, array)
     storage.count_write()
     if active.state.recorder is not None:
         active.state.recorder.write(tensor, result)
@@ -268,19 +315,33 @@ def write(tensor: Tensor, result: Tensor) -> None:
     rebase(tensor, node)
 
 
+def _assign(tensor: Tensor, result: Tensor, array: Any) -> None:
+    """Write a result to a tensor's memory, `array` in the tensor's dtype; the values of all
+    examples inside `vmap`.
+    """
+    batch = active.state.batch
+    if batch is None or not batch.assign(tensor, result):
+        assign(tensor.array, array)
+
+
 def misshapen(tensor: Tensor, shape: Any) -> GradcliError:
     """The error of a result whose shape is not that of the tensor that it is written to."""
     return GradcliError(
         "E301",
         f"the result has shape {tuple(shape)} and cannot be written to a tensor of shape"
         f" {tuple(tensor.array.shape)}",
+        text=f"output with shape {list(tensor.array.shape)} doesn't match the broadcast shape"
+        f" {list(shape)}",
     )
 
 
 def unfit(dtype: dtypes.DType, tensor: Tensor) -> GradcliError:
     """The error of a result whose dtype cannot be written to the tensor."""
     return GradcliError(
-        "E203", f"the result is {dtype} and cannot be written to a tensor of {tensor.dtype}"
+        "E203",
+        f"the result is {dtype} and cannot be written to a tensor of {tensor.dtype}",
+        text=f"result type {dtype.scalar_type} can't be cast to the desired output type"
+        f" {tensor.dtype.scalar_type}",
     )
 
 

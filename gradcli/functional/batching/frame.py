@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.autograd.batched import BatchedArray, batched_tensor
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.batched import BatchedArray, NeedsExamples, batched_tensor
+from gradcli.autograd.inplace.writes import check_inplace, write
+from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.errors import GradcliError
+from gradcli.functional.batching.custom import by_own_rule
 from gradcli.functional.batching.description import described
-from gradcli.functional.batching.rules import At, rule_of
+from gradcli.functional.batching.indexing import as_tensor, picked_by_examples, put_by_examples
+from gradcli.functional.batching.looping import level_of, looped
+from gradcli.functional.batching.rules import At, behind, key_of, rule_of
+from gradcli.functional.batching.unbatched_ops import warn_of
+from gradcli.functional.structure import leaves
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.creation.copies import clone
+from gradcli.ops.creation.copies import clone, copy_
+from gradcli.ops.creation.random import drawn
 from gradcli.ops.definition.op import Op
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import expand, unsqueeze
@@ -82,6 +89,90 @@ class Frame:
         frame = self.at(array.level)
         return batched_tensor(frame.run(lambda: clone.apply(frame.first(inner))), 0, array.level)
 
+    def drawn(
+        self, sizes: tuple[int, ...], draw: Callable[[tuple[int, ...]], Any], like: Any = None
+    ) -> Any:
+        """Random numbers: drawn for all examples at once, or once, as the mode says. Those that are
+        like an array have the examples where it has them.
+        """
+        if self.randomness == "error":
+            self.check_drawing()
+        apart = self.randomness == "different"
+        at = 0
+        if apart:
+            if type(like) is BatchedArray and like.level == self.level:
+                at = like.bdim or 0
+            sizes = (*sizes[:at], self.size, *sizes[at:])
+        array = self.run(lambda: drawn(sizes, draw))
+        return BatchedArray(Tensor(array), at, self.level) if apart else array
+
+    def check_drawing_by_examples(self) -> None:
+        """Raise E204 unless each example may draw for itself."""
+        if self.randomness != "different":
+            text = _DRAWN if self.randomness == "error" else _DRAWN_ONCE
+            raise GradcliError("E204", text, raises="RuntimeError")
+
+    def refuse_same_draws(self, value: Tensor) -> None:
+        """Raise E204 for one draw that depends on the examples."""
+        if self.randomness == "same" and self.is_batched(value):
+            raise GradcliError("E204", _DRAWN_ONCE, raises="RuntimeError")
+
+    def check_drawing(self) -> None:
+        """Raise E204 for random numbers where the mode is "error"; have examples draw one after
+        the other where each draws for itself.
+        """
+        if self.randomness == "error":
+            raise GradcliError("E204", _DRAWN, raises="RuntimeError")
+        if self.randomness == "different":
+            raise NeedsExamples
+
+    def picked(self, shown: Tensor, picked: dict[int, Any]) -> Tensor:
+        """The elements of a tensor at positions that differ from example to example."""
+        return picked_by_examples(shown, picked)
+
+    def put(self, shown: Tensor, picked: dict[int, Any], value: Tensor) -> None:
+        """Write values to such positions."""
+        level = level_of([shown, value, *[as_tensor(each) for each in picked.values()]])
+        frame = self.at(level)
+        frame.run(put_by_examples, frame, shown, picked, value)
+
+    def own(self, value: Tensor) -> Tensor:
+        """A copy of a value that each example has for itself."""
+        whole = self.wrapped(value)
+        return batched_tensor(self.run(lambda: clone.apply(self.first(whole))), 0, self.level)
+
+    def assign(self, tensor: Tensor, result: Tensor) -> bool:
+        """Write a result to a batched tensor, for all examples; whether one of them is batched.
+
+        Raises E405 where the examples' results would be written to what all of them share.
+        """
+        level = level_of([tensor, result])
+        if not level:
+            return False
+        frame = self.at(level)
+        if not frame.is_batched(tensor) and frame.is_batched(result):
+            raise GradcliError("E405", _SHARED_WRITE)
+        target = frame.plain(tensor)
+
+        def write_all() -> None:
+            if not frame.is_batched(tensor):
+                copy_(target, frame.plain(result))
+                return
+            dim = tensor.array.bdim
+            values = behind(frame.first(result), target.array.ndim)
+            if dim or values.array.shape != target.array.shape or values.dtype != target.dtype:
+                copy_(target if not dim else movedim(target, dim, 0), values)
+                return
+            check_inplace(target, values)
+            node = values.grad_fn
+            if node is not None and node.next_nodes[:1] == (gradient_edge(target)[0],):
+                write(target, values)
+            else:
+                copy_(target, values)
+
+        frame.run(write_all)
+        return True
+
     def refuse(self, what: str, values: Any) -> None:
         """Raise E204 where one of the values differs from example to example."""
         if any(_differs(value) for value in values):
@@ -121,6 +212,36 @@ class Frame:
             frame = frame.outer
         return frame
 
+    def looped(self, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """The result of a function that reads the values of one example."""
+        level = level_of(leaves((tuple(args), kwargs))) or self.level
+        return looped(self.at(level), function, args, kwargs)
+
+    def level_of(self, values: Any) -> int:
+        """The innermost level among the batched ones of some values; 0 for none."""
+        return level_of(leaves(values))
+
+    def records_below(self, args: Any) -> bool:
+        """Whether ops on the values of all examples are recorded, and those on examples are not."""
+        state = active.state
+        found = [arg for arg in leaves(args) if self.is_batched(arg)]
+        mode = state.grad_enabled if self.below is None else self.below
+        return (
+            mode
+            and any(arg.array.value.requires_grad for arg in found)
+            and not any(arg.requires_grad for arg in found)
+        )
+
+    def forward_of(self, function: Any) -> Callable[..., Any]:
+        """The forward of a custom function that says how it computes all examples."""
+        mode = active.state.grad_enabled
+
+        def forward(*args: Any) -> Any:
+            frame = self.at(level_of(leaves(args)))
+            return by_own_rule(frame, function, args, mode)
+
+        return forward
+
     def _computed(self, op: Op, args: tuple[Any, ...]) -> Any:
         args = tuple(
             [
@@ -132,6 +253,7 @@ class Frame:
         )
         values = [each for arg in args for each in (arg if type(arg) is list else (arg,))]
         if self.is_batched(*values):
+            warn_of(key_of(op))
             result = self.run(rule_of(op), self, op, args)
         else:
             shared = [
@@ -184,6 +306,27 @@ def _differs(value: Any) -> bool:
     return False
 
 
+_SHARED_WRITE = (
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor"
+    " `other` in extra_args that has more elements than `self`. This happened due to `other` being"
+    " vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place"
+    " operators instead of inplace arithmetic. If said operator is being called inside the PyTorch"
+    " framework, please file a bug report instead."
+)
+"""PyTorch's text."""
+
+_DRAWN = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or"
+    " 'different' randomness flags on vmap or perform the randomness operation out of vmap"
+)
+"""PyTorch's text."""
+
+_DRAWN_ONCE = (
+    "Vmap does not currently support same randomness with a batched tensor input. Please file an"
+    " issue with functorch"
+)
+"""PyTorch's text."""
+
 _DYNAMIC = (
     "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap"
     " over aten::{}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need"
@@ -197,6 +340,7 @@ _REFUSALS = {
     "bool": "vmap: It looks like you're attempting to use a Tensor in some data-dependent control"
     " flow. We don't support that yet, please file an issue at"
     " https://github.com/pytorch/pytorch/issues .",
+    "data": "accessing `data` under vmap transform is not allowed",
     "tolist": "Cannot access data pointer of Tensor that doesn't have storage",
     "nonzero": _DYNAMIC.format("nonzero"),
     "unique": _DYNAMIC.format("_unique2"),

@@ -8,16 +8,20 @@ import numpy as np
 
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor
-from gradcli.functional.batching.rules import At, batching, leading
+from gradcli.errors import GradcliError
+from gradcli.functional.batching.rules import At, batching, behind, leading
 from gradcli.functional.batching.shapes import rows
+from gradcli.ops.binding.arguments import checked_values
+from gradcli.ops.binding.catalogue import operators as operators_of_items
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.elementwise.comparison import where
-from gradcli.ops.indexing.basic import Key
-from gradcli.ops.indexing.gather import gather, scatter, scatter_add
+from gradcli.ops.indexing.basic import FULL, Key, positions_from_front
+from gradcli.ops.indexing.gather import gather, scatter_add
 from gradcli.ops.indexing.select import index_select
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import expand, reshape, unsqueeze, view
+from gradcli.state import active
 
 if TYPE_CHECKING:
     from gradcli.functional.batching.frame import Frame
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 
 def _key(indices: Key) -> Key:
     """The key behind the dimension of examples."""
-    made = Key((slice(None), *indices))
+    made = Key((FULL, *indices))
     made.parts = ((None, 0), *indices.parts)
     return made
 
@@ -51,14 +55,13 @@ def _index_put(frame: Frame, op: Op, args: Any) -> Any:
     self, values, indices, accumulate = args
     whole = frame.first(self)
     if op.name != "index_put":  # it writes to its operand: expanded memory is not the examples' own
-        whole = whole if frame.is_batched(self) and op.name == "index_put_" else clone.apply(whole)
+        whole = whole if frame.is_batched(self) else clone.apply(whole)
+    arrays = [part for part in indices if type(part) is not slice]
+    ndim = self.array.ndim - len(arrays) + max([part.ndim for part in arrays])
     if frame.is_batched(values):
-        ndim = self.array.ndim - sum(type(part) is not slice for part in indices)
-        dims = [part.ndim for part in indices if type(part) is not slice]
-        values = frame.first(values)
-        while values.array.ndim < ndim + max(dims) + 1:
-            values = unsqueeze.apply(values, 1)
-        values = movedim(values, 0, _apart(indices))
+        values = movedim(behind(frame.first(values), ndim + 1), 0, _apart(indices))
+    elif _apart(indices):
+        values = unsqueeze.apply(behind(frame.plain(values), ndim, 0), _apart(indices))
     else:
         values = frame.plain(values)
     return op.apply(whole, values, _key(indices), accumulate)
@@ -119,7 +122,7 @@ def _index_copy(frame: Frame, op: Op, args: Any) -> Any:
         return reshape(parts, (frame.size,))
     if not frame.is_batched(index):
         return op.apply(whole, dim + 1, frame.plain(index), parts)
-    return scatter.apply(whole, dim + 1, _along(frame, index, parts, dim + 1), parts)
+    return registry["scatter"].apply(whole, dim + 1, _along(frame, index, parts, dim + 1), parts)
 
 
 @batching("index_fill", "index_fill.IndexFillBackward1")
@@ -140,7 +143,7 @@ def _index_fill(frame: Frame, op: Op, args: Any) -> Any:
     return made if self.array.ndim else view.apply(made, (frame.size,))
 
 
-@batching("gather", "scatter_add", "scatter", "scatter.reduce", "scatter_reduce", "index_reduce")
+@batching("gather", "scatter_add", "scatter", "scatter.reduce", "scatter_reduce")
 def _gather(frame: Frame, op: Op, args: Any) -> Any:
     return leading(frame, op, args)
 
@@ -208,12 +211,34 @@ def picked_by_examples(shown: Tensor, picked: dict[int, Any]) -> Tensor:
     return movedim(made, tuple(range(ndim)), tuple(range(place, place + ndim))) if place else made
 
 
+def put_by_examples(frame: Frame, shown: Tensor, picked: dict[int, Any], value: Tensor) -> None:
+    """Write values to positions that differ from example to example.
+
+    Raises E405 where all examples share the tensor, E205 where a transform inside differentiates.
+    """
+    if not frame.is_batched(shown):
+        raise GradcliError("E405", "vmap: index_put_ writes examples to a tensor that all share")
+    if active.state.grad_enabled and (shown.requires_grad or value.requires_grad):
+        raise GradcliError("E205", "vmap: positions of each example cannot be written inside grad")
+    dims = list(picked)
+    front = movedim(frame.first(shown), tuple(d + 1 for d in dims), tuple(range(1, len(dims) + 1)))
+    positions = [frame.first(frame.wrapped(as_tensor(array))) for array in picked.values()]
+    ndim = max(each.array.ndim for each in positions)
+    counted = Tensor(np.arange(frame.size).reshape(-1, *(1,) * (ndim - 1)))
+    key = (counted, *[behind(each, ndim) for each in positions])
+    values = frame.plain(value)
+    if frame.is_batched(value):
+        values = behind(frame.first(value), ndim + front.array.ndim - len(dims) - 1)
+    operators_of_items["[]="](front, key, values)
+
+
 def flat_positions(shape: tuple[int, ...], picked: dict[int, Any]) -> tuple[Tensor, int]:
     """Positions in several dimensions as positions in one, and how many dimensions they have."""
     total: Any = 0
     for dim, array in picked.items():
         index = as_tensor(array)
         extent = shape[dim]
+        checked_values(positions_from_front, index.array, extent, dim)
         total = total * extent + where(index < 0, index + extent, index)
     return total, total.array.ndim
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcli.functional.batching import (  # noqa: F401
     indexing,
+    linalg,
     losses,
     products,
     shapes,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.functional.batching.rules import batching, behind, side_by_side
 from gradcli.functional.batching.shapes import broadcast_first
+from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.definition.op import Op
-from gradcli.ops.indexing.gather import gather
+from gradcli.ops.indexing.select import index_select
 from gradcli.ops.loss.elementwise import MEAN, NONE
 from gradcli.ops.normalisation.formula import Statistics
 from gradcli.ops.reduction.sum import mean_dims, sum_dims
@@ -73,11 +74,12 @@ def _folded(frame: Frame, self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]
 
 def _weights(op: Op, self: Tensor, target: Tensor, weight: Any, ignore: int) -> Any:
     """The weight of each sample, 0 where it is left out."""
-    counted = target != ignore
+    counted = methods["to"](target != ignore, self.dtype)
     if weight is None:
-        return counted.to(self.dtype)
-    safe = target * counted
-    return gather.apply(weight, 0, reshape(safe, (-1,))).reshape(safe.array.shape) * counted
+        return counted
+    safe = target * (target != ignore)
+    chosen = index_select.apply(weight, 0, reshape(safe, (safe.array.size,)))
+    return reshape(chosen, safe.array.shape) * counted
 
 
 @batching("nll_loss", "nll_loss2d")
@@ -124,7 +126,7 @@ def _statistics(frame: Frame, statistics: Statistics, batched_weight: bool) -> S
     return Statistics(shape, dims, weight_shape, statistics.eps, statistics.given)
 
 
-@batching("native_layer_norm", "native_group_norm", "native_batch_norm")
+@batching("native_layer_norm", "native_batch_norm")
 def _normalised(frame: Frame, op: Op, args: Any) -> Any:
     input, weight, bias, statistics = args
     apart = frame.is_batched(weight, bias)
@@ -135,7 +137,7 @@ def _normalised(frame: Frame, op: Op, args: Any) -> Any:
     return op.apply(frame.first(input), *given, _statistics(frame, statistics, apart))
 
 
-@batching("native_layer_norm_backward", "native_group_norm_backward", "native_batch_norm_backward")
+@batching("native_layer_norm_backward", "native_batch_norm_backward")
 def _normalised_backward(frame: Frame, op: Op, args: Any) -> Any:
     *tensors, statistics, mask = args
     given = [None if each is None else frame.first(each) for each in tensors]

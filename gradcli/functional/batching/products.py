@@ -11,6 +11,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.definition.op import Op
 from gradcli.ops.linalg.matmul import matmul
 from gradcli.ops.linalg.matrix_products import baddbmm, bmm, mm, scaled
+from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import (
     expand,
     permute,
@@ -118,7 +119,7 @@ def _baddbmm(frame: Frame, op: Op, args: Any) -> Any:
 @batching("addbmm")
 def _addbmm(frame: Frame, op: Op, args: Any) -> Any:
     self, left, right, beta, alpha = _with_factors(args)
-    product = _product(frame, _bmm, left, right).sum(1)
+    product = sum_dims.apply(_product(frame, _bmm, left, right), (1,), False)
     return _added(frame, self, product, 2, beta, alpha)
 
 

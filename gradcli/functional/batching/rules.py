@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.shape.joining import stack_
 from gradcli.ops.shape.slicing import select
@@ -54,11 +56,16 @@ def batching(*keys: str) -> Callable[[Rule], Rule]:
 _found: dict[Op, Rule] = {}
 
 
+def key_of(op: Op) -> str:
+    """The key of an op in the registry."""
+    return op.name if registry.get(op.name) is op else f"{op.name}.{op.node_name}"
+
+
 def rule_of(op: Op) -> Rule:
     """The rule of an op."""
     rule = _found.get(op)
     if rule is None:
-        key = op.name if registry.get(op.name) is op else f"{op.name}.{op.node_name}"
+        key = key_of(op)
         rule = _rules.get(key, aligned if op.pointwise else one_by_one)
         _found[op] = rule
     return rule
@@ -90,23 +97,47 @@ def side_by_side(frame: Frame, *operands: Any) -> list[Any]:
 
 def aligned(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
     """An elementwise op. The dtype of the result is that for one example."""
+    operands = side_by_side(frame, *args)
     ranks = {arg.array.ndim for arg in args if type(arg) is Tensor}
-    if len(ranks) > 1 and 0 in ranks:
-        args = _promoted(op, args)
-    return op.apply(*side_by_side(frame, *args))
+    if 0 in ranks:
+        _check_some_example(frame, op, args)
+        dtype = _promoted(op, args)
+        if dtype is not None:
+            count = len(op.tensors)
+            operands[:count] = [
+                methods["to"](each, dtype) if type(each) is Tensor else each
+                for each in operands[:count]
+            ]
+    return op.apply(*operands)
 
 
-def _promoted(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Operands in the dtype that they are promoted to, one number of each example among them."""
-    count = len(op.tensors)
-    numbers = (bool, int, float, complex)
-    read = [a for a in args[:count] if type(a) is Tensor or type(a) in numbers]
-    names = {a.array.dtype for a in read if type(a) is Tensor}
-    if len(names) < 2:
-        return args
-    dtype = dtypes.result_dtype([a.array if type(a) is Tensor else a for a in read])
-    cast = [methods["to"](a, dtype) if type(a) is Tensor and a in read else a for a in args[:count]]
-    return (*cast, *args[count:])
+def _check_some_example(frame: Frame, op: Op, args: tuple[Any, ...]) -> None:
+    """Raise PyTorch's IndexError where the dtype of two operands is found from the first example of
+    one, a number each, and there is none.
+    """
+    operands = args[: len(op.tensors)]
+    if frame.size or not op.rules or op.tensors[1:] != ("other",):
+        return
+    batched = [each for each in operands if frame.is_batched(each)]
+    if len(batched) == 1 and batched[0].array.ndim == 0:
+        raise GradcliError(
+            "E302",
+            "select(): index 0 out of range for tensor of size [0] at dimension 0",
+            raises="IndexError",
+        )
+
+
+def _promoted(op: Op, args: tuple[Any, ...]) -> Any:
+    """The dtype that operands are promoted to, one number of each example among them; None where
+    they have one dtype.
+    """
+    read = [
+        arg.array if type(arg) is Tensor else arg
+        for arg in args[: len(op.tensors)]
+        if type(arg) is Tensor or type(arg) in NUMBERS
+    ]
+    found = {array.dtype for array in read if hasattr(array, "dtype")}
+    return dtypes.result_dtype(read) if len(found) > 1 else None
 
 
 # --- one dimension more -------------------------------------------------------------------------
@@ -122,7 +153,11 @@ def leading(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
         [arg.array.ndim for arg in args if type(arg) is Tensor and frame.is_batched(arg)], default=0
     )
     named = [name for name in given if name in _DIMS]
-    lifted = not ndim and any(given[name] not in ((), None) for name in named) and not op.view
+    lifted = (
+        not ndim
+        and any(given[name] not in ((), None) for name in named)
+        and not (op.view or _SIZES & given.keys())
+    )
     result = []
     for name, value in given.items():
         if type(value) is Tensor:
@@ -171,11 +206,11 @@ batching(
     "_safe_softmax", "gather", "scatter", "scatter.ScatterBackward1", "scatter.reduce",
     "scatter.value_reduce", "scatter_add", "scatter_reduce", "pixel_shuffle", "pixel_unshuffle",
     "constant_pad_nd", "_fft_c2c", "_fft_c2r", "_fft_r2c", "linalg_vector_norm",
-    "cholesky", "cholesky_inverse", "cholesky_solve", "linalg_cholesky_ex", "linalg_cross",
+    "cholesky", "cholesky_inverse", "linalg_cholesky_ex", "linalg_cross",
     "linalg_det", "linalg_eig", "linalg_eigh", "linalg_householder_product", "linalg_inv_ex",
-    "linalg_lu", "linalg_lu_factor_ex", "linalg_lu_solve", "linalg_matrix_exp", "linalg_qr",
-    "linalg_slogdet", "linalg_solve_triangular", "linalg_svd", "lu_unpack", "ormqr",
-    "triangular_solve", "linalg_lstsq",
+    "linalg_lu", "linalg_lu_factor_ex", "linalg_matrix_exp", "linalg_qr",
+    "linalg_slogdet", "linalg_svd", "lu_unpack", "ormqr",
+    "linalg_lstsq",
 )(leading)  # fmt: skip
 
 

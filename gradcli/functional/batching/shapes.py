@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gradcli.arrays.views import strides_of
-from gradcli.autograd.batched import unbatched
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor
 from gradcli.functional.batching.rules import aligned, batching, behind, leading, shifted
 from gradcli.ops.definition.op import Op, registry
@@ -107,12 +109,10 @@ def _transpose(frame: Frame, op: Op, args: Any) -> Any:
 
 @batching("as_strided", "as_strided_")
 def _as_strided(frame: Frame, op: Op, args: Any) -> Any:
-    self, size, stride, offset, _layout = args
+    self, size, stride, offset = args[:4]
     whole = frame.first(self)
-    step, *_ = strides_of(unbatched(whole.array)) if size is not None else (0,)
-    return op.apply(
-        whole, (frame.size, *size), (step, *stride), offset, tuple(strides_of(whole.array))
-    )
+    steps = tuple(strides_of(whole.array))
+    return op.apply(whole, (frame.size, *size), (steps[0], *stride), offset, steps)
 
 
 @batching("roll")
@@ -180,6 +180,19 @@ def _masked_fill(frame: Frame, op: Op, args: Any) -> Any:
     else:
         whole = behind(frame.plain(mask), ndim + 1, 0)
     return op.apply(frame.first(self), whole, frame.plain(value))
+
+
+@batching(
+    "bernoulli", "bernoulli.NotImplemented", "bernoulli_", "bernoulli_.BernoulliBackward1",
+    "uniform", "normal_", "exponential", "random", "random.RandomBackward1",
+    "random.RandomBackward2",
+)  # fmt: skip
+def _drawn(frame: Frame, op: Op, args: Any) -> Any:
+    self, values = args
+    if type(values) is BatchedArray and values.level == frame.level:
+        return op.apply(frame.first(self), values.value.array)
+    shape = frame.first(self).array.shape
+    return op.apply(frame.first(self), np.broadcast_to(values, shape))
 
 
 @batching("complex", "polar", "isclose")

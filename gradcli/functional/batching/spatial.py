@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.functional.batching.rules import At, batching
+from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.definition.op import Op
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.reshaping import movedim
@@ -104,19 +105,11 @@ def _convolution(frame: Frame, op: Op, args: Any) -> Any:
         whole = folded(frame, input, input.array.ndim)
         made = unfolded(frame, convolution.apply(whole, frame.plain(weight), None, geometry))
     else:
-        made = _from_groups(
-            frame,
-            convolution.apply(
-                _by_groups(frame, input, 1),
-                _by_groups(frame, weight, 0),
-                None,
-                _grouped(frame, geometry),
-            ),
-            1,
-        )
+        operands = _by_groups(frame, input, 1), _by_groups(frame, weight, 0)
+        grouped = convolution.apply(*operands, None, _grouped(frame, geometry))
+        made = movedim(_from_groups(frame, grouped, 1).value, 1, 0)
         if bias is None:
             return made
-        made = movedim(made.value, 1, 0)
     column = frame.first(bias)
     return made + reshape(column, (frame.size, 1, -1, *(1,) * (input.array.ndim - 2)))
 
@@ -145,5 +138,5 @@ def _convolution_backward(frame: Frame, op: Op, args: Any) -> Any:
     if mask[2]:
         dims = (1, *range(3, grad.array.ndim + 1))
         found[2] = sum_dims.apply(frame.first(grad), dims, False)
-    empty = frame.first(grad)[:, :0].reshape(frame.size, 0)
+    empty = zeros(frame.first(grad), (frame.size, 0))
     return [empty if each is None else each for each in found]

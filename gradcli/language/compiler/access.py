@@ -7,6 +7,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.objects import borders
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.subscripts import get_item
 from gradcli.language.tree import syntax as tree
@@ -51,7 +52,7 @@ def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
         state.place = span
         try:
             if type(value) is Tensor:
-                return operators["[]"](value, at)
+                return operators["[]"](value, borders.index(at))
             return get_item(value, at)
         except GradcliError as error:
             from gradcli.language.compiler import operand_labels  # lazy: start-up

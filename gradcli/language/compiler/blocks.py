@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.language.compiler.base import Compiler, compiles
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
@@ -40,11 +40,25 @@ def async_statement(c: Compiler, node: tree.Async, scope: Scope) -> Run:
         raise GradcliError(
             "E007",
             "`async` is outside the language: there is no event loop",
-            raises="NotImplementedError",
             help="leave `async` and `await` out: each call then runs to its end",
         )
 
     return run
+
+
+@compiles(tree.Match)
+def match_statement(c: Compiler, node: tree.Match, scope: Scope) -> Run:
+    """`match subject:` with its cases."""
+    from gradcli.language.compiler.matching import match_closure  # lazy: start-up
+
+    return match_closure(c, node, scope)
+
+
+@compiles(tree.Await, tree.Yield, tree.YieldFrom)
+def yield_elsewhere(c: Compiler, node: tree.Expression, scope: Scope) -> Evaluate:
+    """`yield` and `await` where no function can wait; E006."""
+    word = "await" if isinstance(node, tree.Await) else "yield"
+    raise GradcliError("E006", f"`{word}` outside a function", span=node.span)
 
 
 @compiles(tree.Break)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
+from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.classes import super_call
-from gradcli.language.functions.calls import Function, call_failed
+from gradcli.language.functions.calls import Function, call_failed, for_op
 from gradcli.language.functions.calls import call as call_value
 from gradcli.language.objects.attributes import Method, Module, get_attribute
+from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
@@ -19,6 +21,7 @@ from gradcli.language.objects.types import type_name
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables
 from gradcli.ops.binding import catalogue
+from gradcli.state import active
 
 
 @compiles(tree.Call)
@@ -43,10 +46,12 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         state.place = span
         if type(called) is Function:
             return called.invoke(values, {})
+        if FOREIGN and not FOREIGN.isdisjoint(map(type, values)):
+            values = tuple(for_op(called, values))
         try:
             return called(*values)
         except Exception as error:
-            _fail(error, node, called, values)
+            return _failed(error, node, called, values)
 
     return run
 
@@ -76,9 +81,13 @@ def _names_in_use(c: Compiler, word: str, scope: Scope) -> Evaluate:
     return names
 
 
-def _fail(error: Exception, node: tree.Call, called: Any, values: Iterable[Any]) -> NoReturn:
-    """Raise what a program sees of a call's failure, the operands labelled."""
+def _failed(error: Exception, node: tree.Call, called: Any, values: Iterable[Any]) -> Any:
+    """Raise what a program sees of the failure of a call with positional arguments, the operands
+    labelled; the result for one example after the other, where it reads the values of one.
+    """
     values = tuple(values)
+    if type(error) is NeedsExamples:
+        return active.state.batch.looped(called, values, {})
     failure = call_failed(error, called, values, {})
     if isinstance(failure, GradcliError):
         nodes = [argument.value for argument in node.arguments]
@@ -155,10 +164,12 @@ def _method(
         state.place = span
         if type(called) is Function:
             return called.invoke(values, {})
+        if FOREIGN and not FOREIGN.isdisjoint(map(type, values)):
+            values = tuple(for_op(called, values))
         try:
             return called(*values)
         except Exception as error:
-            _fail(error, node, called, values)
+            return _failed(error, node, called, values)
 
     if node.arguments or not is_tensor_method:
         return lambda variables: run_on(receiver(variables), variables)
@@ -171,7 +182,7 @@ def _method(
         try:
             return methods[name](value)
         except Exception as error:
-            _fail(error, node, methods[name], (value,))
+            return _failed(error, node, methods[name], (value,))
 
     return run_bare
 

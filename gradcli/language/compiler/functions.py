@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
-from gradcli.language.compiler.generators import generator_body
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.functions.control_flow import Run
@@ -48,15 +47,19 @@ def _function(
     scope: Scope,
 ) -> Evaluate:
     """What makes the function each time its definition is reached; defaults are evaluated then."""
-    signature = _signature(parameters)
+    signature = _signature(f"{scope.prefix}{name}", parameters)
     defaults = [
         (parameter.name, c.expression(parameter.default, scope))
         for parameter in parameters.parameters
         if parameter.default is not None
     ]
-    inside = function_scope(scope, parameters, body)
-    suspends = is_generator(body)
-    run = generator_body(c, name, body, inside) if suspends else c.block(body, inside)
+    inside = function_scope(scope, name, parameters, body)
+    if is_generator(body):
+        from gradcli.language.compiler.generators import generator_body  # lazy: start-up
+
+        run = generator_body(c, name, body, inside)
+    else:
+        run = c.block(body, inside)
     state, steps = c.state, c.steps
 
     def make(variables: Variables) -> Any:
@@ -66,7 +69,7 @@ def _function(
     return make
 
 
-def _signature(parameters: tree.Parameters) -> Signature:
+def _signature(qualified: str, parameters: tree.Parameters) -> Signature:
     by_kind: dict[str, list[str]] = {"": [], "*": [], "keyword": [], "**": []}
     by_position: list[str] = []
     for parameter in parameters.parameters:
@@ -75,6 +78,7 @@ def _signature(parameters: tree.Parameters) -> Signature:
         else:
             by_kind[parameter.kind].append(parameter.name)
     return Signature(
+        qualified,
         tuple(by_kind[""]),
         "".join(by_kind["*"]),
         tuple(by_kind["keyword"]),

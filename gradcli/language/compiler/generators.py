@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from gradcli.errors import GradcliError
 from gradcli.language.compiler.assignment import target_store
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.compiler.base import Compiler, Evaluate
 from gradcli.language.compiler.handling import Context, clause_of, matching
 from gradcli.language.compiler.matching import case_test
 from gradcli.language.functions.calls import locate
@@ -54,18 +54,6 @@ def generator_body(c: Compiler, name: str, body: list[tree.Statement], scope: Sc
         return (Iterator("generator", Running(name, run(variables), handled, state)),)
 
     return start
-
-
-@compiles(tree.Await)
-def await_expression(c: Compiler, node: tree.Await, scope: Scope) -> Evaluate:
-    """`await value`; E007."""
-    raise GradcliError("E007", "`await` outside a function that is `async`", span=node.span)
-
-
-@compiles(tree.Yield, tree.YieldFrom)
-def yield_elsewhere(c: Compiler, node: tree.Expression, scope: Scope) -> Evaluate:
-    """`yield` where no function can wait; E006."""
-    raise GradcliError("E006", "`yield` outside a function", span=node.span)
 
 
 def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
@@ -174,7 +162,6 @@ def _misplaced(node: tree.Expression) -> GradcliError:
     return GradcliError(
         "E007",
         "a `yield` stands here where it is not the first to be evaluated",
-        raises="NotImplementedError",
         span=node.span,
         help="give it a name on a line of its own: `value = yield …`",
     )

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.language.compiler.base import Compiler, compiles
+from gradcli.language.compiler.base import Compiler
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.library.builtins import BUILTINS
@@ -21,8 +21,7 @@ Matches = Callable[[Any, Variables, Bound], bool]
 """Whether a value fits a pattern; the names that the pattern binds are entered."""
 
 
-@compiles(tree.Match)
-def match_statement(c: Compiler, node: tree.Match, scope: Scope) -> Run:
+def match_closure(c: Compiler, node: tree.Match, scope: Scope) -> Run:
     """`match subject:`: the first case that fits runs."""
     state, subject = c.state, c.expression(node.subject, scope)
     cases = [(*case_test(c, case, scope), c.block(case.body, scope)) for case in node.cases]

@@ -9,6 +9,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import is_direct
+from gradcli.language.objects.borders import FOREIGN, beside
 from gradcli.language.objects.operators import (
     HOST_OPERATORS,
     OPERATOR_ERRORS,
@@ -18,6 +19,7 @@ from gradcli.language.objects.operators import (
     identity,
     operator_failed,
     own_operator,
+    word_failure,
 )
 from gradcli.language.objects.operators import binary as apply_binary
 from gradcli.language.objects.operators import unary as apply_unary
@@ -105,6 +107,8 @@ def _name_and_name(
         state.place = span
         try:
             if type(a) is Tensor or type(b) is Tensor:
+                if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
+                    return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
             return host(a, b)
         except _FAILURES as error:
@@ -157,6 +161,8 @@ def _name_and_any(
         state.place = span
         try:
             if type(a) is Tensor or type(b) is Tensor:
+                if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
+                    return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
             return host(a, b)
         except _FAILURES as error:
@@ -183,6 +189,8 @@ def _any_and_any(
         state.place = span
         try:
             if type(a) is Tensor or type(b) is Tensor:
+                if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
+                    return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
             return host(a, b)
         except _FAILURES as error:
@@ -207,6 +215,8 @@ def _otherwise(
     failure = error
     if not isinstance(error, GradcliError):
         failure = operator_failed(symbol, left[1], right[1], error)
+    else:
+        word_failure(error, symbol, left[1], right[1])
     if isinstance(failure, GradcliError):
         from gradcli.language.compiler import operand_labels  # lazy: start-up
 
@@ -242,7 +252,10 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
             state.place = span
             either = type(a) is Tensor or type(b) is Tensor
             try:
-                a = on_tensors(a, b) if either else host(a, b)
+                if FOREIGN and either and (type(a) in FOREIGN or type(b) in FOREIGN):
+                    a = beside(symbol, a, b, on_tensors)
+                else:
+                    a = on_tensors(a, b) if either else host(a, b)
             except _FAILURES as error:
                 spans = [step[-1] for step in steps]
                 done = spans.index(span)

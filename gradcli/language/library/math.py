@@ -1,18 +1,13 @@
-"""The modules `math` and `numpy` as the language has them: functions of numbers."""
+"""The module `math` as the language has it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from gradcli.errors import GradcliError
 from gradcli.language.limits import check_integer
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.operators import multiply
-from gradcli.language.objects.types import type_name
 
 
 def factorial(n: int, /) -> int:
@@ -68,54 +63,3 @@ MATH: dict[str, Any] = {
     if not name.startswith("_") and name != "sumprod"
 } | {function.__name__: function for function in _OWN}
 """What `math` holds."""
-
-
-def _of_number(name: str) -> Callable[[Any], float]:
-    """A function of NumPy's on one number, without NumPy's warnings."""
-    host = getattr(np, name)
-
-    def function(x: float, /) -> float:
-        if not isinstance(x, (int, float)):
-            raise GradcliError(
-                "E202",
-                f"np.{name}() takes a number in this language, not {type_name(x)}",
-                help=f"tensors have torch.{_TORCH.get(name, name)}()",
-            )
-        with np.errstate(all="ignore"):
-            return float(host(x))
-
-    function.__name__ = name
-    return function
-
-
-_TORCH = {"arccos": "acos", "arcsin": "asin", "arctan": "atan"}
-
-NUMPY: dict[str, Any] = {
-    "e": math.e,
-    "inf": math.inf,
-    "nan": math.nan,
-    "newaxis": None,
-    "pi": math.pi,
-    **{
-        name: _of_number(name)
-        for name in (
-            "arccos",
-            "arcsin",
-            "arctan",
-            "cos",
-            "cosh",
-            "exp",
-            "expm1",
-            "log",
-            "log10",
-            "log1p",
-            "log2",
-            "sin",
-            "sinh",
-            "sqrt",
-            "tan",
-            "tanh",
-        )
-    },
-}
-"""What `numpy` holds: arrays are torch's business here."""

@@ -15,14 +15,21 @@ from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.types import define, host_name
 from gradcli.ops.binding import catalogue
 
-_DRAWING = (
-    "IPython IPython.display matplotlib matplotlib.animation matplotlib.axes matplotlib.cm"
-    " matplotlib.collections matplotlib.colors matplotlib.dates matplotlib.figure"
-    " matplotlib.gridspec matplotlib.image matplotlib.lines matplotlib.patches matplotlib.pylab"
-    " matplotlib.pyplot matplotlib.style matplotlib.ticker mpl_toolkits mpl_toolkits.axes_grid1"
-    " mpl_toolkits.mplot3d mpl_toolkits.mplot3d.axes3d seaborn"
-).split()
+_DRAWING = """IPython IPython.display matplotlib matplotlib.animation matplotlib.axes matplotlib.cm
+    matplotlib.collections matplotlib.colors matplotlib.dates matplotlib.figure matplotlib.gridspec
+    matplotlib.image matplotlib.lines matplotlib.patches matplotlib.pylab matplotlib.pyplot
+    matplotlib.style matplotlib.ticker mpl_toolkits mpl_toolkits.axes_grid1 mpl_toolkits.mplot3d
+    mpl_toolkits.mplot3d.axes3d seaborn"""
 """The modules that draw: they are accepted, and draw nothing."""
+
+_LAYERS = """activation batchnorm container conv distance dropout flatten fold instancenorm linear
+    loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"""
+
+_DISTRIBUTIONS = """bernoulli beta binomial categorical dirichlet distribution exponential gamma
+    geometric independent laplace log_normal multivariate_normal normal one_hot_categorical poisson
+    transformed_distribution uniform"""
+
+_OPTIMIZERS = "adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd"
 
 LIBRARY: dict[str, str] = {
     "__future__": "typing:FUTURE",
@@ -44,7 +51,12 @@ LIBRARY: dict[str, str] = {
     "json": "python.json:JSON",
     "logging": "python.logging:LOGGING",
     "math": "math:MATH",
-    "numpy": "math:NUMPY",
+    "numpy": "numpy.load:NUMPY",
+    "numpy.exceptions": "numpy.load:ERRORS",
+    "numpy.fft": "numpy.load:FFT",
+    "numpy.linalg": "numpy.load:LINALG",
+    "numpy.random": "numpy.load:RANDOM",
+    "numpy.testing": "numpy.load:TESTING",
     "operator": "python.operator:OPERATOR",
     "os": "python.system:OS",
     "os.path": "python.system:OS_PATH",
@@ -72,15 +84,19 @@ LIBRARY: dict[str, str] = {
     "torch.cuda.amp": "torch.settings:CUDA_AMP",
     "torch.distributed": "torch.settings:DISTRIBUTED",
     "torch.mps": "torch.settings:MPS_DEVICE",
+    "torch.serialization": "torch.serialization:SERIALIZATION",
     "torch.utils.tensorboard": "drawing:TENSORBOARD",
     "torch.utils.tensorboard.writer": "drawing:TENSORBOARD",
     "torch.version": "torch.settings:VERSION",
     "torch.xpu": "torch.settings:XPU",
     "tensorboardX": "drawing:TENSORBOARD",
     "tqdm": "tqdm:TQDM",
-    **{f"tqdm.{name}": "tqdm:TQDM" for name in ("asyncio", "auto", "autonotebook", "notebook", "std")},
+    **{
+        f"tqdm.{name}": "tqdm:TQDM"
+        for name in ("asyncio", "auto", "autonotebook", "notebook", "std")
+    },
     "warnings": "python.logging:WARNINGS",
-    **{name: "drawing:DRAWING" for name in _DRAWING},
+    **dict.fromkeys(_DRAWING.split(), "drawing:DRAWING"),
 }
 """Each module with the file of this folder and the table in it that holds its names."""
 
@@ -93,18 +109,9 @@ ALIASES: dict[str, str] = {
     "torch.utils.data.dataloader": "torch.utils.data",
     "torch.utils.data.dataset": "torch.utils.data",
     "torch.utils.data.sampler": "torch.utils.data",
-    **{
-        f"torch.nn.modules.{name}": "torch.nn"
-        for name in (
-            "activation batchnorm container conv distance dropout flatten fold instancenorm"
-            " linear loss module normalization padding pixelshuffle pooling rnn sparse"
-            " transformer upsampling"
-        ).split()
-    },
-    **{
-        f"torch.optim.{name}": "torch.optim"
-        for name in "adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd".split()
-    },
+    **{f"torch.nn.modules.{name}": "torch.nn" for name in _LAYERS.split()},
+    **{f"torch.distributions.{name}": "torch.distributions" for name in _DISTRIBUTIONS.split()},
+    **{f"torch.optim.{name}": "torch.optim" for name in _OPTIMIZERS.split()},
 }
 """The modules of torch that hold the same names as another: its own files."""
 
@@ -160,6 +167,27 @@ INSTEAD: dict[str, str] = {
     "yaml": "settings are written as a dict, or come in as `NAME=VALUE`",
 }
 """What to write in place of the modules that programs import most, by their first name."""
+
+
+_KNOWN = {
+    "abc": ("ABC", "abstractmethod"),
+    "collections": ("Counter", "OrderedDict", "defaultdict", "deque", "namedtuple"),
+    "contextlib": ("contextmanager",),
+    "dataclasses": ("dataclass",),
+    "enum": ("Enum",),
+    "functools": ("lru_cache", "partial", "wraps"),
+    "torch.autograd": ("Function", "Variable", "backward", "grad"),
+    "torch.func": ("hessian", "jacfwd", "jacrev", "jvp", "vjp"),
+    "typing": ("Callable", "Dict", "List", "NamedTuple", "Optional", "Union"),
+}
+
+
+def import_of(name: str) -> str | None:
+    """The import that gives a name its usual meaning, where there is one."""
+    if LIBRARY.get(name, "").startswith("python."):
+        return f"import {name}"
+    home = next((module for module, names in _KNOWN.items() if name in names), None)
+    return None if home is None else f"from {home} import {name}"
 
 
 def library_modules(torch: dict[str, Module]) -> dict[str, Module]:

@@ -8,14 +8,16 @@ from typing import Any
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.sizes import Device, Size
+from gradcli.autograd.engine import backward
 from gradcli.errors import GradcliError, Span
 from gradcli.language.hints.spelling import closest, suggestion
 from gradcli.language.library.builtins import BUILTINS
-from gradcli.language.library.modules import INSTEAD, library_modules, name_classes
+from gradcli.language.library.modules import INSTEAD, import_of, library_modules, name_classes
 from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.types import EXCEPTIONS, PARAMETER, TENSOR, define, host_name
 from gradcli.ops.binding import catalogue
+from gradcli.ops.definition.doc import describe
 
 
 def _torch_modules() -> dict[str, Module]:
@@ -56,6 +58,14 @@ def _load_data() -> None:
     name_classes(catalogue.modules["torch.utils.data"])
 
 
+def _load_distributions() -> None:
+    """Fill the tables of `torch.distributions`."""
+    import gradcli.distributions.load  # noqa: F401  # lazy: family
+
+    for name in _DISTRIBUTIONS:
+        name_classes(catalogue.modules[name])
+
+
 def _load_nn() -> None:
     """Fill the table of `torch.nn` and those inside it."""
     import gradcli.nn.load  # noqa: F401  # lazy: family
@@ -92,6 +102,21 @@ def _load_transforms() -> None:
         name_classes(catalogue.modules[name])
 
 
+def _in_one_batch(function: Callable[..., Any], seeds: list[Any]) -> Any:
+    """What a function returns for all rows of seeds at once."""
+    from gradcli.functional.vmap import of_rows  # lazy: family
+
+    return of_rows(function, seeds)
+
+
+backward.in_one_batch = _in_one_batch
+
+
+def _documented(value: Any) -> Any:
+    """What says in words what a value does: a class of the language is documented by its host's."""
+    return getattr(value, "construct", None) or value
+
+
 def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
     """A function of a module that is filled late, reachable where the module is not named."""
 
@@ -100,10 +125,30 @@ def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
 
     load_and_call.__name__ = load_and_call.__qualname__ = name
     # Whoever asks what it does is shown what the function does.
-    vars(load_and_call)["loaded"] = lambda: MODULES[module_name].names[name]
+    vars(load_and_call)["loaded"] = lambda: _documented(MODULES[module_name].names[name])
     return load_and_call
 
 
+def _of_arrays(name: str, summary: str, example: str) -> Callable[..., Any]:
+    """A function between tensors and arrays, which loads `numpy` when it is called."""
+
+    def exchange_and_call(*args: Any, **kwargs: Any) -> Any:
+        from gradcli.language.library.numpy import exchange  # lazy: family
+
+        assert MODULES["numpy"].names
+        return getattr(exchange, name)(*args, **kwargs)
+
+    exchange_and_call.__name__ = exchange_and_call.__qualname__ = name
+    describe(exchange_and_call, summary, example)
+    return exchange_and_call
+
+
+catalogue.methods["numpy"] = _of_arrays(
+    "numpy", "The array of NumPy on the tensor's memory.", "tensor([0.5, 1., 2.]).numpy()"
+)
+catalogue.modules["torch"]["from_numpy"] = _of_arrays(
+    "from_numpy", "The tensor on an array's memory.", "torch.from_numpy(np.ones(2))"
+)
 _install_classes()
 _TORCH = _torch_modules()
 for _name in (
@@ -118,6 +163,13 @@ for _name in (
 for _name in ("torch.optim", "torch.optim.lr_scheduler"):
     _TORCH[_name].load = _load_optim
 _TORCH["torch.utils.data"].load = _load_data
+_DISTRIBUTIONS = (
+    "torch.distributions",
+    "torch.distributions.kl",
+    "torch.distributions.transforms",
+)
+for _name in _DISTRIBUTIONS:
+    _TORCH[_name].load = _load_distributions
 for _name in ("torch.autograd", "torch.autograd.function"):
     _TORCH[_name].load = _load_functions
 _TRANSFORMS = (
@@ -130,6 +182,13 @@ _TRANSFORMS = (
 )
 for _name in _TRANSFORMS:
     _TORCH[_name].load = _load_transforms
+for _name, _where in (
+    ("GradScaler", "torch.amp"),
+    ("autocast", "torch.amp"),
+    ("load", "torch.serialization"),
+    ("save", "torch.serialization"),
+):
+    catalogue.modules["torch"][_name] = _loaded_when_called(_where, _name)
 catalogue.modules["torch"]["vmap"] = _loaded_when_called("torch.func", "vmap")
 # As an attribute of torch.autograd it is the function, which has the name of its module.
 _TORCH["torch.autograd"].modules.pop("gradcheck")
@@ -194,9 +253,16 @@ def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
     reason = UNSUPPORTED.get(name)
     if reason is not None:
         return GradcliError("E101", f"`{name}` is not part of the language", span=span, help=reason)
-    words = ("True", "False", "None")
-    help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
-    return GradcliError("E101", f"`{name}` has no value", span=span, help=help)
+    needed = import_of(name)
+    if needed is not None:
+        help: str | None = f"write `{needed}` first"
+    elif name in _NOT_PLAIN:
+        help = f"the constant is `math.{name}` or `torch.{name}`, and its power `exp(x)`"
+    else:
+        words = ("True", "False", "None")
+        help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
+    text = f"name '{name}' is not defined"
+    return GradcliError("E101", f"`{name}` has no value", text=text, span=span, help=help)
 
 
 def module(name: str) -> Module:

@@ -26,7 +26,10 @@ class Tqdm:
     that has come. The settings of the bar's looks are taken and change nothing.
     """
 
-    __slots__ = ("_drawn", "_shown", "_start", "depth", "desc", "disable", "iterable", "n", "postfix", "total")  # fmt: skip
+    __slots__ = (
+        "_drawn", "_shown", "_start", "depth", "desc", "disable", "iterable", "n", "postfix",
+        "total",
+    )  # fmt: skip
 
     language_name: ClassVar[str] = "tqdm.std.tqdm"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
@@ -70,7 +73,7 @@ class Tqdm:
         self.iterable = iterable
         self.desc = "" if desc is None else desc
         self.total = total
-        self.n = initial
+        self.n: float = initial
         self.postfix = ""
         self.disable = bool(disable)
         self._shown = not self.disable and sys.stderr.isatty()

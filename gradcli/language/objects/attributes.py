@@ -47,9 +47,7 @@ class PerSession:
 
     __slots__ = ("read", "write")
 
-    def __init__(
-        self, read: Callable[[], Any], write: Callable[[Any], None] | None = None
-    ) -> None:
+    def __init__(self, read: Callable[[], Any], write: Callable[[Any], None] | None = None) -> None:
         self.read = read
         self.write = write
 
@@ -296,7 +294,12 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
         if error.code != "E102":
             raise
         raise no_attribute(value, name) from None
-    raise GradcliError("E102", f"the attribute '{name}' of {type_name(value)} cannot be set")
+    kind_name = "torch._C.TensorBase" if kind is Tensor else type_name(value)
+    raise GradcliError(
+        "E102",
+        f"the attribute '{name}' of {type_name(value)} cannot be set",
+        text=f"attribute '{name}' of '{kind_name}' objects is not writable",
+    )
 
 
 def delete_attribute(value: Any, name: str) -> None:
@@ -339,13 +342,9 @@ def attribute_names(value: Any) -> list[str]:
     return [*names, *value.language_names()] if hasattr(kind, "language_names") else names
 
 
-_PICKLING = {
-    "load": "PyTorch's files are pickles, which could run any code: `load('w.safetensors')` reads"
-    " npy, npz, csv, json and safetensors",
-    "save": "PyTorch's files are pickles: `save(tensor_or_dict, 'w.safetensors')` writes npy, npz,"
-    " csv, json and safetensors",
-}
-"""Names of torch that are not supported, and what to use instead."""
+_FILES_OF_NUMPY = frozenset(
+    {"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"}
+)
 
 
 def no_attribute(value: Any, name: str) -> GradcliError:
@@ -361,8 +360,8 @@ def no_attribute(value: Any, name: str) -> GradcliError:
     help = None
     if name.startswith("__"):
         help = "attributes of Python's own machinery are not part of the language"
-    elif type(value) is Module and value.name == "torch" and name in _PICKLING:
-        help = _PICKLING[name]
+    elif type(value) is Module and value.name == "numpy" and name in _FILES_OF_NUMPY:
+        help = "arrays come in as `NAME=@x.npy` and go out as `save(torch.from_numpy(a), 'x.npy')`"
     elif value is None:
         help = "the value is None: a .grad is, until a backward pass has reached its leaf"
     elif type(value) is Module and name in catalogue.modules["torch"]:
@@ -373,7 +372,10 @@ def no_attribute(value: Any, name: str) -> GradcliError:
         help = f"tensors have `{name}`: `tensor(…)` makes one of numbers or a list of them"
     else:
         help = suggestion(name, attribute_names(value))
-    return GradcliError("E102", f"{owner} has no attribute '{name}'", help=help)
+    text = None
+    if isinstance(value, LanguageType):
+        text = f"type object '{value.name}' has no attribute '{name}'"
+    return GradcliError("E102", f"{owner} has no attribute '{name}'", text=text, help=help)
 
 
 def _is_of_tensors(name: str) -> bool:
@@ -381,4 +383,7 @@ def _is_of_tensors(name: str) -> bool:
 
 
 def _owner(value: Any) -> str:
-    return "type" if isinstance(value, LanguageType) else type_name(value)
+    if isinstance(value, LanguageType):
+        return "type"
+    kind = type_of(value)
+    return kind.full_name if kind.full_name.startswith("numpy.") else kind.name

@@ -13,6 +13,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.limits import LARGEST_FORMAT, check_text
+from gradcli.language.objects.borders import SCALARS, is_array
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.repr import display, text
 from gradcli.language.objects.types import type_name
@@ -21,6 +22,9 @@ HOST_FORMAT: set[type] = set()
 """Further types that the host formats: dates and times."""
 
 _FORMATTED = frozenset({int, float, complex, bool, str})
+
+_CONVERTED: dict[str, type] = {**dict.fromkeys("diu", int), **dict.fromkeys("eEfFgG", float)}
+"""The `%` fields that take the number of a tensor, an array or an instance, and which they take."""
 
 
 def format_value(value: Any, spec: str) -> str:
@@ -31,8 +35,8 @@ def format_value(value: Any, spec: str) -> str:
     """
     if type(value) is Tensor and value.array.ndim == 0:
         value = value.item()
-    if type(value) in _FORMATTED:
-        if not spec:
+    if type(value) in _FORMATTED or type(value) in SCALARS:
+        if not spec and type(value) in _FORMATTED:
             return text(value)
         _check_numbers(spec)
         try:
@@ -45,6 +49,8 @@ def format_value(value: Any, spec: str) -> str:
     if spec and type(value) in HOST_FORMAT:
         _check_numbers(spec)
         return format(value, spec)
+    if spec and is_array(value):
+        raise GradcliError("E202", "unsupported format string passed to numpy.ndarray.__format__")
     if spec:
         raise GradcliError(
             "E202",
@@ -139,7 +145,9 @@ class _Fields:
             self.next_number += 1
         if number >= len(self.arguments):
             raise GradcliError(
-                "E302", f"the format string has a field {number}, and no argument belongs to it"
+                "E302",
+                f"the format string has a field {number}, and no argument belongs to it",
+                text=f"Replacement index {number} out of range for positional args tuple",
             )
         return self.arguments[number]
 
@@ -224,13 +232,21 @@ def percent(template: str, values: Any) -> str:
         length += len(piece)
         check_text(length)
     if used < len(arguments) and mapping is None:
-        raise GradcliError("E202", "the template has fewer `%` fields than there are values")
+        raise GradcliError(
+            "E202",
+            "the template has fewer `%` fields than there are values",
+            text="not all arguments converted during string formatting",
+        )
     return "".join(pieces)
 
 
 def _argument(arguments: tuple[Any, ...], number: int) -> Any:
     if number >= len(arguments):
-        raise GradcliError("E202", "the template has more `%` fields than there are values")
+        raise GradcliError(
+            "E202",
+            "the template has more `%` fields than there are values",
+            text="not enough arguments for format string",
+        )
     return arguments[number]
 
 
@@ -268,11 +284,11 @@ def _percent_value(spec: str, numbers: list[Any], value: Any) -> str:
         spec = f"{spec[:-1]}s"
     elif letter not in "diouxXeEfFgGc":
         raise GradcliError("E204", f"there is no `%{letter}` field")
-    elif type(value) is Tensor:
-        value = value.item() if value.array.size == 1 else float(value)
-    if type(value) not in _FORMATTED:
-        raise GradcliError("E202", f"`%{letter}` takes a number, not {type_name(value)}")
     try:
+        if letter in _CONVERTED and type(value) not in _FORMATTED and hasattr(value, "__float__"):
+            value = _CONVERTED[letter](value)
+        if type(value) not in _FORMATTED and type(value) not in SCALARS:
+            raise GradcliError("E202", f"`%{letter}` takes a number, not {type_name(value)}")
         return f"%{spec}" % (*numbers, value)
     except HOST_ERRORS as error:
         raise converted(error) from error

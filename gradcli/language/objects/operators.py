@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -17,6 +19,8 @@ from gradcli.language.limits import (
     check_nesting,
     check_text,
 )
+from gradcli.language.objects import borders
+from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.iteration import bounded
@@ -56,8 +60,11 @@ def multiply(left: Any, right: Any) -> Any:
             check_integer(left.bit_length() + right.bit_length())
         else:
             _check_repeated(right, left)
-    elif isinstance(right, int) and type(left) is not float:
-        _check_repeated(left, right)
+    elif type(left) is not float:
+        if isinstance(right, (int, np.integer)):
+            _check_repeated(left, int(right))
+        elif isinstance(left, np.integer):
+            _check_repeated(right, int(left))
     return left * right
 
 
@@ -145,7 +152,9 @@ def operator_failed(symbol: str, left: Any, right: Any, error: Exception) -> Exc
     if not isinstance(error, (TypeError, AttributeError)):
         return converted(error)
     made = GradcliError(
-        "E202", f"`{symbol}` is not defined for {type_name(left)} and {type_name(right)}"
+        "E202",
+        f"`{symbol}` is not defined for {type_name(left)} and {type_name(right)}",
+        text=_not_defined(symbol, left, right, error),
     )
     if isinstance(left, str) != isinstance(right, str) and symbol == "+":
         made.help = "turn the number into text first: `str(x)`, or use an f-string"
@@ -154,15 +163,39 @@ def operator_failed(symbol: str, left: Any, right: Any, error: Exception) -> Exc
     return made
 
 
+def word_failure(error: GradcliError, symbol: str, left: Any, right: Any) -> None:
+    """Give an op's error over an operand that is no tensor the text of the operator's."""
+    if error.code == "E202" and (type(left) is Tensor) != (type(right) is Tensor):
+        error.text = _not_defined(symbol, left, right, error)
+
+
+def _not_defined(symbol: str, left: Any, right: Any, error: Exception) -> str:
+    """CPython's text for an operator that is not defined for its operands."""
+    names = (type_name(left), type_name(right))
+    if not isinstance(error, GradcliError) and names == (type(left).__name__, type(right).__name__):
+        return str(error)
+    if symbol == "+" and isinstance(left, (str, list, tuple)):
+        return f'can only concatenate {names[0]} (not "{names[1]}") to {names[0]}'
+    if symbol in _COMPARISONS:
+        return f"'{symbol}' not supported between instances of '{names[0]}' and '{names[1]}'"
+    return f"unsupported operand type(s) for {symbol}: '{names[0]}' and '{names[1]}'"
+
+
+_COMPARISONS = frozenset({"<", "<=", ">", ">="})
+
+
 def binary(symbol: str, left: Any, right: Any) -> Any:
     """A binary operator on any two values; raises E202 where it is not defined for them."""
     try:
         if type(left) is Tensor or type(right) is Tensor:
+            if type(left) in FOREIGN or type(right) in FOREIGN:
+                return borders.beside(symbol, left, right, TENSOR_OPERATORS[symbol])
             return TENSOR_OPERATORS[symbol](left, right)
         return HOST_OPERATORS[symbol](left, right)
-    except GradcliError:
+    except GradcliError as error:
         method = own_operator(symbol, left, right)
         if method is None:
+            word_failure(error, symbol, left, right)
             raise
         return method()
     except OPERATOR_ERRORS as error:
@@ -207,6 +240,7 @@ def contains(element: Any, container: Any) -> bool:
     """`element in container`."""
     kind = type(container)
     if kind is Tensor:
+        element = borders.number(element)
         if type(element) not in _ELEMENTS:
             raise GradcliError(
                 "E202",
@@ -224,6 +258,8 @@ def contains(element: Any, container: Any) -> bool:
     try:
         if hasattr(kind, "__contains__"):
             return element in container
+        if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+            raise TypeError(f"argument of type '{type_name(container)}' is not iterable")
         return element in bounded(container)
     except HOST_ERRORS as error:
         raise operator_failed("in", element, container, error) from error
@@ -237,9 +273,9 @@ def identity(left: Any, right: Any) -> bool:
 def augmented(symbol: str, left: Any, right: Any) -> Any:
     """The value of `left symbol= right`; tensors, lists, sets and dicts change in place."""
     kind = type(left)
-    if kind is Tensor and symbol in catalogue.inplace_operators:
+    if kind is Tensor and symbol in catalogue.inplace_operators and not borders.is_array(right):
         try:
-            return catalogue.inplace_operators[symbol](left, right)
+            return catalogue.inplace_operators[symbol](left, borders.number(right))
         except OPERATOR_ERRORS as error:
             raise operator_failed(f"{symbol}=", left, right, error) from error
     if kind is list:
@@ -252,8 +288,10 @@ def augmented(symbol: str, left: Any, right: Any) -> Any:
             _check_repeated(left, right)
             left *= right
             return left
-    if hasattr(kind, "language_class") or (
-        symbol in _SET_OPERATORS and (kind is set or kind is dict)
+    if (
+        hasattr(kind, "language_class")
+        or hasattr(kind, "updates_in_place")
+        or (symbol in _SET_OPERATORS and (kind is set or kind is dict))
     ):
         try:
             return _IN_PLACE[symbol](left, right)
@@ -295,6 +333,8 @@ def unary(symbol: str, operand: Any) -> Any:
     except HOST_ERRORS as error:
         if isinstance(error, TypeError):
             raise GradcliError(
-                "E202", f"`{symbol}` is not defined for {type_name(operand)}"
+                "E202",
+                f"`{symbol}` is not defined for {type_name(operand)}",
+                text=f"bad operand type for unary {symbol}: '{type_name(operand)}'",
             ) from error
         raise converted(error) from error

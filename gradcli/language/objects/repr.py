@@ -10,6 +10,7 @@ from typing import Any
 from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.language.limits import DEEPEST_NESTING, check_text, too_deep
+from gradcli.language.objects.borders import SCALARS
 from gradcli.language.objects.exceptions import arguments_of, converted
 from gradcli.language.objects.types import EXCEPTIONS, LanguageType, host_name, type_name
 from gradcli.state import active, charge_tensors
@@ -28,7 +29,9 @@ def text(value: Any) -> str:
     if kind in HOST_TEXT:
         return str(value)
     if isinstance(value, GradcliError) and not hasattr(kind, "language_class"):
-        return value.message
+        return value.text
+    if kind in SCALARS or hasattr(kind, "language_str"):
+        return str(value)
     if kind is Device or hasattr(kind, "language_class"):  # objects whose str may not be their repr
         written: Any = kind.__str__, kind.__repr__
         if written != (object.__str__, object.__repr__):
@@ -170,6 +173,8 @@ def _display_object(value: Any) -> str:
         name = value.raises if value.raises in EXCEPTIONS else "Exception"
         return name + (f"({shown[1:-2]})" if len(arguments) == 1 else shown)
     kind = type(value)
+    if kind in SCALARS:
+        return repr(value)
     if isinstance(value, type):  # a class of the catalogue, such as torch.no_grad
         return f"<class '{host_name(value)}'>"
     written: Any = kind.__repr__

@@ -7,6 +7,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.limits import check_collection
+from gradcli.language.objects import borders
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.repr import display
@@ -18,11 +19,17 @@ def get_item(value: Any, index: Any) -> Any:
     """`value[index]`; raises E207, E302 for what is not there, E202 for no items."""
     kind = type(value)
     if kind is Tensor:
-        return catalogue.operators["[]"](value, index)
+        return catalogue.operators["[]"](value, borders.index(index))
     if kind is dict:
         check_key(index)
     elif not hasattr(kind, "__getitem__"):
-        raise GradcliError("E202", f"{_described(value)} has no items to pick with []")
+        raise GradcliError(
+            "E202",
+            f"{_described(value)} has no items to pick with []",
+            text=f"type '{value.name}' is not subscriptable"
+            if isinstance(value, LanguageType)
+            else f"'{type_name(value)}' object is not subscriptable",
+        )
     try:
         return value[index]
     except HOST_ERRORS as error:
@@ -33,12 +40,16 @@ def set_item(value: Any, index: Any, new: Any) -> None:
     """`value[index] = new`."""
     kind = type(value)
     if kind is Tensor:
-        catalogue.operators["[]="](value, index, new)
+        catalogue.operators["[]="](value, borders.index(index), borders.number(new))
         return
     if kind is dict:
         check_key(index)
     elif kind is not list and not hasattr(kind, "__setitem__"):
-        raise GradcliError("E202", f"the items of {_described(value)} cannot be assigned to")
+        raise GradcliError(
+            "E202",
+            f"the items of {_described(value)} cannot be assigned to",
+            text=f"'{type_name(value)}' object does not support item assignment",
+        )
     try:
         if kind is list and type(index) is slice:
             more = list(bounded(new))
@@ -55,7 +66,11 @@ def delete_item(value: Any, index: Any) -> None:
     if kind is dict:
         check_key(index)
     elif kind is not list and not hasattr(kind, "__delitem__"):
-        raise GradcliError("E202", f"the items of {_described(value)} cannot be deleted")
+        raise GradcliError(
+            "E202",
+            f"the items of {_described(value)} cannot be deleted",
+            text=f"'{type_name(value)}' object doesn't support item deletion",
+        )
     try:
         del value[index]
     except HOST_ERRORS as error:
@@ -71,11 +86,14 @@ def _failed(value: Any, index: Any, error: Exception) -> GradcliError:
         return Raised("KeyError", display(index), (index,), "E207")
     if isinstance(error, IndexError):
         return GradcliError(
-            "E302", f"index {display(index)} is out of range: the length is {len(value)}"
+            "E302",
+            f"index {display(index)} is out of range: the length is {len(value)}",
+            text=str(error),
         )
     if isinstance(error, TypeError) and not isinstance(value, dict):
         return GradcliError(
             "E202",
             f"{type_name(value)} is indexed with integers and slices, not {type_name(index)}",
+            text=str(error),
         )
     return converted(error)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.arrays.dtypes import DTYPES
-from gradcli.autograd.inplace.writes import overwrite
+from gradcli.autograd.inplace.writes import check_graph, overwrite
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.init import ones_, zeros_
@@ -120,6 +120,7 @@ class _BatchNorm(_Running):
         factor = 0.0 if self.momentum is None else self.momentum
         counter = self.num_batches_tracked
         if self.training and self.track_running_stats and counter is not None:
+            check_graph(counter)
             overwrite(counter, computed(np.add, counter.array, 1))
             if self.momentum is None:  # a plain average over all batches
                 factor = 1.0 / counter.item()

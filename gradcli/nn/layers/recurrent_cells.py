@@ -112,19 +112,49 @@ class _Cell(Recurrent):
                 "E204", f"{self._get_name()} takes 1 or 2 dimensions, not {input.ndim}"
             )
         batched = input.ndim == 2
-        given = () if hx is None else (hx if isinstance(hx, tuple) else (hx,))
+        given = self._given(hx)
         if not batched:
             input = methods["unsqueeze"](input, 0)
             given = tuple(methods["unsqueeze"](state, 0) for state in given)
         if not given:
             sizes = (input.array.shape[0], self.hidden_size)
             given = (self._zeros(input, *sizes),) * self.states
+        wanted = (input.array.shape[0], self.hidden_size)
+        for each in given:
+            if each.array.shape != wanted:
+                raise GradcliError(
+                    "E301",
+                    f"{self._get_name()}: a state of shape {tuple(each.array.shape)}, where"
+                    f" {wanted} is needed",
+                )
         projected = linear(input, self.weight_ih, self.bias_ih)
         hidden = linear(given[0], self.weight_hh, self.bias_hh)
         state = self.next_state(projected, hidden, given)
         if not batched:
             state = tuple(methods["squeeze"](each, 0) for each in state)
         return state if self.states > 1 else state[0]
+
+    def _given(self, hx: Any) -> tuple[Tensor, ...]:
+        """The tensors of a state, none for None; raises E202 and E204 for what is no state."""
+        if hx is None:
+            return ()
+        several = self.states > 1
+        given = hx if several and isinstance(hx, (tuple, list)) else (hx,)
+        name = self._get_name()
+        for state in given:
+            if not isinstance(state, Tensor):
+                raise GradcliError(
+                    "E202",
+                    f"{name} takes {self.states} tensors as its state, not {type(state).__name__}",
+                    raises="TypeError" if several else "AttributeError",
+                )
+        if len(given) != self.states:
+            raise GradcliError(
+                "E204", f"{name} takes {self.states} tensors as its state", raises="RuntimeError"
+            )
+        if not several and given[0].array.ndim not in (1, 2):
+            raise GradcliError("E204", f"{name} takes a state of 1 or 2 dimensions")
+        return tuple(given)
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"

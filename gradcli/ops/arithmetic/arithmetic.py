@@ -33,6 +33,7 @@ from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.doc import CHECKS, Hazard, Test
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Function, Op, pointwise
+from gradcli.state import active
 
 _BOOL = np.dtype(np.bool_)
 _BFLOAT16 = "E"
@@ -44,15 +45,21 @@ def zeros_like(value: Any) -> Any:
     inf or nan.
     """
     if type(value) is Tensor:
-        return Tensor(zeros_like(value.array))
+        return _own(Tensor(zeros_like(value.array)))
     return module_of(value).zeros(value.shape, value.dtype)[()]
 
 
 def zeros(value: Any, sizes: tuple[int, ...]) -> Any:
     """Zeros of a shape in a value's dtype, an array or a tensor as the value is one."""
     if type(value) is Tensor:
-        return Tensor(zeros(value.array, sizes))
+        return _own(Tensor(zeros(value.array, sizes)))
     return module_of(value).zeros(sizes, value.dtype)
+
+
+def _own(new: Tensor) -> Tensor:
+    """A new tensor that a rule may write to: inside `vmap` each example has it for itself."""
+    batch = active.state.batch
+    return new if batch is None else batch.own(new)
 
 
 def ones(value: Any, sizes: tuple[int, ...]) -> Any:
@@ -159,7 +166,13 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 
 def _negative(self: Any) -> Any:
     if self.dtype is _BOOL:
-        raise GradcliError("E203", "`-` is not defined for bool tensors", help="use `~`")
+        raise GradcliError(
+            "E203",
+            "`-` is not defined for bool tensors",
+            text="Negation, the `-` operator, on a bool tensor is not supported. If you are trying"
+            " to invert a mask, use the `~` or `logical_not()` operator instead.",
+            help="use `~`",
+        )
     return -self
 
 
@@ -210,7 +223,9 @@ reciprocal = pointwise(
 def _check_divisor(kind: str, other: Any) -> None:
     """Integer division by zero is an error, as PyTorch makes it; floats give inf or nan."""
     if kind in "iub" and not np.all(other):
-        raise GradcliError("E206", "integer division by zero", raises="RuntimeError")
+        raise GradcliError(
+            "E206", "integer division by zero", text="ZeroDivisionError", raises="RuntimeError"
+        )
 
 
 _BOOL_OR_COMPLEX = dtype_names("bool", "complex")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.lazy_conjugation import PLAIN, LazyConjugation, Reflection
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.writes import base_array
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.ops.definition.op import Op, op, pointwise
@@ -28,6 +29,8 @@ def conj(value: Any) -> Any:
 
 
 def _conjugate(tensor: Tensor) -> Tensor:
+    if type(tensor.array) is BatchedArray:
+        return conj_physical.apply(tensor)
     conjugated, negated = reflection_of(tensor)
     return _reflected(conjugate, tensor, (not conjugated, negated))
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import function
@@ -20,11 +21,13 @@ from gradcli.state import active, look
 
 def check_tensors(name: str, **operands: Any) -> None:
     """Raise E202 for an operand of the function `name` that is not a tensor."""
-    for argument, value in operands.items():
+    for number, (argument, value) in enumerate(operands.items(), 1):
         if type(value) is not Tensor:
             raise GradcliError(
                 "E202",
                 f"{name}(): argument '{argument}' must be a tensor, not {type_name(value)}",
+                text=f"{name}(): argument '{argument}' (position {number}) must be Tensor, not"
+                f" {type_name(value)}",
                 help="wrap the number: `tensor(2.)`" if type(value) in (int, float) else None,
             )
 
@@ -93,6 +96,8 @@ def checked_values(check: Callable[..., None], *operands: Any) -> None:
     """Run a check of arrays' values, which raises what it finds. It is reported to the recorder,
     which may have to repeat it for other values.
     """
+    if active.state.batch is not None:
+        operands = tuple([unbatched(operand) for operand in operands])
     check(*operands)
     look(check, *operands)
 

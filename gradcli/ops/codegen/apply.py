@@ -40,7 +40,7 @@ from gradcli.autograd.tensor import (
     TensorMeta,
     accumulator,
     gradient_edge,
-    mark_inference,
+    mark_made,
     refresh,
     storage_of,
 )
@@ -77,7 +77,7 @@ _FIXED: dict[str, Any] = {
     "forced": forced,
     "gradient_edge": gradient_edge,
     "metadata_of_pair": metadata_of_pair,
-    "mark_inference": mark_inference,
+    "mark_made": mark_made,
     "misfit": runtime.misfit,
     "new": object.__new__,
     "no_complex_gradient": no_complex_gradient,
@@ -160,8 +160,7 @@ class _ApplyWriter:
             lines.append("    out = tuple(outs)")
         if op.inputs:
             lines += self._record()
-        if not op.view:
-            lines += ["    if state.inference:", f"        {self._marked()}"]
+        lines += ["    if state.marks_made:", f"        {self._marked()}"]
         operands = "{" + ", ".join(f"{p!r}: {local(p)}" for p in op.parameters) + "}"
         lines += [
             "    if state.recorder is not None and batched is None:",
@@ -407,8 +406,11 @@ class _ApplyWriter:
         ]
 
     def _marked(self) -> str:
-        """The line that marks the outputs made under `torch.inference_mode()`."""
-        return "mark_inference(out)" if self.single else "[mark_inference(each) for each in out]"
+        """The line that marks the outputs; views are no tensors of inference mode of their own."""
+        marked = f"mark_made({{}}, {self.op.view})"
+        if self.single:
+            return marked.format("out")
+        return f"[{marked.format('each')} for each in out]"
 
     def _metadata(self) -> str:
         """The expression for the metadata of a result that is not a scalar."""

@@ -34,6 +34,7 @@ from gradcli.ops.creation.settings import by_rows
 from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.definition.ref import named, ref
+from gradcli.state import active
 
 real_part = ref("real_part")
 
@@ -237,7 +238,12 @@ def detach(input: Tensor) -> Tensor:
 
 @function("detach_", method=True)
 def detach_in_place(input: Tensor) -> Tensor:
-    """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view."""
+    """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view.
+
+    In inference mode the graph stays as it is.
+    """
+    if active.state.inference:
+        return input
     if input.base is not None:
         raise GradcliError("E405", "a view cannot be detached in place", help="use detach()")
     storage_of(input)
@@ -326,7 +332,10 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         if value.array.ndim:
             raise GradcliError(
-                "E301", f"fill_(): the value must be 0-dim, not of shape {tuple(value.array.shape)}"
+                "E301",
+                f"fill_(): the value must be 0-dim, not of shape {tuple(value.array.shape)}",
+                text="fill_ only supports 0-dimension value tensor but got tensor with"
+                f" {value.array.ndim} dimensions.",
             )
         check_memory(input)
         if value.array.dtype is input.array.dtype and not is_recorded(input, value):

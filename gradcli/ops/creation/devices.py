@@ -127,11 +127,30 @@ def empty_cache() -> None:
         cupy().get_default_memory_pool().free_all_blocks()
 
 
+@function("max_memory_allocated", module=_CUDA)
+def max_memory_allocated(device: Any = None) -> int:
+    """The bytes of the GPU's memory that the program held at most; 0 before there are any."""
+    return memory_reserved(device)
+
+
+@function("is_initialized", module=_CUDA)
+def is_initialized() -> bool:
+    """Whether tensors have been put on a GPU."""
+    return backend.gpu_in_use()
+
+
+@function("is_bf16_supported", module=_CUDA)
+def is_bf16_supported() -> bool:
+    """Whether there is a GPU, whose kernels here take bfloat16."""
+    return is_available()
+
+
 @function("manual_seed", "manual_seed_all", module=_CUDA)
 @effects(STATE)
 def manual_seed(seed: Any) -> None:
-    """Start the GPU's generator again from a seed."""
-    manual_seed_of("cuda", seed)
+    """Start the GPU's generator again from a seed; where there is none, nothing is to be done."""
+    if is_available():
+        manual_seed_of("cuda", seed)
 
 
 @function("initial_seed", module=_CUDA)

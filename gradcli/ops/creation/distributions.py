@@ -20,16 +20,18 @@ from gradcli.ops.binding.arguments import (
     check_floating,
     check_number,
     check_tensors,
+    checked_values,
     plain_float,
     plain_integer,
 )
-from gradcli.ops.binding.catalogue import function, method
+from gradcli.ops.binding.catalogue import function, method, methods, operators
 from gradcli.ops.creation.fill import checked_dtype, checked_sizes, chosen_device, made
 from gradcli.ops.creation.random import (
     bernoulli_array,
     check_drawn_dtype,
     check_generator,
     check_probability,
+    drawn,
     drawn_over,
     generator_of,
     integer_array,
@@ -42,6 +44,7 @@ from gradcli.ops.creation.random import (
 from gradcli.ops.definition.doc import CHECKS, RANDOM, WRITES, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
+from gradcli.state import active
 
 # --- probabilities ------------------------------------------------------------------------------
 
@@ -49,12 +52,30 @@ from gradcli.ops.definition.op import Op, op
 def _bernoulli_each(p: Tensor, generator: Any) -> Any:
     """Truth values, each of a probability of its own."""
     check_drawn_dtype("bernoulli", p.dtype)
+    if active.state.batch is not None:
+        active.state.batch.refuse_same_draws(p)
+        checked_values(_check_chances, p.array)
+        kind = np.dtype(np.float64 if p.array.dtype == np.float64 else np.float32)
+        source = generator_of(generator, p.device.type)
+        fraction = drawn(
+            p.array.shape, lambda sizes: shaped(source.uniform(prod(sizes), kind), sizes, p.dtype)
+        )
+        return operators["<"](Tensor(fraction), p).array
     chances = module_of(p.array).asarray(p.array)
-    if not np.all((chances >= 0) & (chances <= 1)):
-        raise invalid_argument("bernoulli(): the probabilities do not all lie between 0 and 1")
+    _check_chances(chances)
     kind = np.dtype(np.float64 if chances.dtype == np.float64 else np.float32)
     fraction = generator_of(generator, p.device.type).uniform(chances.size, kind)
     return fraction.reshape(chances.shape) < chances
+
+
+def _check_chances(chances: Any) -> None:
+    """Raise E204 unless numbers lie between 0 and 1."""
+    if not np.all((chances >= 0) & (chances <= 1)):
+        raise invalid_argument(
+            "bernoulli(): the probabilities do not all lie between 0 and 1",
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message"
+            " be improved?  If so, please report an enhancement request to PyTorch.)",
+        )
 
 
 # --- drawn from tensors -------------------------------------------------------------------------
@@ -119,7 +140,10 @@ def normal(
         return made("normal", array, target_device, requires_grad)
     means, deviations = (v.array if isinstance(v, Tensor) else v for v in (mean, std))
     if np.any(np.less(deviations, 0)):
-        raise invalid_argument("normal(): the standard deviation is negative")
+        raise invalid_argument(
+            "normal(): the standard deviation is negative",
+            "normal expects all elements of std >= 0.0",
+        )
     target = (mean if of_mean else std).dtype
     try:
         shape = np.broadcast_shapes(np.shape(means), np.shape(deviations))
@@ -149,7 +173,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
         return bernoulli_of.apply(input, shaped(values, input.array.shape, input.dtype))
     check_probability(p)
     check_dtype("bernoulli", input.dtype, COMPLEX)
-    values = bernoulli_array(input.array.shape, p, generator, input.device.type)
+    values = drawn(
+        input.array.shape, lambda sizes: bernoulli_array(sizes, p, generator, input.device.type)
+    )
     return _bernoulli_of_number.apply(input, shaped(values, input.array.shape, input.dtype))
 
 
@@ -238,8 +264,12 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     shape = self.array.shape
     if isinstance(p, Tensor):
         try:
-            chances = Tensor(np.broadcast_to(p.array, shape))
-        except ValueError:
+            chances = (
+                Tensor(np.broadcast_to(p.array, shape))
+                if active.state.batch is None
+                else methods["expand"](p, shape)
+            )
+        except (ValueError, GradcliError):
             raise GradcliError(
                 "E301",
                 f"bernoulli_(): probabilities of shape {tuple(p.array.shape)} cannot be broadcast"
@@ -330,19 +360,23 @@ def multinomial(
             f"multinomial(): {num_samples} samples of {chances.shape[-1]} categories"
         )
     if not np.all(np.isfinite(chances) & (chances >= 0)) or not np.all(np.sum(chances, -1)):
-        raise invalid_argument("multinomial(): a row holds no probabilities")
+        text = "probability tensor contains either `inf`, `nan` or element < 0"
+        if np.all(np.isfinite(chances) & (chances >= 0)):
+            text = "invalid multinomial distribution (sum of probabilities <= 0)"
+        raise invalid_argument("multinomial(): a row holds no probabilities", text)
     source = generator_of(generator, input.device.type)
     if not replacement or num_samples == 1:
         # The positions that a race of exponential waiting times reaches first.
         waits = source.exponential(chances.size).reshape(chances.shape).astype(chances.dtype)
         order = np.argsort(-(chances / waits), axis=-1, kind="stable")
         return Tensor(order[..., :num_samples].astype(np.int64))
-    rows = chances.reshape(-1, chances.shape[-1])
+    rows = np.atleast_2d(chances)
     sums = np.cumsum(rows, axis=-1)
-    drawn = source.uniform(len(rows) * num_samples, np.dtype(np.float64)).reshape(len(rows), -1)
+    drawn = source.uniform(len(rows) * num_samples, np.dtype(np.float64))
+    drawn = drawn.reshape(len(rows), num_samples)
     positions = [
         np.searchsorted(row / row[-1], values, side="left")
         for row, values in zip(sums, drawn, strict=True)
     ]
-    found = np.stack(positions).astype(np.int64)
+    found = np.array(positions, np.int64)
     return Tensor(found.reshape(*chances.shape[:-1], num_samples))

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
-from gradcli.arrays.random.generator import KINDS, SESSION_SEED, Generator
+from gradcli.arrays.random.generator import KINDS, OF_TENSORS, SESSION_SEED, Generator
 from gradcli.arrays.strides import inverse_order, outermost_first
 from gradcli.arrays.typeinfo import iinfo
 from gradcli.autograd.tensor import Tensor
@@ -41,6 +41,25 @@ def _generator_of_gpus() -> type[Generator]:
 
 
 KINDS["cuda"] = _generator_of_gpus
+
+
+def get_state(generator: Generator) -> Tensor:
+    """Where a generator stands, in bytes, as PyTorch writes it down."""
+    return Tensor(np.frombuffer(generator.state_bytes(), np.uint8).copy())
+
+
+def set_state(generator: Generator, new_state: Any) -> Generator:
+    """Go back to where a generator stood; raises E202, E204 for what is no state of one."""
+    if not isinstance(new_state, Tensor) or new_state.array.dtype != np.uint8:
+        raise GradcliError("E202", "RNG state must be a torch.ByteTensor")
+    try:
+        generator.restore_bytes(new_state.array.tobytes())
+    except ValueError as error:
+        raise GradcliError("E204", str(error), raises="RuntimeError") from error
+    return generator
+
+
+OF_TENSORS.update(get_state=get_state, set_state=set_state)
 
 
 def check_generator(generator: Any) -> None:
@@ -125,8 +144,8 @@ def seed() -> int:
 # --- draws --------------------------------------------------------------------------------------
 
 
-def invalid_argument(message: str) -> GradcliError:
-    return GradcliError("E204", message, raises="RuntimeError")
+def invalid_argument(message: str, text: str | None = None) -> GradcliError:
+    return GradcliError("E204", message, text=text, raises="RuntimeError")
 
 
 def check_drawn_dtype(name: str, dtype: DType) -> None:
@@ -142,13 +161,21 @@ def shaped(values: Any, sizes: tuple[int, ...], dtype: DType) -> Any:
 
 def drawn_over(array: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:
     """What `draw` makes of an array's sizes, in the order in which the array lies in memory: that
-    is how PyTorch fills it.
+    is how PyTorch fills it. Inside `vmap` a batched array where each example draws for itself.
     """
+    if active.state.batch is not None:
+        return active.state.batch.drawn(array.shape, draw, array)
     if array.ndim < 2 or array.flags.c_contiguous:
         return draw(array.shape)
     order = outermost_first(array.shape, array.strides)
     values = draw(tuple(array.shape[dim] for dim in order))
     return values.transpose(inverse_order(order))
+
+
+def drawn(sizes: tuple[int, ...], draw: Callable[[tuple[int, ...]], Any]) -> Any:
+    """What `draw` makes of sizes; inside `vmap` as `drawn_over`."""
+    batch = active.state.batch
+    return draw(sizes) if batch is None else batch.drawn(sizes, draw)
 
 
 def uniform_array(
@@ -188,7 +215,10 @@ def normal_array(
 ) -> Any:
     check_drawn_dtype(name, dtype)
     if std < 0:
-        raise invalid_argument(f"{name}(): the standard deviation {std} is negative")
+        raise invalid_argument(
+            f"{name}(): the standard deviation {std} is negative",
+            f"normal expects std >= 0.0, but found std {std:g}",
+        )
     if dtype.is_complex:
         # Each part has half of the variance.
         deviation = std / math.sqrt(2)
@@ -253,7 +283,9 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
         plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
         target = checked_dtype(name, dtype, dtypes.default_dtype())
         target_device = chosen_device(name, device)
-        array = draw(name, plain, target, generator, 0.0, 1.0, target_device.type)
+        array = drawn(
+            plain, lambda sizes: draw(name, sizes, target, generator, 0.0, 1.0, target_device.type)
+        )
         return made(name, array, target_device, requires_grad)
 
     def like(
@@ -298,7 +330,10 @@ def integer_array(
 ) -> Any:
     low, high = int(low), int(high)
     if low >= high:
-        raise invalid_argument(f"{name}(): there is no integer from {low} up to {high}, exclusive")
+        raise invalid_argument(
+            f"{name}(): there is no integer from {low} up to {high}, exclusive",
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
+        )
     if dtype.category in ("int", "bool"):
         limits = iinfo(dtype) if dtype.category == "int" else None
         least, most = (limits.min, limits.max) if limits else (0, 1)
@@ -346,7 +381,12 @@ def randint(
     check_dtype("randint", target, dtype_names("complex", raises="RuntimeError"))
     sizes = checked_sizes("randint", (size,))
     target_device = chosen_device("randint", device)
-    array = integer_array("randint", first, last, sizes, target, generator, target_device.type)
+    array = drawn(
+        sizes,
+        lambda sizes: integer_array(
+            "randint", first, last, sizes, target, generator, target_device.type
+        ),
+    )
     return made("randint", array, target_device, requires_grad)
 
 

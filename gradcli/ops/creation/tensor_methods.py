@@ -10,7 +10,15 @@ from gradcli.autograd import anomaly, hooks, modes
 from gradcli.autograd.engine import backward as engine_entry
 from gradcli.autograd.inplace.views import storage_offset
 from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import Tensor, meta_of, refresh, refuse_batched, storage_of
+from gradcli.autograd.tensor import (
+    Tensor,
+    meta_of,
+    refresh,
+    refuse_batched,
+    refuse_transformed,
+    share_birth,
+    storage_of,
+)
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import lazy_conjugation_of
 from gradcli.ops.binding.catalogue import (
@@ -82,7 +90,28 @@ def backward(
 
     Example: tensor(1., requires_grad=True).backward()
     """
+    _refuse_in_transforms(_BACKWARD)
     engine_entry.backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+def _refuse_in_transforms(message: str) -> None:
+    """Raise E204 inside a transform of `torch.func`, with PyTorch's text."""
+    if active.state.transforms:
+        raise GradcliError("E204", message, raises="RuntimeError")
+
+
+_BACKWARD = (
+    "backward() called inside a functorch transform. This is not supported, please use"
+    " functorch.grad or functorch.vjp instead or call backward() outside of functorch transforms."
+)
+
+_REQUIRES_GRAD = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using"
+    " torch.autograd.functional.* APIs) inside of a function being transformed by a functorch"
+    " transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad,"
+    " vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being"
+    " transformed instead."
+)
 
 
 for _method in (
@@ -93,17 +122,25 @@ for _method in (
     method()(effects(STATE)(_method))
 
 
-def _set_requires_grad(tensor: Tensor, value: Any) -> None:
+_ONLY_LEAVES = "you can only change requires_grad flags of leaf variables."
+
+
+def _set_requires_grad(
+    tensor: Tensor, value: Any, wanted: str = "floating point and complex"
+) -> None:
     if type(value) is not bool:
         raise GradcliError(
             "E202",
             f"requires_grad must be True or False, not {type(value).__name__}",
+            text="requires_grad must be a bool",
             raises="RuntimeError",
         )
     if not value and _grad_fn(tensor) is not None:
         raise GradcliError(
             "E408",
             "only a leaf's requires_grad can be switched off",
+            text=_ONLY_LEAVES + " If you want to use a computed variable in a subgraph that doesn't"
+            " require differentiation use var_no_grad = var.detach().",
             help="use detach() for a value outside the graph",
         )
     if value and type(tensor.storage) is InferenceStorage:
@@ -112,6 +149,7 @@ def _set_requires_grad(tensor: Tensor, value: Any) -> None:
         raise GradcliError(
             "E408",
             f"only floating tensors can require grad, and this one is {tensor.dtype}",
+            text=f"only Tensors of {wanted} dtype can require gradients",
             help="make it floating: `x.float()`, or write `2.` for `2`",
         )
     if _grad_fn(tensor) is None:
@@ -129,6 +167,7 @@ def _assign_requires_grad(tensor: Tensor, value: Any) -> None:
         raise GradcliError(
             "E408",
             "only a leaf's requires_grad can be assigned, and this tensor has a history",
+            text=_ONLY_LEAVES,
             help="it requires grad already; retain_grad() keeps its gradient",
         )
 
@@ -145,8 +184,11 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         raise GradcliError(
             "E202",
             f"requires_grad_() takes True or False, not {type(requires_grad).__name__}",
+            text="requires_grad_(): argument 'requires_grad' (position 1) must be bool, not"
+            f" {type(requires_grad).__name__}",
         )
-    _set_requires_grad(self, requires_grad)
+    _refuse_in_transforms(_REQUIRES_GRAD)
+    _set_requires_grad(self, requires_grad, "floating point")
     return self
 
 
@@ -157,7 +199,8 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 def _grad_fn(tensor: Tensor) -> Node | None:
     if tensor.storage is not None:
         refresh(tensor)
-    return None if _hides_history(tensor) else tensor.grad_fn
+    node = tensor.grad_fn
+    return None if _hides_history(tensor) or (node and node.stands_for_leaf) else node
 
 
 def _hides_history(tensor: Tensor) -> bool:
@@ -191,21 +234,48 @@ def _grad(tensor: Tensor) -> Tensor | None:
 def _data(tensor: Tensor) -> Tensor:
     # The same memory with a version of its own: the checks of the graph do not see writes through
     # it.
+    refuse_batched("data", tensor)
     data = Tensor(detach(tensor).array)
+    share_birth(data, tensor)
+    if not isinstance(tensor.storage, InferenceStorage):
+        data.storage = None
     if tensor.dtype.is_complex:
         storage_of(data).lazy_conjugation = lazy_conjugation_of(tensor)
     return data
 
 
+def _unlike(gradient: Tensor, tensor: Tensor) -> str:
+    """PyTorch's text for a gradient of another shape or dtype than its tensor."""
+    given, wanted = list(gradient.array.shape), list(tensor.array.shape)
+    if given != wanted:
+        return (
+            f"attempting to assign a gradient of size '{given}' to a tensor of size '{wanted}'."
+            " Please ensure that the gradient and the tensor are the same size"
+        )
+    return (
+        f"attempting to assign a gradient with dtype '{gradient.dtype.c_name}' to a tensor with"
+        f" grad_dtype '{tensor.dtype.scalar_type}'. The gradient must match the tensor's grad_dtype"
+        " (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a"
+        " specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the"
+        " dtypes of a tensor and its gradient may break downstream systems that assume they match."
+    )
+
+
 def _set_grad(tensor: Tensor, value: Any) -> None:
     if value is not None:
         if not isinstance(value, Tensor):
-            raise GradcliError("E202", f"grad must be a tensor or None, not {type(value).__name__}")
+            raise GradcliError(
+                "E202",
+                f"grad must be a tensor or None, not {type(value).__name__}",
+                text="assigned grad expected to be a Tensor or None but got grad of type"
+                f" {type(value).__name__}",
+            )
         if value.array.shape != tensor.array.shape or value.dtype is not tensor.dtype:
             raise GradcliError(
                 "E301",
                 f"a gradient of shape {tuple(value.array.shape)} and {value.dtype} does not fit a"
                 f" tensor of shape {tuple(tensor.array.shape)} and {tensor.dtype}",
+                text=_unlike(value, tensor),
             )
         if value is tensor:
             raise GradcliError("E204", "a tensor cannot be its own gradient", raises="RuntimeError")
@@ -213,8 +283,13 @@ def _set_grad(tensor: Tensor, value: Any) -> None:
 
 
 def _set_data(tensor: Tensor, value: Any) -> None:
+    refuse_transformed("setting .data")
     if not isinstance(value, Tensor):
-        raise GradcliError("E202", f"data must be a tensor, not {type(value).__name__}")
+        raise GradcliError(
+            "E202",
+            f"data must be a tensor, not {type(value).__name__}",
+            text=f"Variable data has to be a tensor, but got {type(value).__name__}",
+        )
     if tensor.requires_grad and not (value.dtype.is_floating_point or value.dtype.is_complex):
         raise GradcliError(
             "E408", f"a tensor that requires grad must stay floating, and the data is {value.dtype}"
@@ -272,27 +347,6 @@ def tolist(self: Tensor) -> Any:
     """
     refuse_batched("tolist", self)
     return self.array.tolist()
-
-
-@method("numpy")
-def numpy(self: Tensor, *, force: bool = False) -> None:
-    """Raise E205: the language has no NumPy arrays; PyTorch's error where grad is required.
-
-    Example: tensor([0.5, 1., 2.]).numpy()
-    """
-    raise GradcliError(
-        "E205",
-        "numpy(): arrays of NumPy are outside the language",
-        raises=None if force else _numpy_error(self),
-        help="a tensor does what an array would, and tolist() gives Python's numbers",
-    )
-
-
-def _numpy_error(tensor: Tensor) -> str | None:
-    """The error class that PyTorch raises where a tensor cannot become a NumPy array."""
-    if tensor.device.type != "cpu":
-        return "TypeError"
-    return "RuntimeError" if tensor.requires_grad else None
 
 
 @method("size")

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.scalars import as_zero_dim
 from gradcli.arrays.strides import copied_as_it_lies, overlaps_itself
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.aliasing import check_apart
 from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.tensor import Tensor, storage_of
@@ -38,6 +39,7 @@ from gradcli.ops.shape.slicing import (
     slice_,
 )
 from gradcli.ops.shape.views import expand, unsqueeze, view
+from gradcli.state import active
 
 # --- y[...] = value -----------------------------------------------------------------------------
 
@@ -70,8 +72,11 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
         if not picked:
             _copy_to(shown, value)
             return
+        if active.state.batch is not None and BatchedArray in map(type, picked.values()):
+            active.state.batch.put(shown, picked, value)
+            return
         fills = _fills(picked, value)
-        if fills and not value.requires_grad:
+        if fills and not value.requires_grad and type(value.array) is not BatchedArray:
             value = Tensor(as_zero_dim(value.array.item(), shown.dtype))
         _check_written(shown, value)
         try:

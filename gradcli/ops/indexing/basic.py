@@ -15,6 +15,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.strides import broadcast_strides, copied_in_order, laid_out, ordered_strides
 from gradcli.arrays.views import strides_of
+from gradcli.autograd.batched import BatchedArray, NeedsExamples, shared
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError
@@ -55,7 +56,7 @@ class Key(tuple[Any, ...]):
                 check_saved(node, "indices", tensor, version)
 
 
-_FULL = slice(None)
+FULL = slice(None)
 
 # --- index: positions in several dimensions at once ---------------------------------------------
 
@@ -67,12 +68,12 @@ def _picked(self: Any, indices: Key) -> Any:
     picked = self[indices]
     if picked.ndim < 2:
         return picked[()]
-    given = [part for part in indices if part is not _FULL]
+    given = [part for part in indices if part is not FULL]
     flat = self.flags.c_contiguous and all(part.ndim < 2 for part in given)
     if flat and picked.size and 1 not in picked.shape:
         return module_of(picked).ascontiguousarray(picked)
     positions = np.broadcast_arrays(*given)
-    dims = [dim for dim, part in enumerate(indices) if part is not _FULL]
+    dims = [dim for dim, part in enumerate(indices) if part is not FULL]
     first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     kept = [stride for dim, stride in enumerate(strides_of(self)) if dim not in dims]
     source = (*kept[:first], *(0,) * positions[0].ndim, *kept[first:])
@@ -99,7 +100,7 @@ index: Op = op(
 def flat_positions(key: Key, shape: tuple[int, ...]) -> Any:
     """The position, in row order, of each element that an index of an array of this shape picks."""
     steps = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
-    picked = [dim for dim, what in enumerate(key) if what is not _FULL]
+    picked = [dim for dim, what in enumerate(key) if what is not FULL]
     where = sum(key[dim] * steps[dim] for dim in picked)
     # The picked dimensions stand where they stood if they are neighbours, and in front if not.
     in_place = picked[-1] - picked[0] + 1 == len(picked)
@@ -186,6 +187,9 @@ def getitem(tensor: Tensor, key: Any) -> Tensor:
         return alias.apply(tensor)
     shown, picked = apply_slicing(tensor, key)
     if picked:
+        if active.state.batch is not None and BatchedArray in map(type, picked.values()):
+            result: Tensor = active.state.batch.picked(shown, picked)
+            return result
         return index.apply(shown, numpy_key(picked, shown, key))
     return alias.apply(shown) if shown is tensor else shown
 
@@ -201,7 +205,11 @@ def apply_slicing(tensor: Tensor, key: Any) -> tuple[Tensor, dict[int, Any]]:
     ndim = tensor.array.ndim
     specified = sum(_dimensions(item) for item in items)
     if specified > ndim:
-        raise GradcliError("E302", f"{specified} indices for a tensor of {ndim} dimensions")
+        raise GradcliError(
+            "E302",
+            f"{specified} indices for a tensor of {ndim} dimensions",
+            text=f"too many indices for tensor of dimension {ndim}",
+        )
     shown = tensor
     picked: dict[int, Any] = {}
     dim = 0
@@ -222,7 +230,7 @@ def apply_slicing(tensor: Tensor, key: Any) -> tuple[Tensor, dict[int, Any]]:
             shown = unsqueeze.apply(shown, dim)
             picked[dim] = np.array([item])
             dim += 1
-        elif item.ndim == 0:
+        elif item.ndim == 0 and type(item) is not BatchedArray:
             shown = unsqueeze.apply(shown, dim)
             picked[dim] = item.reshape(1).astype(bool)
             dim += 1
@@ -253,13 +261,17 @@ def _item(part: Any) -> Any:
     if isinstance(part, Tensor):
         array = part.array
         if array.ndim == 0 and array.dtype.kind == "i":
-            return part.__index__()
+            return part.__index__() if type(array) is not BatchedArray else positions_of(array)
         if array.dtype.kind == "b" or array.dtype in _POSITIONS:
             if array.dtype.kind == "b":
                 refuse_batched("indexing by a mask", part)
+            array = positions_of_all(array)
             return array if array.dtype != np.uint8 or not array.ndim else array.astype(bool)
         raise GradcliError(
-            "E302", f"a tensor of {part.dtype} is no index", help="use `.long()` or a bool mask"
+            "E302",
+            f"a tensor of {part.dtype} is no index",
+            text="tensors used as indices must be long, int, byte or bool tensors",
+            help="use `.long()` or a bool mask",
         )
     if isinstance(part, (list, tuple, range)):
         try:
@@ -272,8 +284,28 @@ def _item(part: Any) -> Any:
     raise GradcliError(
         "E302" if not isinstance(part, str) else "E202",
         f"a value of type {type_name(part)} is no index",
+        text="new(): invalid data type 'str'"
+        if isinstance(part, str)
+        else "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are"
+        f" valid indices (got {type_name(part)})",
         help="use integers, slices, `...`, None, lists, or tensors of integers or bools",
     )
+
+
+def positions_of_all(array: Any) -> Any:
+    """An array of positions, or a mask, that all examples share; a batched one as it is."""
+    try:
+        return shared(array)
+    except NeedsExamples:
+        return array
+
+
+def positions_of(array: BatchedArray) -> Any:
+    """A number of each example as it is; one that all of them share as a number."""
+    try:
+        return int(shared(array))
+    except NeedsExamples:
+        return array
 
 
 _POSITIONS = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8))
@@ -301,7 +333,11 @@ def _selected(tensor: Tensor, dim: int, position: int, ndim: int) -> Tensor:
     shape = tensor.array.shape
     if not shape:
         raise GradcliError(
-            "E302", "a 0-dim tensor has no elements to index", help="use .item() for its value"
+            "E302",
+            "a 0-dim tensor has no elements to index",
+            text="invalid index of a 0-dim tensor. Use `tensor.item()` in Python or"
+            " `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
+            help="use .item() for its value",
         )
     indexed = ndim - len(shape) + dim
     return select.apply(tensor, dim, checked_position("index", position, shape[dim], indexed))
@@ -323,6 +359,7 @@ def _bounds(part: slice, extent: int) -> tuple[int, int, int]:
         raise GradcliError(
             "E204",
             f"the step of a slice must be positive, not {step}",
+            text="step must be greater than zero",
             help="use flip() for the reverse order",
         )
     start, end, step = slice(_bound(part.start), _bound(part.stop), step).indices(extent)
@@ -354,7 +391,7 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
     fit.
     """
     shape = tensor.array.shape
-    key: list[Any] = [_FULL] * len(shape)
+    key: list[Any] = [FULL] * len(shape)
     for dim, array in picked.items():
         if array.dtype == np.bool_:
             if array.shape != shape[dim : dim + array.ndim]:
@@ -362,23 +399,38 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
                     "E302",
                     f"a mask of shape {tuple(array.shape)} does not fit a tensor of shape"
                     f" {tuple(shape)} at dimension {dim}",
+                    text=_mask_apart(array.shape, shape, dim),
                 )
             key[dim : dim + array.ndim] = array.nonzero()
         else:
             # Positions in an empty dimension are not checked.
             unread = shape[dim] and 0 in shape
-            key[dim] = np.zeros_like(array) if unread else _wrapped(array, shape[dim], dim)
-    arrays = [what for what in key if what is not _FULL]
+            key[dim] = (
+                np.zeros_like(array) if unread else positions_from_front(array, shape[dim], dim)
+            )
+    arrays = [what for what in key if what is not FULL]
     try:
         np.broadcast_shapes(*(array.shape for array in arrays))
     except ValueError:
         shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
         raise GradcliError(
-            "E302", f"indices of shapes {shapes} cannot be broadcast together"
+            "E302",
+            f"indices of shapes {shapes} cannot be broadcast together",
+            text="shape mismatch: indexing tensors could not be broadcast together with shapes "
+            + ", ".join(str(list(array.shape)) for array in arrays),
         ) from None
     made = Key(key)
     made.parts = _parts(picked, written)
     return made
+
+
+def _mask_apart(mask: tuple[int, ...], shape: tuple[int, ...], dim: int) -> str:
+    """PyTorch's text for a mask that does not have the sizes of a tensor from a dimension on."""
+    at = next(at for at, size in enumerate(mask) if shape[dim + at : dim + at + 1] != (size,))
+    return (
+        f"The shape of the mask {list(mask)} at index {at} does not match the shape of the indexed"
+        f" tensor {list(shape)} at index {dim + at}"
+    )
 
 
 def _parts(picked: dict[int, Any], written: Any) -> tuple[tuple[Any, int], ...]:
@@ -411,7 +463,7 @@ _SHOWING = (slice, type(Ellipsis))
 """The types of the parts of an index that show a part of the tensor."""
 
 
-def _wrapped(array: Any, extent: int, dim: int) -> Any:
+def positions_from_front(array: Any, extent: int, dim: int) -> Any:
     """Positions counted from the front; raises E302 for one that does not exist."""
     outside = (array < -extent) | (array >= extent)
     if outside.any():
@@ -419,5 +471,6 @@ def _wrapped(array: Any, extent: int, dim: int) -> Any:
             "E302",
             f"position {array[outside][0]} does not exist in dimension {dim}, which has {extent}"
             " elements",
+            text=f"index {array[outside][0]} is out of bounds for dimension 0 with size {extent}",
         )
     return np.where(array < 0, array + extent, array).astype(np.int64)

@@ -13,6 +13,7 @@ from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.arrays.fusion.executor import assign
 from gradcli.arrays.scalars import checked_cast
 from gradcli.arrays.strides import copied_in_order
+from gradcli.autograd.batched import shared
 from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -129,7 +130,7 @@ index_fill_number: Op = op(
 
 def _unique(index: Any) -> Any:
     if type(index) is Tensor:
-        return Tensor(np.unique(index.array))
+        return Tensor(np.unique(shared(index.array)))
     return np.unique(index)
 
 
@@ -394,20 +395,25 @@ def repeat_interleave(
     Example: torch.repeat_interleave(tensor([0.5, 1., 2.]), 2)
     """
     if repeats is None:
-        if input.array.dtype.kind not in "iu":
-            raise GradcliError("E202", "repeat_interleave(): the counts must be integers")
+        _check_counts(input, input.array)
+        if input.array.ndim != 1:
+            raise GradcliError(
+                "E204", "repeat_interleave(): the counts must be a vector", raises="RuntimeError"
+            )
         return Tensor(_positions(input.array.size, input.array))
     counts = repeats.array.reshape(-1) if isinstance(repeats, Tensor) else np.asarray(repeats)
-    if counts.dtype.kind not in "iu":
-        raise GradcliError("E202", "repeat_interleave(): the counts must be integers")
-    if counts.size and counts.min() < 0:
-        raise GradcliError(
-            "E204", "repeat_interleave(): repeats must not be negative", raises="RuntimeError"
-        )
+    _check_counts(repeats, counts)
     if dim is None:
         input, dim = flatten(input), 0
     at = normal_dim("repeat_interleave", dim, input.array.ndim)
     shape = input.array.shape
+    total = shape[at] * int(counts.sum()) if counts.size == 1 else int(counts.sum())
+    if output_size not in (None, total):
+        raise GradcliError(
+            "E204",
+            f"repeat_interleave(): output_size is {output_size}, and there are {total} elements",
+            raises="RuntimeError",
+        )
     if not isinstance(repeats, Tensor):
         apart = unsqueeze.apply(input, at + 1)
         wide = expand.apply(apart, (*shape[: at + 1], repeats, *shape[at + 1 :]))
@@ -420,6 +426,19 @@ def repeat_interleave(
         )
     where = module_of(input.array).asarray(_positions(shape[at], counts))
     return index_select.apply(input, at, Tensor(where))
+
+
+def _check_counts(repeats: Any, counts: Any) -> None:
+    if counts.dtype.kind not in "iu":
+        raise GradcliError(
+            "E202",
+            "repeat_interleave(): the counts must be integers",
+            raises="NotImplementedError" if isinstance(repeats, Tensor) else "TypeError",
+        )
+    if counts.size and counts.min() < 0:
+        raise GradcliError(
+            "E204", "repeat_interleave(): repeats must not be negative", raises="RuntimeError"
+        )
 
 
 @on_the_host

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import div, mul, sub
@@ -34,7 +35,7 @@ def _checked_weights(name: str, weights: Any, count: int, kinds: tuple[str, ...]
         raise GradcliError(
             "E203", f"cov(): {name} cannot be {weights.dtype}", raises="RuntimeError"
         )
-    if (weights.array < 0).any():
+    if (unbatched(weights.array) < 0).any():
         raise GradcliError("E204", f"cov(): {name} cannot be negative", raises="RuntimeError")
 
 

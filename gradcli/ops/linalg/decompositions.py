@@ -20,6 +20,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.elementwise.unary import is_complex
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
     check_matrices,
@@ -145,13 +146,32 @@ def _differences(values: Any) -> Any:
     return gaps
 
 
+def check_phases(name: str, *overlaps: Any) -> None:
+    """Raise E409 where a loss depends on the phases of complex vectors, which are arbitrary: where
+    the overlaps of the vectors with their gradients have no real diagonal.
+    """
+    total: Any = 0
+    for overlap in overlaps:
+        # Forward mode transposes the rule, with tensors, at a seed that is no loss's.
+        if overlap is not None and type(overlap) is not Tensor and overlap.dtype.kind == "c":
+            total = total + overlap.diagonal(0, -2, -1).imag
+    if not np.allclose(total, 0, rtol=1e-2, atol=1e-2):
+        raise GradcliError(
+            "E409",
+            f"{name}(): the loss depends on the phases of complex vectors, which are arbitrary",
+            help="compute it from what no phase changes, such as V.abs() or V @ V.mH",
+        )
+
+
 def _eigh_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     of_values, of_vectors = grads
     V = eigenvectors
     if of_vectors is None:
         return (V * unsqueeze(of_values, of_values.ndim - 1)) @ adjoint_of(V)
     # The vectors only turn: the skew part of their change has an effect, with 0 on its diagonal.
-    inner = _skew(adjoint_of(V) @ of_vectors) * 0.5 / _differences(eigenvalues)
+    overlap = adjoint_of(V) @ of_vectors
+    check_phases("eigh", overlap)
+    inner = _skew(overlap) * 0.5 / _differences(eigenvalues)
     if of_values is not None:
         assign(matrix_diagonal_of(inner), of_values)
     return V @ (inner @ adjoint_of(V))
@@ -223,6 +243,7 @@ def _svd_rule(grads: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> Any:
         return (U * unsqueeze(of_S, of_S.ndim - 1)) @ Vh
     turned_U = None if of_U is None else _skew(adjoint_of(U) @ of_U)
     turned_V = None if of_Vh is None else _skew(Vh @ adjoint_of(of_Vh))
+    check_phases("svd", turned_U, turned_V)
     gaps = _differences(S * S)
     if turned_V is None:
         inner = (turned_U / gaps) * as_row()
@@ -232,6 +253,8 @@ def _svd_rule(grads: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> Any:
         inner = (turned_U * as_row() + as_column() * turned_V) / gaps
     if of_S is not None:
         inner = inner + _on_diagonal(of_S)
+    if is_complex(U) and turned_U is not None:
+        inner = inner + _on_diagonal(matrix_diagonal_of(turned_U) / (S * 2))
     if rows > columns and of_U is not None:
         # The part of U's gradient that lies outside the columns of U.
         whole = U @ inner

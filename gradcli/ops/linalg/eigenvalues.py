@@ -14,7 +14,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import real_part
-from gradcli.ops.linalg.decompositions import converged
+from gradcli.ops.linalg.decompositions import check_phases, converged
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
 from gradcli.ops.linalg.solve import solve_ex
 from gradcli.ops.shape.partial_writes import assign, fill, matrix_diagonal_of
@@ -51,6 +51,7 @@ def _eig_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
         inner = unsqueeze(of_values, L.ndim) * adjoint_of(V)
         return solve_ex(adjoint_of(V), inner, True, False)[0]
     overlap = adjoint_of(V) @ of_vectors
+    check_phases("eig", overlap)
     # Vectors have length 1, so the part of a gradient along its own vector changes nothing.
     own = real_part(matrix_diagonal_of(overlap))
     inner = overlap - adjoint_of(V) @ (V * unsqueeze(own, L.ndim - 1))

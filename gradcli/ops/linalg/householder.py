@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.autograd.batched import fresh_leaf
 from gradcli.autograd.engine.backward import grad as gradient_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -59,20 +60,22 @@ def _identity(input: Any) -> Any:
 
 def _by_composition(body: Any, grad: Any, *operands: Any) -> tuple[Any, ...]:
     """The gradients of a function that is composed of other entries, for arrays or tensors."""
-    if type(grad) is Tensor:
+    if type(grad) is Tensor and active.state.grad_enabled:
         wanted = [operand for operand in operands if operand.requires_grad]
         if not wanted:
             return tuple(None for _ in operands)
         each = iter(gradient_of(body(*operands), wanted, grad, create_graph=True))
         return tuple(next(each) if operand.requires_grad else None for operand in operands)
-    leaves = [Tensor(array, True) for array in operands]
+    leaves = [fresh_leaf(getattr(operand, "array", operand)) for operand in operands]
     before = active.state.grad_enabled
     active.state.grad_enabled = True
     try:
         result = body(*leaves)
-        found = gradient_of(result, leaves, Tensor(grad))
+        found = gradient_of(result, leaves, grad if type(grad) is Tensor else Tensor(grad))
     finally:
         active.state.grad_enabled = before
+    if type(grad) is Tensor:
+        return tuple(found)
     return tuple(None if gradient is None else gradient.array for gradient in found)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
@@ -193,7 +194,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     check_matrices("lu_factor", square=False, A=A)
     _refuse_no_pivot("lu_factor", pivot)
     factors, pivots, info = lu_factor.apply(A)
-    if info.array.any():
+    if unbatched(info.array).any():
         raise GradcliError(
             "E204", "lu_factor(): a pivot is 0, so lu_solve could not divide", raises="RuntimeError"
         )

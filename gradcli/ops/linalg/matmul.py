@@ -10,6 +10,7 @@ from math import prod
 
 import numpy as np
 
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor, refresh, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import mul
@@ -60,7 +61,8 @@ def _folds(left: Tensor, right: Tensor) -> bool:
         return True
     if left.array.ndim == 2:
         return False
-    array = larger.array if larger is left else np.swapaxes(larger.array, -1, -2)
+    array = larger.array.layout if type(larger.array) is BatchedArray else larger.array
+    array = array if larger is left else np.swapaxes(array, -1, -2)
     return not array.size or all(
         array.strides[i] == array.strides[i + 1] * array.shape[i + 1] for i in range(array.ndim - 2)
     )
@@ -132,7 +134,11 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
             return product
     if not left or not right:
         raise GradcliError(
-            "E301", "matmul: a 0-dim tensor is no matrix", help="multiply by a number with `*`"
+            "E301",
+            "matmul: a 0-dim tensor is no matrix",
+            text="both arguments to matmul need to be at least 1D, but they are"
+            f" {input.array.ndim}D and {other.array.ndim}D",
+            help="multiply by a number with `*`",
         )
     if input.array.shape[-1] != other.array.shape[-2 if right > 1 else 0]:
         raise misfit_of_matrices("matmul", input, other)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import add
@@ -62,7 +63,7 @@ inv_ex: Op = op(
 def inverted(name: str, A: Tensor) -> Tensor:
     """The inverses of matrices that are checked; raises E204 for a singular one."""
     inverse, info = inv_ex.apply(A)
-    check_nonsingular(name, info.array)
+    check_nonsingular(name, unbatched(info.array))
     result: Tensor = inverse
     return result
 
@@ -92,7 +93,7 @@ def inv_ex_(A: Tensor, *, check_errors: bool = False) -> Any:
     check_matrices("inv_ex", A=A)
     inverse, info = inv_ex.apply(A)
     if check_errors:
-        check_nonsingular("inv_ex", info.array)
+        check_nonsingular("inv_ex", unbatched(info.array))
     return _INV_EX((inverse, info))
 
 
@@ -163,7 +164,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     E301 where the shapes do not fit, E204 for a singular matrix.
     """
     solution, info = _solve("solve", A, B, left)
-    check_nonsingular("solve", info.array)
+    check_nonsingular("solve", unbatched(info.array))
     return solution
 
 
@@ -175,7 +176,7 @@ def solve_ex_(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = F
     """The solution, and for each matrix the number of the pivot that is 0, or 0."""
     solution, info = _solve("solve_ex", A, B, left)
     if check_errors:
-        check_nonsingular("solve_ex", info.array)
+        check_nonsingular("solve_ex", unbatched(info.array))
     return _SOLVE_EX((solution, info))
 
 
@@ -221,7 +222,7 @@ def _det_rule(grad: Any, A: Any, result: Any) -> Any:
         lifted = lu + diag_embed(lift, 0, A.ndim - 2, A.ndim - 1)
         return column_major(lu_solved(lifted, pivots, _scaled_identity(scale, size)))
     limit = 100 * float(np.finfo(A.array.dtype).eps)
-    if bool((np.abs(result.array) < limit).any()):
+    if bool((np.abs(unbatched(result.array)) < limit).any()):
         return _singular_gradient(grad, A)
     return solve_ex(adjoint_of(A), turned(_scaled_identity(scale, size)), True, False)[0]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of, on_the_host
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
@@ -228,14 +229,19 @@ cholesky = _cholesky("cholesky")
 
 
 def _check_positive(name: str, info: Tensor) -> None:
-    failed = np.flatnonzero(info.array)
+    found = unbatched(info.array)
+    failed = np.flatnonzero(found)
     if failed.size:
-        minor = int(np.ravel(info.array)[failed[0]])
-        where = f" {failed[0]} of the batch" if info.array.ndim else ""
+        minor = int(np.ravel(found)[failed[0]])
+        where = f" {failed[0]} of the batch" if found.ndim else ""
+        batch = f"(Batch element {failed[0]}): " if found.ndim else ""
         raise linear_algebra_error(
             name,
             f"matrix{where} is not positive definite: its leading minor of order {minor} is not"
             " positive",
+            f"linalg.{name}: {batch}The factorization could not be completed because the input is"
+            f" not positive-definite (the leading minor of order {minor} is not"
+            " positive-definite).",
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import no_derivative
@@ -116,7 +117,7 @@ def multi_margin_loss(
         )
     _check_samples("multi_margin_loss", input, target, target.array.ndim == input.array.ndim - 1)
     classes = input.array.shape[-1]
-    if np.any((target.array < 0) | (target.array >= classes)):
+    if np.any((unbatched(target.array) < 0) | (unbatched(target.array) >= classes)):
         raise GradcliError(
             "E302",
             f"multi_margin_loss(): a target is none of the {classes} classes",
@@ -208,7 +209,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
     fits = target.array.shape == input.array.shape
     _check_samples("multilabel_margin_loss", input, target, fits)
     classes = input.array.shape[-1]
-    if np.any((target.array < -1) | (target.array >= classes)):
+    if np.any((unbatched(target.array) < -1) | (unbatched(target.array) >= classes)):
         raise GradcliError(
             "E302",
             f"multilabel_margin_loss(): a target is none of the {classes} classes",

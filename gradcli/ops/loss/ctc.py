@@ -166,9 +166,18 @@ ctc_loss_: Op = op(
 def _lengths(argument: str, values: Any, count: int) -> Lengths:
     """Lengths given as a tensor or a tuple; raises E204 unless there is one for each sample."""
     if isinstance(values, Tensor):
+        if values.array.dtype.kind not in "iu":
+            raise GradcliError(
+                "E203", f"ctc_loss(): {argument} must be integers, not {values.dtype}"
+            )
         values = np.atleast_1d(values.array).tolist()
     elif isinstance(values, int):
         values = [values]
+    for value in values:
+        if type(value) is not int:
+            raise GradcliError(
+                "E202", f"ctc_loss(): {argument} must be integers, not {type(value).__name__}"
+            )
     if len(values) != count:
         raise GradcliError(
             "E204",
@@ -230,6 +239,10 @@ def ctc_loss(
         raise GradcliError(
             "E302", f"ctc_loss(): the blank {blank} is no class", raises="RuntimeError"
         )
+    if isinstance(input_lengths, Tensor) is not isinstance(target_lengths, Tensor):
+        raise GradcliError("E202", "ctc_loss(): give both lengths as tensors, or none")
+    if not count:
+        raise GradcliError("E301", "ctc_loss(): there are no sequences")
     lengths = _lengths("input_lengths", input_lengths, count)
     sizes = _lengths("target_lengths", target_lengths, count)
     _check_lengths(log_probs, targets, lengths, sizes)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
@@ -111,7 +112,7 @@ def gaussian_nll_loss(
             f" of shape {tuple(shape)}",
             raises="ValueError",
         )
-    if np.any(var.array < 0):
+    if np.any(unbatched(var.array) < 0):
         raise GradcliError("E204", "gaussian_nll_loss(): a variance is negative")
     check_floating_dtype("gaussian_nll_loss", var.dtype)
     check_dtype("gaussian_nll_loss", var.dtype, COMPLEX)

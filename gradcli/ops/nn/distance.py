@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.autograd.batched import change_values
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative
@@ -29,7 +30,7 @@ from gradcli.ops.shape.views import expand, expand_as, transpose
 def _length(vectors: Tensor, dim: tuple[int, ...], eps: float) -> Tensor:
     """The length of the vectors, at least `eps`; the gradient passes as if it were not clamped."""
     length = clone.apply(vector_norm.apply(vectors, 2.0, dim, True))
-    length.array = np.maximum(length.array, eps).astype(length.array.dtype)
+    change_values(length, lambda array: np.maximum(array, eps).astype(array.dtype))
     return length
 
 

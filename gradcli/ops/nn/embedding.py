@@ -83,6 +83,9 @@ def _check(name: str, indices: Any, weight: Any, sparse: bool, raises: str = "In
         raise GradcliError(
             "E203",
             f"{name}(): the indices must be torch.int64, and these are {indices.dtype}",
+            text="Expected tensor for argument #1 'indices' to have one of the following scalar"
+            f" types: Long, Int; but got torch.{indices.dtype.scalar_type}Tensor instead (while"
+            f" checking arguments for {name})",
             help="use `.long()`",
         )
     if weight.array.ndim != 2:
@@ -262,6 +265,10 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
         raise GradcliError("E204", "embedding_bag(): a vector of indices needs `offsets`")
     check_tensors("embedding_bag", offsets=offsets)
     starts = offsets.array
+    if starts.dtype.kind not in "iu":
+        raise GradcliError(
+            "E203", f"embedding_bag(): offsets must be integers, not {offsets.dtype}"
+        )
     if starts.ndim != 1:
         raise GradcliError(
             "E301", "embedding_bag(): offsets must have one dimension", raises="ValueError"
@@ -270,6 +277,13 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
         raise GradcliError(
             "E204",
             f"embedding_bag(): offsets start at 0 and end within {indices.size} indices",
+            raises="RuntimeError",
+        )
+    if include_last_offset and starts[-1] != indices.size:
+        raise GradcliError(
+            "E204",
+            f"embedding_bag(): the last offset is {starts[-1]}, and there are {indices.size}"
+            " indices",
             raises="RuntimeError",
         )
     positions = module_of(starts).arange(indices.size)
@@ -359,6 +373,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise GradcliError(
             "E204",
             f"one_hot(): class numbers must be from 0 to {num_classes - 1}",
+            text="Class values must be non-negative."
+            if (classes < 0).any()
+            else "Class values must be smaller than num_classes.",
             raises="RuntimeError",
         )
     rows = Tensor((classes[..., None] == np.arange(num_classes)).astype(np.int64, order="C"))

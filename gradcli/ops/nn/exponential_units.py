@@ -19,6 +19,7 @@ from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import exp
 from gradcli.ops.nn.activations import activation
+from gradcli.ops.nn.piecewise_activations import check_slope
 
 
 def _elu_array(self: Any, alpha: float, scale: float, input_scale: float) -> Any:
@@ -72,14 +73,16 @@ elu_backward_of_result: Op = pointwise(
         self_or_result < 0, grad * grad_output * input_scale, 0.0
     ),
 )
-elu_written = pointwise(
-    "elu_",
-    elu_.forward,
-    node="EluBackward1",
-    self=lambda grad, result, alpha, scale, input_scale: elu_backward_of_result(
-        grad, result, alpha, scale, input_scale
-    ),
-)
+
+
+def _elu_written_rule(
+    grad: Any, result: Any, alpha: float, scale: float, input_scale: float
+) -> Any:
+    check_slope("elu_", alpha)
+    return elu_backward_of_result(grad, result, alpha, scale, input_scale)
+
+
+elu_written = pointwise("elu_", elu_.forward, node="EluBackward1", self=_elu_written_rule)
 
 
 def _elu(entry: Op, name: str, input: Tensor, alpha: float, scale: float) -> Tensor:
@@ -128,14 +131,12 @@ celu_ = pointwise(
 )
 
 
-celu_written = pointwise(
-    "celu_",
-    celu_.forward,
-    node="CeluBackward1",
-    self=lambda grad, result, alpha: elu_backward_of_result(
-        grad, result, alpha, 1.0, _inverse(alpha)
-    ),
-)
+def _celu_written_rule(grad: Any, result: Any, alpha: float) -> Any:
+    check_slope("celu_", alpha)
+    return elu_backward_of_result(grad, result, alpha, 1.0, _inverse(alpha))
+
+
+celu_written = pointwise("celu_", celu_.forward, node="CeluBackward1", self=_celu_written_rule)
 
 
 def _celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:

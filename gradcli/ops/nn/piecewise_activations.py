@@ -126,12 +126,29 @@ leaky_relu_ = pointwise(
 )
 
 
+def check_slope(name: str, slope: float) -> None:
+    """Raise E409 for the derivative of an activation written in place that turns signs: it keeps
+    the result, which does not say then whether the input was negative.
+    """
+    if slope < 0:
+        raise GradcliError(
+            "E409",
+            f"{name}() has no derivative with a slope of {slope}: the input is overwritten",
+            help=f"use {name[:-1]}()",
+        )
+
+
 # Written in place it keeps the result, whose sign is the input's.
+def _leaky_written_rule(grad: Any, result: Any, negative_slope: float) -> Any:
+    check_slope("leaky_relu_", negative_slope)
+    return leaky_relu_backward(grad, result, negative_slope)
+
+
 leaky_relu_written = pointwise(
     "leaky_relu_",
     leaky_relu_.forward,
     node="LeakyReluBackward1",
-    self=lambda grad, result, negative_slope: leaky_relu_backward(grad, result, negative_slope),
+    self=_leaky_written_rule,
 )
 
 
@@ -170,11 +187,17 @@ rrelu_ = pointwise(
 )
 
 
+def _rrelu_written_rule(grad: Any, result: Any, lower: float, upper: float) -> Any:
+    slope = (lower + upper) / 2
+    check_slope("rrelu_", slope)
+    return rrelu_backward(grad, result, slope)
+
+
 rrelu_written = pointwise(
     "rrelu_with_noise_",
     rrelu_.forward,
     node="RreluWithNoiseBackward1",
-    self=lambda grad, result, lower, upper: rrelu_backward(grad, result, (lower + upper) / 2),
+    self=_rrelu_written_rule,
 )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -91,7 +92,7 @@ def _cumprod_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
         return grad
     grad = _in_dtype_of(grad, self)
     self = conj(self)
-    zero = forced(self.array if type(self) is Tensor else self) == 0
+    zero = forced(unbatched(self.array) if type(self) is Tensor else self) == 0
     if not zero.any():
         return _sum_from_the_end(conj(result) * grad, dim) / self
     if type(grad) is Tensor:
@@ -365,8 +366,8 @@ def _prod_rule(grad: Any, self: Any, result: Any, dim: int | None, dtype: DType 
     if not self.ndim:
         return grad
     if type(self) is Tensor:
-        look(None, self.array)
-    zero_count = np.count_nonzero((self.array if type(self) is Tensor else self) == 0)
+        look(None, unbatched(self.array))
+    zero_count = np.count_nonzero((unbatched(self.array) if type(self) is Tensor else self) == 0)
     if not zero_count:
         return grad * conj(result / self)
     if dim is not None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import moved
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import mul, mul_number
@@ -49,7 +50,10 @@ def _checked_fractions(name: str, input: Tensor, q: Any) -> Tensor:
     if type(q) in (int, float):
         if not 0 <= q <= 1:
             raise GradcliError(
-                "E204", f"{name}(): q must lie between 0 and 1, not {q}", raises="RuntimeError"
+                "E204",
+                f"{name}(): q must lie between 0 and 1, not {q}",
+                text=f"{name}() q must be in the range [0, 1] but got {q:g}",
+                raises="RuntimeError",
             )
         return Tensor(moved(input.array.dtype.type(q), input.device))
     check_tensors(name, q=q)
@@ -59,7 +63,7 @@ def _checked_fractions(name: str, input: Tensor, q: Any) -> Tensor:
         raise GradcliError(
             "E203", f"{name}(): q is {q.dtype} and the input {input.dtype}", raises="RuntimeError"
         )
-    if not ((q.array >= 0) & (q.array <= 1)).all():
+    if not ((unbatched(q.array) >= 0) & (unbatched(q.array) <= 1)).all():
         raise GradcliError(
             "E204", f"{name}(): every q must lie between 0 and 1", raises="RuntimeError"
         )

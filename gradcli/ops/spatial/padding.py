@@ -131,7 +131,7 @@ def _circular(input: Tensor, pad: Sizes) -> Tensor:
         taken.append((dim, max(-before, 0), shape[dim] - max(-after, 0)))
         shape[dim] += before + after
         inner.append((dim, max(before, 0), shape[dim] - max(after, 0)))
-    whole = Tensor(module_of(input.array).empty(shape, input.array.dtype))
+    whole: Tensor = zeros(input, tuple(shape))
 
     def part(tensor: Tensor, bounds: Any) -> Tensor:
         for dim, start, end in bounds:
@@ -167,11 +167,17 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
         raise GradcliError("E202", f"pad(): the sizes must be a tuple, not {type_name(pad)}")
     sizes = sizes_of("pad", (pad,))
     if len(sizes) % 2:
-        raise GradcliError("E301", f"pad(): sizes come in pairs, and {sizes} is odd")
+        raise GradcliError(
+            "E301",
+            f"pad(): sizes come in pairs, and {sizes} is odd",
+            text="Padding length must be divisible by 2",
+        )
     if mode == "constant":
         return constant_pad(input, sizes, value)
     if mode not in ("reflect", "replicate", "circular"):
         raise GradcliError("E204", f"pad(): no mode {mode!r}", raises="NotImplementedError")
+    if value:
+        raise GradcliError("E204", f"pad(): mode {mode!r} takes no value", raises="RuntimeError")
     count, ndim = len(sizes) // 2, input.array.ndim
     if count > ndim:
         raise GradcliError("E301", f"pad(): {count} pairs of sizes, and {ndim} dimensions")
@@ -194,6 +200,11 @@ def _check_own(input: Tensor, sizes: Sizes, mode: str) -> None:
     """Raise E301 where a tensor has too few elements to pad itself with."""
     for i in range(len(sizes) // 2):
         extent = input.array.shape[input.array.ndim - 1 - i]
+        least = 0 if mode == "circular" else 1
+        if extent + sizes[2 * i] + sizes[2 * i + 1] < least:
+            raise GradcliError(
+                "E301", f"pad(): {sizes} leaves nothing of a tensor of {tuple(input.array.shape)}"
+            )
         most = {"reflect": extent - 1, "circular": extent}.get(mode)
         if not extent or (most is not None and max(sizes[2 * i], sizes[2 * i + 1]) > most):
             raise GradcliError(

@@ -292,7 +292,8 @@ def _expose_max_pool(ndim: int) -> None:
     ) -> Any:
         windows = windows_of(name, ndim, kernel_size, stride, padding, dilation)
         check_tensors(name, input=input)
-        recorded = input.requires_grad and active.state.grad_enabled
+        state = active.state
+        recorded = (input.requires_grad and state.grad_enabled) or state.batch is not None
         if ndim == 1 and not return_indices and not recorded:
             return _unrecorded_max_pool1d(input, windows, ceil_mode)
         results = _max_pool(name, input, ndim, windows, ceil_mode)

@@ -35,7 +35,8 @@ def _unpooled(self: Any, indices: Any, output_size: Sizes) -> Any:
             raises="RuntimeError",
         )
     result = module_of(self).zeros((planes, size), self.dtype)
-    np.put_along_axis(result, indices.reshape(planes, -1), self.reshape(planes, -1), 1)
+    rows = (planes, prod(self.shape[-ndim:]))
+    np.put_along_axis(result, indices.reshape(rows), self.reshape(rows), 1)
     return result.reshape(*self.shape[:-ndim], *output_size)
 
 

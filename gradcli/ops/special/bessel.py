@@ -224,9 +224,7 @@ def _polynomial(name: str, scipy_name: str) -> Function:
     def forward(input: Any, n: Any) -> Any:
         return values_of(input, n)
 
-    entry = pointwise(
-        f"special_{name}", forward, floating=True, unsupported=dtype_names("complex")
-    )
+    entry = pointwise(f"special_{name}", forward, floating=True, unsupported=dtype_names("complex"))
 
     def polynomial(input: Any, n: Any) -> Tensor:
         check_no_complex_number(name, input, n)

@@ -233,7 +233,65 @@ class StringIO:
         self.buffer.close()
 
 
-IO: dict[str, Any] = {"StringIO": StringIO}
+class BytesIO:
+    """`io.BytesIO(content)`: bytes that are written like a file."""
+
+    __slots__ = ("buffer",)
+
+    language_name: ClassVar[str] = "_io.BytesIO"
+    language_context: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"close", "flush", "getvalue", "read", "seek", "tell", "write"}
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, initial_bytes: bytes = b"") -> None:
+        if not isinstance(initial_bytes, bytes):
+            raise GradcliError(
+                "E202", f"a bytes-like object is required, not '{type_name(initial_bytes)}'"
+            )
+        self.buffer = io.BytesIO(initial_bytes)
+
+    def write(self, b: bytes, /) -> int:
+        """Write bytes; their number."""
+        if not isinstance(b, bytes):
+            raise GradcliError("E202", f"a bytes-like object is required, not '{type_name(b)}'")
+        check_text(self.buffer.tell() + len(b))
+        return self.buffer.write(b)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """The bytes from here on, `size` of them at most."""
+        return self.buffer.read(size)
+
+    def getvalue(self) -> bytes:
+        """All of them."""
+        return self.buffer.getvalue()
+
+    def seek(self, cookie: int, whence: int = 0, /) -> int:
+        """Go to a place in them."""
+        if isinstance(cookie, int):
+            check_text(cookie)
+        return self.buffer.seek(cookie, whence)
+
+    def tell(self) -> int:
+        """Where it stands."""
+        return self.buffer.tell()
+
+    def flush(self) -> None:
+        """What is written is there at once."""
+
+    def close(self) -> None:
+        """Give the bytes back."""
+        self.buffer.close()
+
+    def __enter__(self) -> BytesIO:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        self.buffer.close()
+
+
+IO: dict[str, Any] = {"BytesIO": BytesIO, "StringIO": StringIO}
 """What `io` holds."""
 
 

@@ -120,6 +120,8 @@ class Autocast:
     nothing is cast.
 
     Raises E205 where it would cast: programs are run in the dtypes that they name.
+
+    Example: torch.autocast("cpu", enabled=False)
     """
 
     __slots__ = ()
@@ -149,7 +151,10 @@ class Autocast:
 
 
 class GradScaler:
-    """`torch.amp.GradScaler(device)`: scales nothing, since it is off without CUDA, as PyTorch's."""
+    """`torch.amp.GradScaler(device)`: scales nothing, as PyTorch's where there is no CUDA.
+
+    Example: torch.GradScaler("cpu", enabled=False)
+    """
 
     __slots__ = ("device",)
 
@@ -159,7 +164,9 @@ class GradScaler:
         | {"update"}
     )
 
-    def __init__(self, device: str = "cuda", *settings: Any, enabled: bool = True, **named: Any) -> None:
+    def __init__(
+        self, device: str = "cuda", *settings: Any, enabled: bool = True, **named: Any
+    ) -> None:
         if enabled and (device != "cuda" or _CUDA["is_available"]()):
             raise GradcliError(
                 "E205",

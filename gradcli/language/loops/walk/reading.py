@@ -28,6 +28,7 @@ from gradcli.language.loops.recorder import Recorder
 from gradcli.language.loops.symbols import NUMBERS, IterationBuilder, Symbol, concrete, is_symbolic
 from gradcli.language.loops.walk.callee import functions_in
 from gradcli.language.objects.attributes import Module as Namespace
+from gradcli.language.objects.borders import SCALARS, is_array
 from gradcli.language.objects.descriptors import BoundMethod, Property
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.iteration import Iterator
@@ -273,6 +274,12 @@ class Reader:
         if kind is Tensor:
             if not self.builder.has(value):
                 self.attempt(self.outside.tensor, value)
+        elif is_array(value):
+            self.refuse("an array of NumPy's is used", _AS_TENSOR)
+        elif kind in SCALARS:
+            self.refuse(
+                "a number of NumPy's is used", "`float(x)` makes a number of Python's of it"
+            )
         elif kind is tuple:
             for each in value:
                 self.constant(each)
@@ -433,6 +440,7 @@ def described(value: Any) -> str:
     return f"an {kind}" if kind[:1] in "aeiouAEIO" else f"a {kind}"
 
 
+_AS_TENSOR = "`torch.from_numpy(array)` before the loop makes a tensor on its memory"
 _IN_PLACE = (
     "change a leaf in place, `with torch.no_grad(): w -= lr * w.grad`;"
     " a loop over parameters is compiled with the loop around it"

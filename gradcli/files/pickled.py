@@ -1,0 +1,343 @@
+"""Pickles of containers and numbers, written and read code by code.
+
+`Global` names what a reader has to know, `Call` says what is made of it, `Persistent` what lies
+outside the pickle. Nothing is imported or called but what the reader's table holds.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gradcli.record import Record
+
+
+class Global(Record):
+    """Something by its module and name."""
+
+    module: str
+    name: str
+
+
+class Call(Record):
+    """What a function gives for arguments; `items` are then put into it, as into a dict."""
+
+    function: Global
+    arguments: tuple[Any, ...]
+    items: Mapping[Any, Any] | None = None
+
+
+class Persistent(Record):
+    """What lies outside the pickle, by what names it there."""
+
+    parts: tuple[Any, ...]
+
+
+_NAMED = (Global, Call, Persistent)
+
+
+class BadPickleError(ValueError):
+    """What stands in a pickle cannot be read here."""
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def pickled(value: Any, described: Callable[[Any], Any]) -> bytes:
+    """A value as a pickle of protocol 2.
+
+    Args:
+        described: gives a `Global`, `Call` or `Persistent` for what is no container, number or
+            text, and raises where there is none.
+    """
+    writer = _Writer(described)
+    writer.write(value)
+    return b"\x80\x02" + b"".join(writer.codes) + b"."
+
+
+class _Writer:
+    def __init__(self, described: Callable[[Any], Any]) -> None:
+        self.codes: list[bytes] = []
+        self._described = described
+        self._memo: dict[int, tuple[int, Any]] = {}
+
+    def write(self, value: Any) -> None:
+        if id(value) in self._memo:
+            self.codes.append(b"j" + struct.pack("<I", self._memo[id(value)][0]))
+            return
+        simple = _SIMPLE.get(type(value))
+        if simple is not None:
+            self.codes.append(simple(value))
+        elif type(value) is tuple:
+            self._marked(b"(", value, b"t")
+            self._remember(value)
+        elif type(value) is list:
+            self.codes.append(b"]")
+            self._remember(value)
+            self._marked(b"(", value, b"e")
+        elif type(value) is dict:
+            self.codes.append(b"}")
+            self._remember(value)
+            self._items(value)
+        else:
+            made = value if type(value) in _NAMED else self._described(value)
+            self._write_described(value, made)
+
+    def _write_described(self, value: Any, made: Any) -> None:
+        if type(made) is Global:
+            self._global(made)
+        elif type(made) is Persistent:
+            self.write(made.parts)
+            self.codes.append(b"Q")
+        else:
+            self._global(made.function)
+            self._marked(b"(", made.arguments, b"t")
+            self.codes.append(b"R")
+        self._remember(value)
+        if type(made) is Call and made.items is not None:
+            self._items(made.items)
+
+    def _global(self, named: Global) -> None:
+        self.codes.append(f"c{named.module}\n{named.name}\n".encode())
+
+    def _items(self, values: Mapping[Any, Any]) -> None:
+        self._marked(b"(", [each for item in values.items() for each in item], b"u")
+
+    def _marked(self, start: bytes, values: Any, end: bytes) -> None:
+        self.codes.append(start)
+        for value in values:
+            self.write(value)
+        self.codes.append(end)
+
+    def _remember(self, value: Any) -> None:
+        number = len(self._memo)
+        self._memo[id(value)] = number, value  # kept, so that the id stays its own
+        self.codes.append(b"r" + struct.pack("<I", number))
+
+
+def _text(value: str) -> bytes:
+    encoded = value.encode("utf-8", "surrogatepass")
+    return b"X" + struct.pack("<I", len(encoded)) + encoded
+
+
+def _whole(value: int) -> bytes:
+    if -(2**31) <= value < 2**31:
+        return b"J" + struct.pack("<i", value)
+    encoded = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
+    if len(encoded) > 255:
+        raise BadPickleError("an integer of more than 255 bytes")
+    return b"\x8a" + bytes([len(encoded)]) + encoded
+
+
+_SIMPLE: dict[type, Callable[[Any], bytes]] = {
+    type(None): lambda value: b"N",
+    bool: lambda value: b"\x88" if value else b"\x89",
+    int: _whole,
+    float: lambda value: b"G" + struct.pack(">d", value),
+    str: _text,
+}
+
+# --- reading --------------------------------------------------------------------------------------
+
+_MARK = object()
+
+
+def unpickled(
+    data: bytes, known: Mapping[tuple[str, str], Any], outside: Callable[[Any], Any]
+) -> Any:
+    """The value of a pickle.
+
+    Args:
+        known: what globals stand for, by module and name: values, and functions of their arguments.
+        outside: gives what a persistent id names.
+
+    Raises:
+        BadPickleError: for what is no pickle, or holds what is not known.
+    """
+    reader = _Reader(data, known, outside)
+    try:
+        return reader.read()
+    except (IndexError, struct.error, UnicodeDecodeError, TypeError, KeyError) as error:
+        raise BadPickleError(f"byte {reader.at}: {error}") from error
+
+
+class _Function(Record):
+    """A function that a pickle may call; no value may hold it."""
+
+    name: str
+    call: Any
+
+
+class _Reader:
+    def __init__(
+        self, data: bytes, known: Mapping[tuple[str, str], Any], outside: Callable[[Any], Any]
+    ) -> None:
+        self.at = 0
+        self._data = data
+        self._known = known
+        self._outside = outside
+        self._stack: list[Any] = []
+        self.memo: dict[int, Any] = {}
+
+    def read(self) -> Any:
+        while True:
+            code = self._data[self.at]
+            self.at += 1
+            if code == ord("."):
+                return self._stack.pop()
+            action = _ACTIONS.get(code)
+            if action is None:
+                raise BadPickleError(f"byte {self.at}: the code {code:#04x} is not known")
+            action(self)
+
+    def take(self, count: int) -> bytes:
+        if count > len(self._data) - self.at:
+            raise IndexError("the pickle ends here")
+        self.at += count
+        return self._data[self.at - count : self.at]
+
+    def number(self, form: str) -> Any:
+        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+
+    def push(self, value: Any) -> None:
+        self._stack.append(value)
+
+    def pop(self) -> Any:
+        value = self._stack.pop()
+        if value is _MARK or type(value) is _Function:
+            raise BadPickleError(f"byte {self.at}: a value is missing")
+        return value
+
+    def marked(self) -> list[Any]:
+        """The values since the last mark."""
+        start = len(self._stack) - 1
+        while self._stack[start] is not _MARK:
+            start -= 1
+            if start < 0:
+                raise IndexError("there is no mark")
+        values = self._stack[start + 1 :]
+        del self._stack[start:]
+        if any(type(value) is _Function for value in values):
+            raise BadPickleError(f"byte {self.at}: a function stands for a value")
+        return values
+
+    def top(self, kind: type) -> Any:
+        found = self._stack[-1]
+        if not isinstance(found, kind):
+            raise BadPickleError(f"byte {self.at}: no {kind.__name__} to fill")
+        return found
+
+    def put(self, values: list[Any]) -> None:
+        target = self.top(dict)
+        for key, value in zip(values[::2], values[1::2], strict=True):
+            parts = key if type(key) is tuple else (key,)
+            if any(type(each) not in _KEYS for each in parts):
+                raise BadPickleError(f"byte {self.at}: a key is a {type(key).__name__}")
+            target[key] = value
+
+    def find(self) -> None:
+        end = self._data.index(b"\n", self.at)
+        module = self.take(end - self.at).decode()
+        self.at += 1
+        name = self.take(self._data.index(b"\n", self.at) - self.at).decode()
+        self.at += 1
+        self.look_up(module, name)
+
+    def look_up(self, module: str, name: str) -> None:
+        if (module, name) not in self._known:
+            raise BadPickleError(f"it holds {module}.{name}, which is no tensor or container")
+        found = self._known[module, name]
+        self.push(_Function(name, found) if callable(found) else found)
+
+    def call(self) -> None:
+        arguments = self.pop()
+        function = self._stack.pop()
+        if type(function) is not _Function or type(arguments) is not tuple:
+            raise BadPickleError(f"byte {self.at}: only functions are called")
+        self.push(function.call(*arguments))
+
+    def build(self) -> None:
+        """A state dict's `_metadata` is not needed, and nothing else is built."""
+        self.pop()
+        self.top(dict)
+
+    def load_persistent(self) -> None:
+        self.push(self._outside(self.pop()))
+
+    def remember(self, number: int) -> None:
+        self.memo[number] = self._stack[-1]
+
+    def add_to_set(self) -> None:
+        values = self.marked()
+        if any(type(each) not in _KEYS for each in values):
+            raise BadPickleError(f"byte {self.at}: what a set cannot hold")
+        self.top(set).update(values)
+
+
+_KEYS = frozenset({str, int, float, bool, type(None)})
+
+
+def _whole_of(data: bytes) -> int:
+    return int.from_bytes(data, "little", signed=True)
+
+
+def _extend(reader: _Reader) -> None:
+    values = reader.marked()
+    reader.top(list).extend(values)
+
+
+def _append(reader: _Reader) -> None:
+    value = reader.pop()
+    reader.top(list).append(value)
+
+
+def _set_item(reader: _Reader) -> None:
+    value, key = reader.pop(), reader.pop()
+    reader.put([key, value])
+
+
+def _stack_global(reader: _Reader) -> None:
+    name, module = reader.pop(), reader.pop()
+    reader.look_up(module, name)
+
+
+_ACTIONS: dict[int, Callable[[_Reader], object]] = {
+    0x80: lambda r: r.take(1),
+    0x95: lambda r: r.take(8),
+    ord("("): lambda r: r.push(_MARK),
+    ord("0"): _Reader.pop,
+    ord("N"): lambda r: r.push(None),
+    0x88: lambda r: r.push(True),
+    0x89: lambda r: r.push(False),
+    ord("J"): lambda r: r.push(r.number("<i")),
+    ord("K"): lambda r: r.push(r.number("<B")),
+    ord("M"): lambda r: r.push(r.number("<H")),
+    0x8A: lambda r: r.push(_whole_of(r.take(r.number("<B")))),
+    ord("G"): lambda r: r.push(r.number(">d")),
+    ord("X"): lambda r: r.push(r.take(r.number("<I")).decode("utf-8", "surrogatepass")),
+    0x8C: lambda r: r.push(r.take(r.number("<B")).decode("utf-8", "surrogatepass")),
+    ord(")"): lambda r: r.push(()),
+    ord("t"): lambda r: r.push(tuple(r.marked())),
+    0x85: lambda r: r.push((r.pop(),)),
+    0x86: lambda r: r.push((r.pop(), r.pop())[::-1]),
+    0x87: lambda r: r.push((r.pop(), r.pop(), r.pop())[::-1]),
+    ord("]"): lambda r: r.push([]),
+    ord("a"): _append,
+    ord("e"): _extend,
+    ord("}"): lambda r: r.push({}),
+    ord("s"): _set_item,
+    ord("u"): lambda r: r.put(r.marked()),
+    0x8F: lambda r: r.push(set()),
+    0x90: _Reader.add_to_set,
+    ord("c"): _Reader.find,
+    0x93: _stack_global,
+    ord("R"): _Reader.call,
+    ord("b"): _Reader.build,
+    ord("Q"): _Reader.load_persistent,
+    ord("q"): lambda r: r.remember(r.number("<B")),
+    ord("r"): lambda r: r.remember(r.number("<I")),
+    0x94: lambda r: r.remember(len(r.memo)),
+    ord("h"): lambda r: r.push(r.memo[r.number("<B")]),
+    ord("j"): lambda r: r.push(r.memo[r.number("<I")]),
+}

@@ -1,0 +1,69 @@
+"""Custom functions that say how they compute all examples of a `vmap`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gradcli.autograd.batched import batched_tensor
+from gradcli.errors import GradcliError
+from gradcli.functional.structure import leaves, mapped, rebuilt
+from gradcli.state import active
+
+if TYPE_CHECKING:
+    from gradcli.functional.batching.frame import Frame
+
+
+class VmapInfo:
+    """What a custom function's `vmap` receives about the batch.
+
+    Attributes:
+        batch_size: how many examples there are.
+        randomness: what random numbers they may draw.
+    """
+
+    __slots__ = ("batch_size", "randomness")
+
+    language_name: ClassVar[str] = "torch._functorch.autograd_function.VmapInfo"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(__slots__)
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, batch_size: int, randomness: str) -> None:
+        self.batch_size = batch_size
+        self.randomness = randomness
+
+
+def by_own_rule(frame: Frame, function: Any, args: tuple[Any, ...], mode: bool) -> Any:
+    """What a custom function's `vmap` makes of batched arguments, batched again. `mode` says
+    whether its ops are recorded.
+
+    Raises E204 for an answer that is no output with its dimensions.
+    """
+
+    def dim_of(value: Any) -> int | None:
+        return value.array.bdim if frame.is_batched(value) else None
+
+    def computed() -> Any:
+        state = active.state
+        if frame.below is None:
+            state.grad_enabled = mode
+        values = mapped(frame.plain, args)
+        return function.vmap(VmapInfo(frame.size, frame.randomness), mapped(dim_of, args), *values)
+
+    answer = frame.run(computed)
+    if type(answer) is not tuple or len(answer) != 2:
+        raise GradcliError(
+            "E204",
+            "vmap(): the vmap staticmethod has to return an output and its out_dims",
+            raises="RuntimeError",
+        )
+    output, dims = answer
+    found = leaves(output)
+    every = leaves(dims)
+    every = every * len(found) if len(every) == 1 else every
+    return rebuilt(
+        output,
+        [
+            value if dim is None else batched_tensor(value, dim % value.array.ndim, frame.level)
+            for value, dim in zip(found, every, strict=True)
+        ],
+    )

@@ -1,0 +1,178 @@
+"""`torch.func`: Jacobians and Hessians, all rows or columns of one in one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import accumulate
+from typing import Any
+
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor, with_history
+from gradcli.errors import GradcliError
+from gradcli.functional.derivatives import (
+    check_moved,
+    check_real,
+    positions_of,
+    pull,
+    push,
+    replaced,
+    split_aux,
+)
+from gradcli.functional.levels import Level, tensors_of
+from gradcli.functional.structure import leaves, rebuilt
+from gradcli.functional.vmap import vmap
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.shape.reshaping import movedim
+from gradcli.ops.shape.slicing import narrow
+from gradcli.ops.shape.views import view
+from gradcli.state import active
+
+Function = Callable[..., Any]
+Argnums = int | tuple[int, ...]
+
+_MODULE = "torch.func"
+
+
+def unit_rows(tensors: list[Tensor]) -> list[Tensor]:
+    """The unit vectors of the space of several tensors, one after another: for each tensor its
+    part of all of them, of shape `(count, *its shape)`.
+    """
+    sizes = [tensor.array.size for tensor in tensors]
+    count = sum(sizes)
+    active.state.limits.check_elements(count * max(sizes, default=0))
+    found = []
+    for tensor, end in zip(tensors, accumulate(sizes), strict=True):
+        size, array = tensor.array.size, tensor.array
+        rows = module_of(array).zeros((count, size), array.dtype)
+        rows[range(end - size, end), range(size)] = 1
+        found.append(Tensor(rows.reshape(count, *array.shape)))
+    return found
+
+
+def blocks_of(parts: list[Tensor], sizes: list[int], dim: int) -> list[list[Tensor]]:
+    """The rows of a Jacobian that belong to each of several tensors, for each of `parts`."""
+    ends = list(accumulate(sizes))
+    return [
+        [narrow(part, dim, end - size, size) for part in parts]
+        for size, end in zip(sizes, ends, strict=True)
+    ]
+
+
+@function(module=_MODULE)
+def jacrev(
+    func: Function,
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Function:
+    """A function that returns the Jacobian by rows: for each tensor of the output, and inside that
+    for each of `argnums`, a tensor of shape `(*output.shape, *input.shape)`. `chunk_size` rows are
+    computed at a time, all of them if None.
+    """
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        positions = positions_of("jacrev", argnums, len(args))
+        if chunk_size is not None and not chunk_size > 0:
+            raise GradcliError("E204", f"jacrev(): chunk_size is {chunk_size}, and not above 0")
+        if chunk_size is not None and not isinstance(chunk_size, int):
+            raise GradcliError("E202", f"jacrev(): chunk_size must be an integer: {chunk_size!r}")
+        check_real("jacrev", "the input", leaves([args[position] for position in positions]))
+        with Level() as level:
+            inputs = [level.enter(args[position]) for position in positions]
+            returned = func(*replaced(args, positions, inputs), **kwargs)
+            output, aux = split_aux("jacrev", returned, has_aux)
+            level.close()
+            outputs = tensors_of("jacrev", output)
+            check_real("jacrev", "the output", outputs)
+            flat = leaves(inputs)
+            sizes = [output.array.size for output in outputs]
+
+            def rows(*seeds: Tensor) -> tuple[Tensor, ...]:
+                return tuple(pull(level, outputs, flat, list(seeds)))
+
+            found: list[Tensor] = []
+            if sum(sizes):
+                found = list(level.released(vmap(rows, chunk_size=chunk_size)(*unit_rows(outputs))))
+            else:
+                found = [zeros(like, (0, *like.array.shape)) for like in flat]
+            blocks = [
+                _by_argument(
+                    inputs,
+                    [
+                        view.apply(part, (*made.array.shape, *like.array.shape))
+                        for part, like in zip(block, flat, strict=True)
+                    ],
+                    argnums,
+                )
+                for made, block in zip(outputs, blocks_of(found, sizes, 0), strict=True)
+            ]
+            result = rebuilt(output, blocks)
+            return (result, level.released(aux)) if has_aux else result
+
+    return jacobian
+
+
+def _by_argument(inputs: list[Any], found: list[Any], argnums: Argnums) -> Any:
+    """Results for each leaf of the inputs, arranged as `argnums` says."""
+    arranged = rebuilt(inputs, found)
+    return tuple(arranged) if isinstance(argnums, tuple) else arranged[0]
+
+
+@function(module=_MODULE)
+def jacfwd(
+    func: Function,
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+) -> Function:
+    """A function that returns the Jacobian by columns; what it returns is that of `jacrev`."""
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        positions = positions_of("jacfwd", argnums, len(args))
+        given = leaves([args[position] for position in positions])
+        check_real("jacfwd", "the input", given)
+        check_moved("primal", given)
+        with Level() as level:
+            inputs = [level.enter(args[position], as_leaves=False) for position in positions]
+            flat = [with_history(tensor.array, tensor.grad_fn) for tensor in leaves(inputs)]
+            returned = func(*replaced(args, positions, inputs), **kwargs)
+            output, aux = split_aux("jacfwd", returned, has_aux)
+            level.close()
+            outputs = tensors_of("jacfwd", output)
+            check_real("jacfwd", "the output", outputs)
+            sizes = [tensor.array.size for tensor in flat]
+
+            def columns(*directions: Tensor) -> tuple[Tensor, ...]:
+                return tuple(push(level, outputs, outputs, flat, list(directions)))
+
+            if sum(sizes):
+                moved = vmap(columns, randomness=randomness)(*unit_rows(flat))
+                found = list(level.released(moved))
+            else:
+                found = [zeros(made, (0, *made.array.shape)) for made in outputs]
+            by_input = blocks_of([movedim(each, 0, -1) for each in found], sizes, -1)
+            blocks = [
+                _by_argument(
+                    inputs,
+                    [
+                        view.apply(block[at], (*made.array.shape, *like.array.shape))
+                        for block, like in zip(by_input, flat, strict=True)
+                    ],
+                    argnums,
+                )
+                for at, made in enumerate(outputs)
+            ]
+            result = rebuilt(output, blocks)
+            return (result, level.released(aux)) if has_aux else result
+
+    return jacobian
+
+
+@function(module=_MODULE)
+def hessian(func: Function, argnums: Argnums = 0) -> Function:
+    """A function that returns the Hessian: `jacfwd(jacrev(func))`."""
+    return jacfwd(jacrev(func, argnums), argnums)

@@ -1,0 +1,1 @@
+"""NumPy as programs import it: arrays, their functions, and what they share with tensors."""
