@@ -110,7 +110,7 @@ UNSUPPORTED = {
         ScriptObjectProperty serialization SerializationStorageContext set_anomaly_enabled
         set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled
         set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled
-        set_autocast_xla_dtype set_autocast_xla_enabled set_default_tensor_type
+        set_autocast_xla_dtype set_autocast_xla_enabled
         set_deterministic_debug_mode set_warn_always shifted_chebyshev_polynomial_v
         shifted_chebyshev_polynomial_w slice_inverse StaticModule StorageBase StreamObjType
         StringType SwizzleType sym_constrain_range sym_constrain_range_for_size sym_fresh_size

@@ -106,7 +106,7 @@ MPS_DEVICE: dict[str, Any] = {
 DISTRIBUTED: dict[str, Any] = {**_UNAVAILABLE, "is_initialized": _named("is_initialized", _no)}
 
 VERSION: dict[str, Any] = {
-    "__version__": "2.13.0",
+    "__version__": modules["torch"]["__version__"],
     "cuda": None,
     "debug": False,
     "git_version": "",
