@@ -176,7 +176,7 @@ _KNOWN = {
     "dataclasses": ("dataclass",),
     "enum": ("Enum",),
     "functools": ("lru_cache", "partial", "wraps"),
-    "torch.autograd": ("Function", "Variable", "backward", "grad"),
+    "torch.autograd": ("Function", "backward", "grad"),
     "torch.func": ("hessian", "jacfwd", "jacrev", "jvp", "vjp"),
     "typing": ("Callable", "Dict", "List", "NamedTuple", "Optional", "Union"),
 }
