@@ -89,7 +89,7 @@ def test_numpys_arrays_are_on_the_cpu() -> None:
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """No array was on a GPU yet."""
     monkeypatch.setattr(backend, "_gpus", [])
-    monkeypatch.setattr(runtime, "_loaded", [])
+    monkeypatch.setattr(runtime, "_loaded", {})
 
 
 @pytest.mark.usefixtures("no_gpu")
@@ -128,7 +128,7 @@ def test_the_option_for_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU that is not there ends a run with 5, a word that is no device with 2."""
     monkeypatch.setitem(sys.modules, "cupy", None)
     monkeypatch.setattr(backend, "_gpus", [])
-    monkeypatch.setattr(runtime, "_loaded", [])
+    monkeypatch.setattr(runtime, "_loaded", {})
     program = ["y = x * 2", "x=1", "--no-trace", "--device"]
     assert invoke(*program, "cuda:0").code == 5
     assert invoke(*program, "gpu").code == 2

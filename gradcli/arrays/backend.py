@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.gpu.array import on_device, on_host, wrapped
-from gradcli.arrays.gpu.runtime import cupy, supported
+from gradcli.arrays.gpu.runtime import cupy
 from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.state import active
@@ -82,17 +82,13 @@ def located(name: str, device: Any) -> Device:
 
 
 def moved(array: Any, device: Device) -> Any:
-    """An array on a device, as `located` gives it: itself where it is there already, else a copy.
-
-    Raises E205 for a dtype that CuPy lacks.
-    """
+    """An array on a device, as `located` gives it: itself where it is there, else a copy."""
     if device_of(array) == device:
         return array
     if device.type == "cpu":
         return to_host(array)
     from gradcli.arrays.gpu import creation  # lazy: start-up: only arrays on a GPU
 
-    supported(array.dtype)
     return creation.asarray(np.asarray(array))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.executor import assign
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.engine import backward
@@ -346,13 +347,13 @@ def _basis(tensor: Tensor) -> Iterator[Tensor]:
     """The unit vectors of a tensor's parts."""
     for position in np.ndindex(tensor.array.shape):
         for unit in _units(tensor, 1.0):
-            array = np.zeros(tensor.array.shape, tensor.array.dtype)
+            array = module_of(tensor.array).zeros(tensor.array.shape, tensor.array.dtype)
             array[position] = unit
             yield Tensor(array[()])
 
 
 def _clone(tensor: Tensor) -> Tensor:
-    return Tensor(np.array(tensor.array)[()])
+    return Tensor(module_of(tensor.array).array(tensor.array)[()])
 
 
 def _normal(tensor: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.packages import imported
 
 MEAN, SUM = 1, 2
@@ -42,11 +43,12 @@ class _Half:
 
     def rounded(self, array: Any) -> Any:
         """The values rounded to the dtype, in float32."""
-        return np.asarray(array, _single).astype(self.dtype).astype(_single)
+        single = module_of(array).asarray(array, _single)
+        return single.astype(self.dtype).astype(_single)
 
     def stored(self, array: Any) -> Any:
         """The result in the dtype."""
-        return np.asarray(array).astype(self.dtype)[()]
+        return module_of(array).asarray(array).astype(self.dtype)[()]
 
     def reduced(self, losses: Any, reduction: int) -> Any:
         """Losses that were stored, their sum or their mean: added in float32."""
@@ -71,7 +73,7 @@ def _rsqrt(self: Any) -> Any:
     value = self.astype(_single)
     root = np.sqrt(value)
     grouped = self.size // GROUP * GROUP
-    result = np.asarray(1 / half.rounded(root))
+    result = module_of(root).asarray(1 / half.rounded(root))
     result.reshape(-1)[:grouped] = np.reshape(1 / root, -1)[:grouped]
     return half.stored(result)
 

@@ -11,6 +11,7 @@ CuPy lacks are missing. `counts.synchronised` counts the copies to the host.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from types import ModuleType
 from typing import Any, ClassVar
@@ -36,7 +37,7 @@ LINALG = frozenset(
         "matrix_rank", "norm", "pinv", "qr", "slogdet", "solve", "svd", "tensorinv", "tensorsolve",
     }
 )  # fmt: skip
-"""The functions of `cupy.linalg` in every version since 13."""
+"""The functions of `cupy.linalg`."""
 
 SPECIAL = frozenset(
     {
@@ -57,6 +58,18 @@ class Counts:
 
 
 counts = Counts()
+
+checked_by: list[Any] = []
+"""The real CuPy, where calls are to be tried on it first: `tests.stand_in_cupy.tried_on_cupy`."""
+
+
+def tried(name: str, args: Any, keywords: Any, made_of: Any = None) -> Callable[[Any], Any]:
+    """Try a call on the real CuPy, if it is there: raises what it raises. What is returned takes
+    the result and returns it, once it is seen to have the dtype and the shape of CuPy's.
+    """
+    for each in checked_by:
+        return each.attempt(name, args, keywords, made_of)
+    return lambda result: result
 
 
 class _Device:
@@ -111,7 +124,7 @@ class ndarray(NDArrayOperatorsMixin):  # CuPy's name
         }
         assert step
         holder = type("Memory", (), {"__array_interface__": interface, "owner": memptr.owner})()
-        self.host = np.asarray(holder)
+        self.host = np.asarray(holder).view(dtype)
 
     device = _Device()
 
@@ -162,10 +175,11 @@ class ndarray(NDArrayOperatorsMixin):  # CuPy's name
         return len(self.host)
 
     def __getitem__(self, index: Any) -> Any:
-        found = self.host[_plain(index, indexing=True)]
-        return _array(found)
+        same = tried("ndarray.__getitem__", (self, index), {})
+        return same(_array(self.host[_plain(index, indexing=True)]))
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        tried("ndarray.__setitem__", (self, index, value), {})
         if isinstance(index, ndarray) and index.dtype == np.bool_ and np.size(_plain(value)) != 1:
             raise ValueError("several values are written through a mask")
         self.host[_plain(index, indexing=True)] = _plain(value)
@@ -174,9 +188,14 @@ class ndarray(NDArrayOperatorsMixin):  # CuPy's name
         if name.startswith("__") or name in _NO_METHODS:
             raise AttributeError(name)
         found = getattr(self.host, name)
-        if callable(found):
-            return lambda *args, **keywords: _wrapped(found(*_plain(args), **_plain(keywords)))
-        return _wrapped(found)
+        if not callable(found):
+            return _wrapped(found)
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            same = tried(f"ndarray.{name}", (self, *args), keywords)
+            return same(_wrapped(found(*_plain(args), **_plain(keywords))))
+
+        return call
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         if method != "__call__" or ufunc.__name__ in MISSING:
@@ -215,16 +234,53 @@ def _wrapped(value: Any) -> Any:
     return value
 
 
-def _function(function: Any) -> Any:
+def _function(function: Any, module: str = "") -> Any:
+    name = f"{module}{function.__name__}"
+
     def call(*args: Any, **keywords: Any) -> Any:
         counts.launched += 1
+        same = tried(name, args, keywords)
         out = keywords.get("out")
         with np.errstate(all="ignore"):
             result = function(*_plain(args), **_plain(keywords))
-        return out if isinstance(out, ndarray) else _wrapped(result)
+        if function is np.where and len(args) == 3 and result.dtype.name == "bfloat16":
+            result = result.astype(np.float32)  # it has no loop of its own in CuPy
+        return same(out if isinstance(out, ndarray) else _wrapped(result))
 
     call.__name__ = function.__name__
+    if function in _AT:
+        call.at = _at(function, _AT[function])  # type: ignore[attr-defined]
     return call
+
+
+_ATOMIC = ("int32", "int64", "float32", "float64", "uint32", "uint64")
+
+_AT: dict[Any, tuple[str, ...]] = {
+    np.add: (*_ATOMIC, "float16"),
+    np.maximum: _ATOMIC,
+    np.minimum: _ATOMIC,
+}
+"""The ufuncs whose `at` gradcli uses, with its dtypes."""
+
+_SINGLE = {np.maximum: np.fmax, np.minimum: np.fmin}
+"""What CuPy's atomics do with floats of any width: fmaxf and fminf."""
+
+
+def _at(ufunc: Any, dtypes: Sequence[str]) -> Any:
+    def at(target: ndarray, index: Any, values: Any) -> None:
+        if target.dtype not in dtypes:
+            raise TypeError(f"cupy.{ufunc.__name__}.at only supports {dtypes} as data type")
+        counts.launched += 1
+        tried(f"{ufunc.__name__}.at", (target, index, values), {})
+        places, given = _plain(index, indexing=True), _plain(values)
+        if ufunc is np.add or target.dtype.kind != "f":
+            ufunc.at(target.host, places, given)
+            return
+        single = target.host.astype(np.float32)
+        _SINGLE[ufunc].at(single, places, given.astype(np.float32))
+        target.host[...] = single
+
+    return at
 
 
 def __getattr__(name: str) -> Any:
@@ -302,17 +358,6 @@ def _module(name: str, functions: dict[str, Any]) -> ModuleType:
     return module
 
 
-def _scatter(ufunc: Any) -> Any:
-    def scatter(target: ndarray, index: Any, values: Any) -> None:
-        if target.dtype not in (np.int32, np.uint64, np.float16, np.float32, np.float64,
-                                np.complex64, np.complex128):  # fmt: skip
-            raise TypeError(f"scatter of {target.dtype}")
-        counts.launched += 1
-        ufunc.at(target.host, _plain(index, indexing=True), _plain(values))
-
-    return scatter
-
-
 class _Stream:
     """The stream that everything runs on."""
 
@@ -349,17 +394,16 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
     from gradcli.arrays.gpu import runtime as gpu_runtime
 
     this = sys.modules[__name__]
-    linalg = {name: _function(getattr(np.linalg, name)) for name in LINALG}
-    special = {name: _function(getattr(scipy.special, name)) for name in SPECIAL}
-    fft = {name: _function(getattr(np.fft, name)) for name in np.fft.__all__}
-    stride_tricks = {
-        "sliding_window_view": _function(np.lib.stride_tricks.sliding_window_view),
-        "as_strided": _function(np.lib.stride_tricks.as_strided),
+    linalg = {name: _function(getattr(np.linalg, name), "linalg.") for name in LINALG}
+    special = {
+        name: _function(getattr(scipy.special, name), "cupyx.scipy.special.") for name in SPECIAL
     }
-    scatters = {
-        "scatter_add": _scatter(np.add),
-        "scatter_max": _scatter(np.maximum),
-        "scatter_min": _scatter(np.minimum),
+    fft = {name: _function(getattr(np.fft, name), "fft.") for name in np.fft.__all__}
+    stride_tricks = {
+        "sliding_window_view": _function(
+            np.lib.stride_tricks.sliding_window_view, "lib.stride_tricks."
+        ),
+        "as_strided": _function(np.lib.stride_tricks.as_strided, "lib.stride_tricks."),
     }
     lib = _module("cupy.lib", {"stride_tricks": _module("stride_tricks", stride_tricks)})
     modules = {
@@ -368,15 +412,14 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
         "cupy.fft": _module("cupy.fft", fft),
         "cupy.linalg": _module("cupy.linalg", linalg),
         "cupy.lib": lib,
-        "cupyx": _module("cupyx", {**scatters, "errstate": lambda linalg: nullcontext()}),
+        "cupyx": _module("cupyx", {"errstate": lambda linalg: nullcontext()}),
         "cupyx.scipy": _module("cupyx.scipy", {}),
         "cupyx.scipy.special": _module("cupyx.scipy.special", special),
     }
     for name, module in modules.items():
-        monkeypatch.setitem(sys.modules, name, module)
         if name.startswith("cupy."):
             monkeypatch.setattr(this, name.removeprefix("cupy."), module, raising=False)
     monkeypatch.setattr(backend, "_gpus", [])
-    monkeypatch.setattr(gpu_runtime, "_loaded", [])
+    monkeypatch.setattr(gpu_runtime, "_loaded", modules)
     monkeypatch.setattr(counts, "synchronised", 0)
     monkeypatch.setattr(counts, "launched", 0)

@@ -24,7 +24,7 @@ _TYPES = {"float32": "float", "float64": "double", "bool": "bool", "int64": "lon
 _BEFORE = """
 #include <cmath>
 using namespace std;
-#define __device__ static
+#define __device__
 #define __shared__
 #define __syncthreads()
 struct Place { unsigned x; };
@@ -122,6 +122,15 @@ class ElementwiseKernel:
         options: tuple[str, ...] = (),
     ) -> None:
         assert no_return
+        self.made_of = (
+            (in_params, out_params, operation, name),
+            {
+                "no_return": no_return,
+                "loop_prep": loop_prep,
+                "after_loop": after_loop,
+                "options": options,
+            },
+        )
         inputs, outputs = _parsed(in_params), _parsed(out_params)
         self.parameters = [*inputs, *outputs]
         self.inputs = len(inputs)
@@ -142,9 +151,10 @@ class ElementwiseKernel:
         }
 
     def __call__(self, *values: Any, block_size: int = 128) -> None:
-        from tests.stand_in_cupy import counts
+        from tests.stand_in_cupy import counts, tried
 
         counts.launched += 1
+        tried("ElementwiseKernel", values, {"block_size": block_size}, self.made_of)
         hosts = _hosts(values, self.parameters)
         shown = [a for a, (raw, _, _) in zip(hosts, self.parameters, strict=True) if not raw]
         shape = np.broadcast_shapes(*[array.shape for array in shown])
@@ -176,28 +186,40 @@ class ReductionKernel:
         preamble: str = "",
         options: tuple[str, ...] = (),
     ) -> None:
+        self.made_of = (
+            (in_params, out_params, map_expr, reduce_expr, post_map_expr, identity, name),
+            {
+                "reduce_type": reduce_type,
+                "preamble": preamble,
+                "options": options,
+            },
+        )
         self.parameters = _parsed(in_params)
-        ((_, self.dtype, result),) = _parsed(out_params)
+        results = _parsed(out_params)
+        self.dtypes = [dtype for _, dtype, _ in results]
         element = [
             f"const {_TYPES[dtype]}& {each} = (({_TYPES[dtype]}*)given[{number}])[at];"
             for number, (_, dtype, each) in enumerate(self.parameters)
         ]
-        kind = _TYPES[self.dtype]
-        output = f"{kind}& {result} = (({kind}*)given[{len(self.parameters)}])[part];"
+        outputs = [
+            f"{_TYPES[dtype]}& {each} = (({_TYPES[dtype]}*)given[{number}])[part];"
+            for number, (_, dtype, each) in enumerate(results, len(self.parameters))
+        ]
         self.source = f"{_BEFORE}{preamble}" + _REDUCTION % {
             "type": reduce_type,
             "identity": identity,
             "element": "\n".join(element),
             "map": map_expr,
             "reduce": reduce_expr,
-            "outputs": output,
+            "outputs": "\n".join(outputs),
             "post": post_map_expr,
         }
 
     def __call__(self, *values: Any, axis: Any) -> Any:
-        from tests.stand_in_cupy import asarray, counts
+        from tests.stand_in_cupy import asarray, counts, tried
 
         counts.launched += 1
+        same = tried("ReductionKernel", values, {"axis": axis}, self.made_of)
         hosts = _hosts(values, self.parameters)
         shape = np.broadcast_shapes(*[array.shape for array in hosts])
         kept = [k for k in range(len(shape)) if k not in axis]
@@ -205,8 +227,9 @@ class ReductionKernel:
         given = [
             np.array(np.broadcast_to(array, shape).transpose(order), order="C") for array in hosts
         ]
-        result = np.empty([shape[k] for k in kept], self.dtype)
-        parts = int(np.prod(result.shape))
+        found = [np.empty([shape[k] for k in kept], dtype) for dtype in self.dtypes]
+        parts = found[0].size
         size = int(np.prod([shape[k] for k in axis]))
-        _called(_function(self.source), size, parts, [*given, result])
-        return asarray(result)
+        _called(_function(self.source), size, parts, [*given, *found])
+        results = [asarray(each) for each in found]
+        return same(results[0] if len(results) == 1 else tuple(results))

@@ -167,3 +167,25 @@ def end_sums(count: int) -> str:
     ]
     text += [f"if (threadIdx.x == 0) p{i}[blockIdx.x] = shared{i}[0];" for i in range(count)]
     return "\n".join(text)
+
+
+def summing(parameters: str, statements: Sequence[str], summed: Sequence[str]) -> str:
+    """What a reduction reads before its kernel: the type of several sums, how two are added, and
+    the function that gives the elements.
+    """
+    count = len(summed)
+    return "\n".join(
+        [
+            f"struct Sums {{ double of[{count}];",
+            "  __device__ Sums(double start = 0)"
+            f" {{ for (int k = 0; k < {count}; ++k) of[k] = start; }} }};",
+            "__device__ Sums operator+(Sums a, const Sums& b)"
+            f" {{ for (int k = 0; k < {count}; ++k) a.of[k] += b.of[k]; return a; }}",
+            f"__device__ Sums summed({parameters}) {{",
+            *statements,
+            "Sums found;",
+            *[f"found.of[{k}] = {each};" for k, each in enumerate(summed)],
+            "return found;",
+            "}",
+        ]
+    )

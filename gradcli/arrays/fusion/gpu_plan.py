@@ -1,9 +1,9 @@
 """Fused plans on a GPU: one generated kernel for all operations of a plan.
 
 The kernel reads every input once, keeps the values in between in registers and writes the outputs;
-sums over everything come out of the same pass, sums over some axes out of a reduction that
-computes its elements as it reads. Compiled kernels are kept by their text, which holds no number
-of a program and no size.
+sums over everything come out of the same pass. Sums over the same axes share a reduction, which
+reads what the kernel wrote and computes the other elements as it reads. Compiled kernels are kept
+by their text, which holds no number of a program and no size.
 
 Every operation rounds as on its own: multiplications and additions are not contracted.
 """
@@ -24,6 +24,7 @@ from gradcli.arrays.fusion.cuda_source import (
     end_sums,
     operand_types,
     statement,
+    summing,
 )
 from gradcli.arrays.fusion.lazy import LAZY, Constant, Sum
 from gradcli.arrays.fusion.plan import FusedPlan, Reference
@@ -97,14 +98,24 @@ class GPUPlan(FusedPlan):
             each = self.sums[position]
             total = np.add.reduce(partial, axis=None)
             each.value = total.astype(each.dtype).reshape(each.shape)
-        for position in source.along_axes:
-            each = self.sums[position]
-            read = list(arrays)
-            if all(array.shape != self.domain for array in read):
-                read[0] = cupy().broadcast_to(read[0], self.domain)
-            found = source.reduction(position)(*read, *source.numbers, axis=each.axes)
-            each.value = GPUArray(found).reshape(each.shape)
+        for axes, positions in source.along_axes.items():
+            self._reduce(source, axes, positions, written)
         self.hand_out(written)
+
+    def _reduce(
+        self, source: _Source, axes: tuple[int, ...], positions: list[int], written: dict[int, Any]
+    ) -> None:
+        """The sums over some axes, in one pass that reads what is written already."""
+        kernel, inputs = source.reduction(positions)
+        read = [(written if kind == "value" else self.inputs)[k].values for kind, k in inputs]
+        if all(array.shape != self.domain for array in read):
+            read[0] = cupy().broadcast_to(read[0], self.domain)
+        found = kernel(*read, *source.numbers, axis=axes)
+        for position, total in zip(
+            positions, found if len(positions) > 1 else (found,), strict=True
+        ):
+            each = self.sums[position]
+            each.value = GPUArray(total).reshape(each.shape)
 
     def _run_separately(self) -> None:
         """Compute the operations one after another, each by CuPy's own kernel."""
@@ -142,15 +153,18 @@ class _Source:
         numbers: the numbers that the kernels are called with, behind the inputs.
         written: number and dtype of each value that is an output.
         whole: the positions of the plan's sums over all axes.
-        along_axes: the positions of the sums over some axes.
+        along_axes: the positions of the sums over some axes, by the axes.
 
     Raises Unwritten, when it is made, for operations and dtypes without a kernel.
     """
 
     def __init__(self, plan: GPUPlan) -> None:
+        if not plan.inputs:
+            raise Unwritten
         self.plan = plan
         self.numbers: list[Any] = []
-        self._parameters = [f"{self._type(a.dtype)} i{k}" for k, a in enumerate(plan.inputs)]
+        self._inputs = [f"{self._type(a.dtype)} i{k}" for k, a in enumerate(plan.inputs)]
+        self._scalars: list[str] = []
         self._names: dict[tuple[Any, str], str] = {}
         self._statements = [
             self._statement(number, *each) for number, each in enumerate(plan.kernels)
@@ -163,7 +177,10 @@ class _Source:
         axes = set(range(len(plan.domain)))
         everywhere = [set(each.axes) == axes for each in plan.sums]
         self.whole = [k for k, all_of_it in enumerate(everywhere) if all_of_it]
-        self.along_axes = [k for k, all_of_it in enumerate(everywhere) if not all_of_it]
+        self.along_axes: dict[tuple[int, ...], list[int]] = {}
+        for k, all_of_it in enumerate(everywhere):
+            if not all_of_it:
+                self.along_axes.setdefault(tuple(sorted(plan.sums[k].axes)), []).append(k)
 
     # --- kernels --------------------------------------------------------------------------------
 
@@ -175,7 +192,8 @@ class _Source:
         body += [f"sum{k} += {self._summed[number]};" for k, number in enumerate(self.whole)]
         before = begin_sums(len(self.whole)) if self.whole else ""
         behind = end_sums(len(self.whole)) if self.whole else ""
-        text = (", ".join(self._parameters), ", ".join(outputs), "\n".join(body), before, behind)
+        given = [*self._inputs, *self._scalars]
+        text = (", ".join(given), ", ".join(outputs), "\n".join(body), before, behind)
         kernel = _kernels.get(text)
         if kernel is None:
             kernel = _kernels[text] = cupy().ElementwiseKernel(
@@ -188,36 +206,52 @@ class _Source:
             )
         return kernel
 
-    def reduction(self, position: int) -> Any:
-        """The kernel of one of the sums over some axes."""
-        given = ", ".join(f"{C_TYPES[_dtype_named(each)]} {each.split()[1]}" for each in
-                          self._parameters)  # fmt: skip
-        names = ", ".join(each.split()[1] for each in self._parameters)
-        function = "\n".join(
-            [
-                f"__device__ double summed({given}) {{",
-                *self._statements,
-                f"return {self._summed[position]};",
-                "}",
-            ]
+    def reduction(self, positions: Sequence[int]) -> tuple[Any, list[Reference]]:
+        """The kernel of sums over the same axes, and what it reads, written values among it."""
+        statements, inputs = self._needed([self.plan.summed[k] for k in positions])
+        given = [
+            self._inputs[k] if kind == "input" else f"{self._type(self.plan.kernels[k][2])} v{k}"
+            for kind, k in inputs
+        ] + self._scalars
+        parameters = ", ".join(f"{C_TYPES[_dtype_named(each)]} {each.split()[1]}" for each in given)
+        names = ", ".join(each.split()[1] for each in given)
+        preamble = summing(parameters, statements, [self._summed[k] for k in positions])
+        results = ", ".join(
+            f"{self._type(self.plan.sums[k].dtype)} total{n}" for n, k in enumerate(positions)
         )
-        result = f"{self._type(self.plan.sums[position].dtype)} total"
-        text = (", ".join(self._parameters), result, function)
+        text = (", ".join(given), results, preamble)
         kernel = _kernels.get(text)
         if kernel is None:
             kernel = _kernels[text] = cupy().ReductionKernel(
                 text[0],
-                result,
+                results,
                 f"summed({names})",
                 "a + b",
-                "total = a",
+                ", ".join(f"total{n} = a.of[{n}]" for n in range(len(positions))),
                 "0",
                 "gradcli_sum",
-                reduce_type="double",
-                preamble=function,
+                reduce_type="Sums",
+                preamble=preamble,
                 options=_OPTIONS,
             )
-        return kernel
+        return kernel, inputs
+
+    def _needed(self, wanted: Sequence[Reference]) -> tuple[list[str], list[Reference]]:
+        """The statements that compute some values, and the inputs and written values that these
+        read.
+        """
+        written = {number for number, _ in self.written}
+        computed: set[int] = set()
+        read: set[Reference] = set()
+        stack = list(wanted)
+        while stack:
+            kind, what = reference = stack.pop()
+            if kind == "input" or (kind == "value" and what in written):
+                read.add(reference)
+            elif kind == "value" and what not in computed:
+                computed.add(what)
+                stack += self.plan.kernels[what][1]
+        return [self._statements[k] for k in sorted(computed)], sorted(read) or [("input", 0)]
 
     # --- text -----------------------------------------------------------------------------------
 
@@ -245,7 +279,7 @@ class _Source:
         name = self._names.get(key)
         if name is None:
             name = self._names[key] = f"s{len(self.numbers)}"
-            self._parameters.append(f"{key[0]} {name}")
+            self._scalars.append(f"{key[0]} {name}")
             self.numbers.append(dtype.type(what))
         return name
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from gradcli.arrays.gpu.runtime import cupy, supported
+from gradcli.arrays.gpu.runtime import cupy
 
 
 class GPUArray(NDArrayOperatorsMixin):
@@ -179,7 +179,7 @@ class GPUArray(NDArrayOperatorsMixin):
         """The values in another dtype; itself with `copy=False` where it has it."""
         if not copy and self.dtype == dtype:
             return self
-        return GPUArray(self.values.astype(supported(dtype), order=order))
+        return GPUArray(self.values.astype(dtype, order=order))
 
     def copy(self, order: str = "C") -> GPUArray:
         """The same values in memory of their own."""
@@ -204,14 +204,15 @@ class GPUArray(NDArrayOperatorsMixin):
         elif out is not None:
             return NotImplemented
         compute = functions.ufunc_method(ufunc, method)
-        try:
+        if compute is not None:
             result = compute(*map(on_device, inputs), **keywords)
-        except (TypeError, NotImplementedError):
-            if out is not None or method == "at":
-                raise
-            # NumPy's own error where NumPy refuses too.
-            result = on_device(getattr(ufunc, method)(*map(on_host, inputs), **keywords))
-        return out if out is not None else wrapped(result)
+            return out if out is not None else wrapped(result)
+        keywords.pop("out", None)
+        result = on_device(getattr(ufunc, method)(*map(on_host, inputs), **keywords))
+        if out is None:
+            return wrapped(result)
+        out[...] = wrapped(result)
+        return out
 
     def __array_function__(
         self, function: Any, types: Any, args: tuple[Any, ...], keywords: dict[str, Any]
@@ -224,10 +225,7 @@ class GPUArray(NDArrayOperatorsMixin):
             return np.result_type(*[getattr(each, "dtype", each) for each in args])
         compute = functions.function_like(function)
         if compute is not None:
-            try:
-                return wrapped(compute(*on_device(args), **on_device(keywords)))
-            except (TypeError, NotImplementedError):
-                pass
+            return wrapped(compute(*on_device(args), **on_device(keywords)))
         if function in _WRITING:
             target = args[0].get()
             function(target, *on_host(args[1:]), **on_host(keywords))

@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.gpu.array import GPUArray, on_device
-from gradcli.arrays.gpu.runtime import cupy, supported
+from gradcli.arrays.gpu.runtime import cupy
 
 
 def empty(shape: Any, dtype: Any = float) -> GPUArray:
     """Uninitialised memory."""
-    return GPUArray(cupy().empty(shape, supported(dtype)))
+    return GPUArray(cupy().empty(shape, dtype))
 
 
 def zeros(shape: Any, dtype: Any = float) -> GPUArray:
     """Zeros."""
-    return GPUArray(cupy().zeros(shape, supported(dtype)))
+    return GPUArray(cupy().zeros(shape, dtype))
 
 
 def ones(shape: Any, dtype: Any = float) -> GPUArray:
     """Ones."""
-    return GPUArray(cupy().ones(shape, supported(dtype)))
+    return GPUArray(cupy().ones(shape, dtype))
 
 
 def full(shape: Any, value: Any, dtype: Any = None) -> GPUArray:
@@ -33,7 +33,7 @@ def full(shape: Any, value: Any, dtype: Any = None) -> GPUArray:
     value = on_device(value)
     if dtype is None:
         dtype = getattr(value, "dtype", None) or np.asarray(value).dtype
-    return GPUArray(cupy().full(shape, value, supported(dtype)))
+    return GPUArray(cupy().full(shape, value, dtype))
 
 
 def arange(*bounds: Any, dtype: Any = None) -> GPUArray:

@@ -1,23 +1,22 @@
-"""CuPy: imported when the first array on a GPU asks for it, and what it lacks of NumPy's dtypes."""
+"""CuPy: imported when the first array on a GPU asks for it."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
-
-import numpy as np
 
 from gradcli.errors import GradcliError
 
-_loaded: list[Any] = []
-"""CuPy, once it is imported."""
+_loaded: dict[str, Any] = {}
+"""CuPy's modules by their names, once they are imported."""
 
 
 def cupy() -> Any:
     """The module `cupy`. Raises E604 where it is missing or finds no GPU."""
-    if _loaded:
-        return _loaded[0]
+    if "cupy" in _loaded:
+        return _loaded["cupy"]
     try:
-        import cupy
+        cupy = import_module("cupy")
     except ImportError:
         raise GradcliError(
             "E604",
@@ -35,12 +34,12 @@ def cupy() -> Any:
             help="`gradcli info` lists what there is; without --device and `.cuda()` a program"
             " computes on the CPU",
         )
-    _loaded.append(cupy)
+    _loaded["cupy"] = cupy
     return cupy
 
 
-def supported(dtype: Any) -> Any:
-    """A dtype that CuPy has; raises E205 for bfloat16."""
-    if np.dtype(dtype).kind == "V" or np.dtype(dtype).name == "bfloat16":
-        raise GradcliError("E205", "bfloat16 on a GPU is outside the catalogue")
-    return dtype
+def extension(name: str) -> Any:
+    """One of CuPy's modules beside `cupy`: `cupyx`, `cupyx.scipy.special`."""
+    if name not in _loaded:
+        _loaded[name] = import_module(name)
+    return _loaded[name]

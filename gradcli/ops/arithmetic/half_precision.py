@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.kernels.half_precision import kernels
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
@@ -79,7 +80,7 @@ def with_multiple(self: Any, other: Any, alpha: Any) -> Any:
     if not (is_half(self) and is_half(other)):
         return multiply_add(self, other, alpha)
     number = other.dtype.type(alpha).astype(np.float32)
-    product = np.asarray(other.astype(np.float32) * number)
+    product = module_of(other).asarray(other.astype(np.float32) * number)
     flat = product.ravel(order="K")  # a view: the product has no gaps
     alone = flat[flat.size // _GROUP * _GROUP :]
     alone[...] = alone.astype(self.dtype).astype(np.float32)

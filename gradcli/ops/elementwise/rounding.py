@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import of_array
 from gradcli.arrays.typeinfo import finfo
 from gradcli.autograd.tensor import Tensor
@@ -122,7 +123,7 @@ def _nan_to_num_array(
             raises="RuntimeError",
         )
     if self.dtype.kind == "c":
-        pairs = np.asarray(self)[..., None].view(self.real.dtype)
+        pairs = module_of(self).asarray(self)[..., None].view(self.real.dtype)
         return _nan_to_num_array(pairs, nan, posinf, neginf).view(self.dtype)[..., 0][()]
     if self.dtype.kind != "V":
         return np.nan_to_num(self, nan=nan or 0.0, posinf=posinf, neginf=neginf)

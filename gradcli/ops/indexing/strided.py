@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.strides import overlaps_itself
 from gradcli.arrays.views import window
 from gradcli.autograd.inplace import views, writes
@@ -39,7 +40,8 @@ def _strided_backward(
         where: Any = np.array(before + offset)
         for step, count in zip(stride, size, strict=True):
             where = where[..., None] + np.arange(count) * step
-        index = Tensor(where.reshape(-1)) if type(grad) is Tensor else where.reshape(-1)
+        index: Any = module_of(getattr(grad, "array", grad)).asarray(where.reshape(-1))
+        index = Tensor(index) if type(grad) is Tensor else index
         memory = index_add(memory, 0, index, reshape(grad, (where.size,)))
     else:
         assign(as_strided(memory, size, stride, before + offset, (1,)), grad)

@@ -30,7 +30,7 @@ def _tolerance(magnitudes: Any, shape: tuple[int, ...], atol: Any, rtol: Any) ->
         if atol is not None:
             rtol = np.where(np.asarray(atol) > 0, 0.0, rtol)
     atol = 0.0 if atol is None else atol
-    largest = magnitudes.max(axis=-1, initial=0)
+    largest = np.maximum.reduce(magnitudes, axis=-1, initial=0)
     return np.maximum(atol, np.asarray(rtol) * largest)[..., None]
 
 
@@ -139,7 +139,7 @@ def _least_squares_array(self: Any, b: Any, rcond: float, driver: str) -> tuple[
     inverse = _pseudoinverse_array(self, None, rcond, False)
     solution = inverse @ b
     values = converged("lstsq", np.linalg.svd, self, compute_uv=False)
-    rank = (values > rcond * values.max(axis=-1, initial=0)[..., None]).sum(-1)
+    rank = (values > rcond * np.maximum.reduce(values, axis=-1, initial=0)[..., None]).sum(-1)
     residuals = empty = np.empty(0, self.dtype)
     if driver != "gelsy" and rows > columns and np.all(rank == columns):
         residuals = (np.abs(b - self @ solution) ** 2).sum(-2)

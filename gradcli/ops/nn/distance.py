@@ -172,7 +172,7 @@ def _pdist_backward_array(grad: Any, self: Any, p: float, pdist: Any) -> Any:
     slopes = _slopes(grad, self[first] - self[second], pdist, p)
     result = np.zeros_like(self)
     np.add.at(result, first, slopes)
-    np.subtract.at(result, second, slopes)
+    np.add.at(result, second, -slopes)
     return result
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import LONG, forced
 from gradcli.arrays.threads import over_tiles
@@ -345,7 +346,8 @@ def gumbel_softmax(
     check_tensors("gumbel_softmax", logits=logits)
     drawn = generator_of(None).exponential(logits.array.size)
     noise = -np.log(shaped(drawn, logits.array.shape, logits.dtype))
-    soft: Tensor = along(softmax_, div.apply(logits + Tensor(noise), tau), dim, None)
+    placed = Tensor(module_of(logits.array).asarray(noise)[()])
+    soft: Tensor = along(softmax_, div.apply(logits + placed, tau), dim, None)
     if not hard:
         return soft
     chosen = np.argmax(soft.array, axis=dim)

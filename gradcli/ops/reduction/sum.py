@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.backend import device_of
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import LAZY, LONG
 from gradcli.autograd.engine import accumulate
@@ -131,7 +132,7 @@ def _sum_array(
     kind = self.dtype.kind
     if kind == "f" and self.dtype.itemsize > 2:
         if type(self) in LAZY:
-            if self.size >= LARGEST:
+            if self.size >= LARGEST or device_of(self).type != "cpu":
                 return self.reduced(dims, keepdim)
             self = self.force()  # its memory order determines the order of additions
         if type(self) is np.ndarray and 4 < self.size < LARGEST:  # no array of a GPU
@@ -142,6 +143,7 @@ def _sum_array(
             and dims
             and self.dtype.itemsize == 4
             and reduced_count(self.shape, dims) > LONG
+            and device_of(self).type == "cpu"  # a GPU adds pairwise
         ):
             total = fold(np.add, self, dims, keepdim, dtype=np.float64)
             return total.astype(np.float32)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import div, mul
@@ -144,7 +145,7 @@ def istft(
         pieces = pieces if return_complex else real_part(pieces)
     else:
         pieces = complex_to_real.apply(spectra, (2,), normalization, n_fft)
-    ones = np.ones(win, input.dtype.to_real().numpy_dtype)
+    ones = module_of(input.array).ones(win, input.dtype.to_real().numpy_dtype)
     weights = _window("istft", Tensor(ones) if window is None else window, win, n_fft)
     assert weights is not None
     pieces = mul.apply(pieces, view.apply(weights, (1, 1, n_fft)))
@@ -158,7 +159,7 @@ def istft(
     envelope = envelope[:, start:end]
     if not envelope.size or np.abs(envelope).min() <= 1e-11:
         raise _wrong("istft", "the windows leave a place of the signal without weight")
-    signal = div.apply(signal, Tensor(np.ascontiguousarray(envelope)))
+    signal = div.apply(signal, Tensor(module_of(envelope).ascontiguousarray(envelope)))
     if single:
         signal = squeeze_dim.apply(signal, 0)
     missing = 0 if length is None else length - signal.array.shape[-1]

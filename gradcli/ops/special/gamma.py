@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import on_the_host
+from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import no_derivative
@@ -95,7 +95,7 @@ def _mvlgamma_array(self: Any, p: int) -> Any:
 
 def _mvlgamma_rule(grad: Any, self: Any, p: int) -> Any:
     array = self.array if type(self) is Tensor else self
-    steps = _steps(p).astype(array.dtype)
+    steps = module_of(array).asarray(_steps(p).astype(array.dtype))
     if type(self) is Tensor:
         return grad * sum_dims(digamma(Tensor(steps) + unsqueeze(self, -1)), (array.ndim,), False)
     return grad * digamma(self[..., None] + steps).sum(-1)
