@@ -102,4 +102,5 @@ WARNINGS: dict[str, Code] = {
     "W011": _warning("NumPy warns of a result"),
     "W012": _warning("nothing is drawn"),
     "W013": _warning("an op has no batching rule"),
+    "W014": _warning("a name is deprecated"),
 }
