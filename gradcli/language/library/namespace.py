@@ -208,7 +208,6 @@ UNSUPPORTED = {
     "exec": "a program cannot run text as code",
     "id": "`a is b` tells whether two values are the same",
     "input": "a program does not wait for a person: values come in as `NAME=VALUE`",
-    "open": "files come in as `NAME=@FILE`, and `load('x.npy')` reads one",
 }
 """Names of Python that are not supported, and why."""
 
