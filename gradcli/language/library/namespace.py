@@ -63,6 +63,7 @@ def _load_nn() -> None:
     import gradcli.nn.load  # noqa: F401  # lazy: family
 
     name_classes(catalogue.modules["torch.nn"])
+    name_classes(catalogue.modules["torch.nn.utils.rnn"])
 
 
 def _load_optim() -> None:
