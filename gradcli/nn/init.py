@@ -330,13 +330,13 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def _deprecated(new: Callable[..., Tensor]) -> None:
-    """Register a filling under its name of old, without the underscore; calling it warns (W014)."""
+    """Register a filling under its name of old, without the underscore; calling it warns (W015)."""
     name, old = new.__name__, new.__name__[:-1]
 
     @wraps(new)
     def fill(*args: Any, **keywords: Any) -> Tensor:
         active.state.warn(
-            "W014",
+            "W015",
             f"`nn.init.{old}` is now deprecated in favor of `nn.init.{name}`.",
             help=f"write `nn.init.{name}`",
         )

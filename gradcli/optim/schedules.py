@@ -25,7 +25,10 @@ def check_optimizer(optimizer: Any, raises: str | None = None) -> None:
     """Raise E202 for what is no optimiser, as the class that PyTorch raises."""
     if not isinstance(optimizer, Optimizer):
         raise GradcliError(
-            "E202", f"a schedule is for an optimizer, not {kind_of(optimizer)}", raises=raises
+            "E202",
+            f"a schedule is for an optimizer, not {kind_of(optimizer)}",
+            text=f"{type(optimizer).__name__} is not an Optimizer",
+            raises=raises,
         )
 
 

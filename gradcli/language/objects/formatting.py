@@ -23,6 +23,9 @@ HOST_FORMAT: set[type] = set()
 
 _FORMATTED = frozenset({int, float, complex, bool, str})
 
+_CONVERTED: dict[str, type] = {**dict.fromkeys("diu", int), **dict.fromkeys("eEfFgG", float)}
+"""The `%` fields that take the number of a tensor, an array or an instance, and which they take."""
+
 
 def format_value(value: Any, spec: str) -> str:
     """`format(value, spec)`; a tensor of no dimension is formatted as its number.
@@ -142,7 +145,9 @@ class _Fields:
             self.next_number += 1
         if number >= len(self.arguments):
             raise GradcliError(
-                "E302", f"the format string has a field {number}, and no argument belongs to it"
+                "E302",
+                f"the format string has a field {number}, and no argument belongs to it",
+                text=f"Replacement index {number} out of range for positional args tuple",
             )
         return self.arguments[number]
 
@@ -227,13 +232,21 @@ def percent(template: str, values: Any) -> str:
         length += len(piece)
         check_text(length)
     if used < len(arguments) and mapping is None:
-        raise GradcliError("E202", "the template has fewer `%` fields than there are values")
+        raise GradcliError(
+            "E202",
+            "the template has fewer `%` fields than there are values",
+            text="not all arguments converted during string formatting",
+        )
     return "".join(pieces)
 
 
 def _argument(arguments: tuple[Any, ...], number: int) -> Any:
     if number >= len(arguments):
-        raise GradcliError("E202", "the template has more `%` fields than there are values")
+        raise GradcliError(
+            "E202",
+            "the template has more `%` fields than there are values",
+            text="not enough arguments for format string",
+        )
     return arguments[number]
 
 
@@ -271,11 +284,11 @@ def _percent_value(spec: str, numbers: list[Any], value: Any) -> str:
         spec = f"{spec[:-1]}s"
     elif letter not in "diouxXeEfFgGc":
         raise GradcliError("E204", f"there is no `%{letter}` field")
-    elif type(value) is Tensor:
-        value = value.item() if value.array.size == 1 else float(value)
-    if type(value) not in _FORMATTED and type(value) not in SCALARS:
-        raise GradcliError("E202", f"`%{letter}` takes a number, not {type_name(value)}")
     try:
+        if letter in _CONVERTED and type(value) not in _FORMATTED and hasattr(value, "__float__"):
+            value = _CONVERTED[letter](value)
+        if type(value) not in _FORMATTED and type(value) not in SCALARS:
+            raise GradcliError("E202", f"`%{letter}` takes a number, not {type_name(value)}")
         return f"%{spec}" % (*numbers, value)
     except HOST_ERRORS as error:
         raise converted(error) from error

@@ -128,7 +128,9 @@ def _binomial_small(source: Generator, count: float, prob: float) -> float:
 
 
 def _stirling_tail(k: float) -> float:
-    return math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
+    return math.lgamma(k + 1) - (
+        (k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi)
+    )
 
 
 def _binomial_large(source: Generator, count: float, prob: float) -> float:

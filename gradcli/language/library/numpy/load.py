@@ -23,6 +23,7 @@ from gradcli.language.library.numpy.array import (
     wrap,
     written,
 )
+from gradcli.language.library.numpy.polynomials import Polynomial
 from gradcli.language.limits import charge
 from gradcli.language.objects import borders
 from gradcli.language.objects.iteration import Iterator, bounded, drawing
@@ -306,6 +307,7 @@ NUMPY: dict[str, Any] = {
     "ogrid": Indexed(np.ogrid),
     "pi": np.pi,
     "piecewise": piecewise,
+    "poly1d": Polynomial,
     "printoptions": PrintOptions,
     "r_": Indexed(np.r_),
     "s_": Indexed(np.s_),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,10 @@ from gradcli.language.library.numpy.array import (
     charge_elements,
     compute,
     refused,
+    unwrap,
     wrap,
 )
-from gradcli.language.library.numpy.costs import cost_of, usual
+from gradcli.language.library.numpy.costs import cost_of, room, usual
 from gradcli.language.library.numpy.dtypes import dtype_of
 from gradcli.language.library.numpy.functions import given
 from gradcli.language.limits import check_collection
@@ -29,6 +32,9 @@ _READING = """
     searchsorted squeeze std sum swapaxes take trace transpose var
 """
 _WRITING = "fill partition put sort"
+
+_OWN = 2
+"""How often memory that nothing else reads is referred to: by its array, and to count that."""
 
 Method = Callable[..., Any]
 
@@ -59,6 +65,21 @@ def astype(self: NDArray, dtype: Any, *, copy: bool = True, **kwargs: Any) -> An
     _, named = given("astype", (), kwargs)
     return compute(np.ndarray.astype, (self.data, dtype_of(dtype)), {**named, "copy": copy},
                    self.data.size)  # fmt: skip
+
+
+def resize(self: NDArray, *new_shape: Any, refcheck: bool = True) -> None:
+    """`a.resize(2, 3)`: other sizes for the array itself, its further elements 0.
+
+    Raises E204 where the number of elements would change in memory that something else reads too,
+    whatever `refcheck` says.
+    """
+    sizes = tuple(map(unwrap, new_shape))
+    elements = room(sizes[0] if len(sizes) == 1 else sizes)
+    before_write(self.data)
+    if sys.getrefcount(self.data) > _OWN and elements == self.data.size:
+        self.data = self.data.view()
+    alone = sys.getrefcount(self.data) <= _OWN
+    compute(partial(self.data.resize, refcheck=not alone), sizes, {}, elements)
 
 
 def tolist(self: Any) -> Any:
@@ -108,12 +129,19 @@ class Flags:
 
 
 def _read(name: str) -> Method:
-    return lambda array: wrap(getattr(array.data, name))
+    def read(array: Any) -> Any:
+        try:
+            return wrap(getattr(array.data, name))
+        except ValueError as error:  # `mT` of a vector
+            raise refused(error) from error
+
+    return read
 
 
 ARRAY_METHODS: dict[str, Method] = {
     **{name: _method(name) for name in (*_READING.split(), *_WRITING.split())},
     "astype": astype,
+    "resize": resize,
     "tolist": tolist,
     "view": view,
 }

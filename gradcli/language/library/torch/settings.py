@@ -149,6 +149,8 @@ class Autocast:
     nothing is cast.
 
     Raises E205 where it would cast: programs are run in the dtypes that they name.
+
+    Example: torch.autocast("cpu", enabled=False)
     """
 
     __slots__ = ()
@@ -178,7 +180,10 @@ class Autocast:
 
 
 class GradScaler:
-    """`torch.amp.GradScaler(device)`: scales nothing, as PyTorch's where there is no CUDA."""
+    """`torch.amp.GradScaler(device)`: scales nothing, as PyTorch's where there is no CUDA.
+
+    Example: torch.GradScaler("cpu", enabled=False)
+    """
 
     __slots__ = ("device",)
 
