@@ -73,6 +73,7 @@ LIBRARY: dict[str, str] = {
     "types": "typing:TYPES",
     "typing": "typing:TYPING",
     "unicodedata": "python.text:UNICODEDATA",
+    "torch.accelerator": "torch.settings:ACCELERATOR",
     "torch.amp": "torch.settings:AMP",
     "torch.amp.autocast_mode": "torch.settings:AMP",
     "torch.backends": "torch.settings:BACKENDS",
