@@ -30,7 +30,7 @@ CODES: dict[str, Code] = {
     "E004": Code("inconsistent indentation", "IndentationError", "parsing"),
     "E005": Code("nested too deeply", "SyntaxError", "parsing"),
     "E006": Code("statement out of place", "SyntaxError", "parsing"),
-    "E007": Code("outside the language", "SyntaxError", "parsing"),
+    "E007": Code("outside the language", "NotImplementedError", "parsing"),
     "E101": Code("name without a value", "NameError", "evaluating"),
     "E102": Code("no such attribute", "AttributeError", "evaluating"),
     "E103": Code("module or name that cannot be imported", "ModuleNotFoundError", "evaluating"),
@@ -102,4 +102,5 @@ WARNINGS: dict[str, Code] = {
     "W011": _warning("NumPy warns of a result"),
     "W012": _warning("nothing is drawn"),
     "W013": _warning("an op has no batching rule"),
+    "W014": _warning("anomaly detection is on"),
 }

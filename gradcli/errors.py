@@ -109,8 +109,9 @@ class GradcliError(Exception):
     """Any failure that gradcli reports, as data.
 
     `raises` names the Python class that the same program meets in PyTorch; it defaults to the
-    code's own. `span` is filled in by the first caller that knows it. `stack` holds the calls that
-    led there, outermost first, as `(function name, span of the call)`.
+    code's own. `text` is what `str(error)` says in a program: PyTorch's text, or CPython's, where
+    programs read it, else the message. `span` is filled in by the first caller that knows it.
+    `stack` holds the calls that led there, outermost first, as `(function name, span of the call)`.
     """
 
     def __init__(
@@ -118,6 +119,7 @@ class GradcliError(Exception):
         code: str,
         message: str,
         *,
+        text: str | None = None,
         raises: str | None = None,
         span: Span | None = None,
         help: str | None = None,
@@ -127,6 +129,7 @@ class GradcliError(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
+        self.text = message if text is None else text
         self.raises = raises or CODES[code].raises
         self.span = span
         self.help = help

@@ -24,6 +24,7 @@ ROOMS = (
     "functional",
     "optim",
     "data",
+    "distributions",
     "nn",
     "ops",
     "autograd",

@@ -20,6 +20,8 @@ _FILES = "`load` reads NumPy's files and tables, where torch's reads pickles"
 _LIMITS = "a limit of gradcli's: PyTorch goes on"
 
 OURS = {
+    "around/progress_and_pictures": "matplotlib and tqdm are not beside torch",
+    "around/summary_writer": "tensorboard is not beside torch",
     "errors/E004": "Python names the line behind the header, gradcli the header",
     "errors/E007": "text that Python reads and gradcli refuses",
     "errors/E103": "a module that is outside the language",
@@ -35,7 +37,6 @@ OURS = {
     "errors/E605": _LIMITS,
     "errors/E606": _LIMITS,
     "errors/E607": _LIMITS,
-    "warnings/silent": "prints an error's text, which is gradcli's own there",
 }
 """Programs that PyTorch cannot run as they are, and why."""
 

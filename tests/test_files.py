@@ -576,8 +576,11 @@ def test_load_and_save(gradcli: CommandLine, program: str) -> None:
 @pytest.mark.parametrize(
     ("program", "code", "exit_code", "message"),
     [
-        ("torch.load('x.pt')", "E102", 3, "load('w.safetensors')"),
-        ("torch.save(1, 'x.pt')", "E102", 3, "save(tensor_or_dict, 'w.safetensors')"),
+        ("torch.load('x.pt')", "E502", 4, "no such file"),
+        ("torch.load(3)", "E202", 3, "the name of a file or a BytesIO"),
+        ("torch.save(nn.Linear(2, 1), 'x.pt')", "E202", 3, "model.state_dict()"),
+        ("torch.save([1], 'none/x.pt')", "E603", 5, "none/x.pt"),
+        ("torch.save(lambda: 1, 'x.pt')", "E202", 3, "not function"),
         ("load(3)", "E202", 3, "the name of a file"),
         ("save('text', 'x.npy')", "E202", 3, "writes tensors, not str"),
         ("save({1: 2}, 'x.npz')", "E202", 3, "names as keys"),

@@ -202,7 +202,7 @@ ERRORS = [
     ("torch.ones(2, 2).cuda() @ torch.ones(2, 2)", "E208", "RuntimeError"),
     ("torch.cat([torch.ones(2), torch.ones(2).cuda()])", "E208", "RuntimeError"),
     ("torch.where(torch.ones(2).cuda() > 0, torch.ones(2).cuda(), torch.ones(2))", "E208", None),
-    ("torch.ones(2).cuda().numpy()", "E205", "TypeError"),
+    ("torch.ones(2).cuda().numpy()", "E202", "TypeError"),
     ("torch.ones(2, device='cuda:7')", "E604", "RuntimeError"),
     ("torch.ones(2, device='cuda', dtype=torch.bfloat16)", "E205", None),
     ("torch.rand(2, device='cuda', generator=torch.Generator())", "E204", "RuntimeError"),

@@ -196,7 +196,7 @@ def test_command_lines(words: list[str]) -> None:
     ("program", "code"),
     [
         ("__import__('os')", "E101"),
-        ("().__class__", "E102"),
+        ("().__class__.__base__", "E102"),
         ("type(1).mro()", "E102"),
         ("'{0.__class__}'.format(1)", "E102"),
         ("open('x')", "E101"),

@@ -55,6 +55,16 @@ class DType:
         return self.numpy_dtype
 
     @property
+    def scalar_type(self) -> str:
+        """Its name in PyTorch's old types and in its errors: `Float` of `torch.FloatTensor`."""
+        return _SCALAR_TYPES[self.name][0]
+
+    @property
+    def c_name(self) -> str:
+        """Its name in C++, which some of PyTorch's errors give."""
+        return _SCALAR_TYPES[self.name][1]
+
+    @property
     def is_floating_point(self) -> bool:
         """Whether it is a real floating dtype."""
         return self.category == "float"
@@ -109,6 +119,21 @@ _ALL = (
     complex128,
 )  # fmt: skip
 
+_SCALAR_TYPES = {
+    "bool": ("Bool", "bool"),
+    "uint8": ("Byte", "unsigned char"),
+    "int8": ("Char", "signed char"),
+    "int16": ("Short", "short int"),
+    "int32": ("Int", "int"),
+    "int64": ("Long", "long int"),
+    "float16": ("Half", "c10::Half"),
+    "bfloat16": ("BFloat16", "c10::BFloat16"),
+    "float32": ("Float", "float"),
+    "float64": ("Double", "double"),
+    "complex64": ("ComplexFloat", "c10::complex<float>"),
+    "complex128": ("ComplexDouble", "c10::complex<double>"),
+}
+
 DTYPES: dict[str, DType] = {
     **{dtype.name: dtype for dtype in _ALL},
     "short": int16,
@@ -123,6 +148,11 @@ DTYPES: dict[str, DType] = {
 """Every dtype by each of the names that `torch` has for it."""
 
 _BY_NUMPY: dict[Any, DType] = {d.numpy_dtype: d for d in _ALL if d is not bfloat16}
+
+
+def of_numpy(dtype: Any) -> DType:
+    """The dtype of a NumPy dtype that arrays of the language have."""
+    return _BY_NUMPY[dtype]
 
 
 def of_array(array: Any) -> DType:

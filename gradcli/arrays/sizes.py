@@ -45,7 +45,17 @@ class Size(tuple[int, ...]):
         try:
             return cls(map(operator.index, sizes))
         except TypeError:
-            raise GradcliError("E202", "torch.Size() takes a sequence of integers") from None
+            wrong = [
+                (number, type(size).__name__)
+                for number, size in enumerate(sizes)
+                if not hasattr(type(size), "__index__")
+            ]
+            text = "torch.Size() takes an iterable of 'int' (item {} is '{}')"
+            raise GradcliError(
+                "E202",
+                "torch.Size() takes a sequence of integers",
+                text=text.format(*wrong[0]) if wrong else None,
+            ) from None
 
     def numel(self) -> int:
         """How many elements a tensor of this size has."""
@@ -68,6 +78,25 @@ class Size(tuple[int, ...]):
     def __getitem__(self, index: Any) -> Any:
         found = tuple.__getitem__(self, index)
         return Size(found) if isinstance(index, slice) else found
+
+
+def sizes_apart(*shapes: Iterable[int]) -> str:
+    """PyTorch's text for shapes that cannot be broadcast; "" for those that can."""
+    common: list[int] = []
+    for shape in shapes:
+        sizes = list(shape)
+        ndim = max(len(common), len(sizes))
+        common = [1] * (ndim - len(common)) + common
+        sizes = [1] * (ndim - len(sizes)) + sizes
+        for dim in reversed(range(ndim)):
+            a, b = common[dim], sizes[dim]
+            if a != b and 1 not in (a, b):
+                return (
+                    f"The size of tensor a ({a}) must match the size of tensor b ({b}) at"
+                    f" non-singleton dimension {dim}"
+                )
+            common[dim] = b if a == 1 else a
+    return ""
 
 
 _DEVICE_TYPES = frozenset(
@@ -111,7 +140,7 @@ class Device:
             self.type, self.index = _parsed(type)
             if index is not None:
                 if self.index is not None:
-                    raise _no_device(f"{type!r} and the index {index}")
+                    raise _no_device(f"{type!r} and the index {index}", type)
                 self.index = _checked_index(index)
         else:
             raise GradcliError("E202", "torch.device() takes a device's name")
@@ -137,11 +166,11 @@ def _parsed(text: str) -> tuple[str, int | None]:
     """The type and index of `cuda:1`."""
     kind, colon, number = text.partition(":")
     if kind not in _DEVICE_TYPES:
-        raise _no_device(repr(text))
+        raise _no_device(repr(text), text)
     if not colon:
         return kind, None
     if not (number.isascii() and number.isdecimal()) or (len(number) > 1 and number[0] == "0"):
-        raise _no_device(repr(text))
+        raise _no_device(repr(text), text)
     return kind, int(number)
 
 
@@ -153,10 +182,13 @@ def _checked_index(index: Any) -> int:
     return index
 
 
-def _no_device(what: str) -> GradcliError:
+def _no_device(what: str, name: str = "") -> GradcliError:
     return GradcliError(
         "E204",
         f"{what}: there is no such device",
+        text="Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga,"
+        " maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone device type at start of"
+        f" device string: {name}",
         raises="RuntimeError",
         help="devices are 'cpu', 'cuda' and 'cuda:0'; a dtype is written torch.float64",
     )

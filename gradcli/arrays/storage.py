@@ -73,8 +73,23 @@ class InferenceStorage(Storage):
             raise GradcliError(
                 code,
                 f"a tensor made under torch.inference_mode() cannot {wish} outside that mode",
+                text=_INFERENCE_TEXTS[code, wish],
                 help="clone() it outside the mode, or make it under torch.no_grad()",
             )
+
+
+_INFERENCE_TEXTS = {
+    ("E408", "be saved for a backward pass"): "Inference tensors cannot be saved for backward."
+    " Please do not use Tensors created in inference mode in computation tracked by autograd. To"
+    " work around this, you can make a clone to get a normal tensor and use it in autograd, or use"
+    " `torch.no_grad()` instead of `torch.inference_mode()`.",
+    ("E408", "require grad"): "Setting requires_grad=True on inference tensor outside InferenceMode"
+    " is not allowed.",
+    ("E405", "be changed in place"): "Inplace update to inference tensor outside InferenceMode is"
+    " not allowed.You can make a clone to get a normal tensor before doing inplace update.See"
+    " https://github.com/pytorch/rfcs/pull/17 for more details.",
+}
+"""PyTorch's texts, by the code and what the tensor cannot."""
 
 
 def own(array: Any) -> Any:

@@ -21,6 +21,8 @@ class AnomalyListener(Listener):
 
     __slots__ = ("check_nan",)
 
+    detects_anomalies: ClassVar[bool] = True
+
     def __init__(self, check_nan: bool) -> None:
         super().__init__()
         self.check_nan = check_nan
@@ -52,6 +54,7 @@ def _anomaly(node: Node, number: int, grads: Any) -> GradcliError:
     return GradcliError(
         "E411",
         f"Function '{node.node_name}' returned nan values in its {number}th output{variable}",
+        text=f"Function '{node.node_name}' returned nan values in its {number}th output.",
         labels=labels,
         notes=(where,),
         help="look at the inputs of that operation: its derivative has no value there",
@@ -119,6 +122,11 @@ class DetectAnomaly:
     def __init__(self, check_nan: bool = True) -> None:
         self._check_nan = bool(check_nan)
         self._before: list[AnomalyListener | None] = []
+        active.state.warn(
+            "W014",
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should"
+            " only be enabled for debugging.",
+        )
 
     def __enter__(self) -> None:
         self._before.append(_installed())

@@ -28,7 +28,11 @@ def register_hook(tensor: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHan
     """
     node, output_nr = gradient_edge(tensor)
     if not tensor.requires_grad:
-        raise GradcliError("E402", "register_hook() needs a tensor that requires grad")
+        raise GradcliError(
+            "E402",
+            "register_hook() needs a tensor that requires grad",
+            text="cannot register a hook on a tensor that doesn't require gradient",
+        )
     if node is None or tensor.grad_fn is None:
         return RemovableHandle(meta_of(tensor).hooks, hook)
     return RemovableHandle(extra_of(node).tensor_hooks.setdefault(output_nr, {}), hook)
@@ -61,7 +65,7 @@ def call_tensor_hooks(hooks: Hooks, gradient: Any) -> Any:
     for hook in list(hooks.values()):
         given = _tensor(gradient)
         returned = hook(given)
-        gradient = _replaced(gradient, given, given if returned is None else returned)
+        gradient = _replaced(gradient, given, given if returned is None else returned, hook)
     return gradient
 
 
@@ -119,7 +123,7 @@ def _replaced_all(
     returned = hook(*arguments(given))
     if returned is None:
         # What the hook wrote stays.
-        return [_replaced(old, seen, seen) for old, seen in zip(current, given, strict=True)]
+        return [_replaced(old, seen, seen, hook) for old, seen in zip(current, given, strict=True)]
     if not isinstance(returned, tuple):
         raise GradcliError(
             "E410",
@@ -129,7 +133,8 @@ def _replaced_all(
     if len(returned) != len(given):
         raise GradcliError("E410", f"a hook has to return {len(given)} gradients, or None")
     return [
-        _replaced(old, seen, new) for old, seen, new in zip(current, given, returned, strict=True)
+        _replaced(old, seen, new, hook)
+        for old, seen, new in zip(current, given, returned, strict=True)
     ]
 
 
@@ -144,7 +149,7 @@ def check_no_result(returned: Any) -> None:
         )
 
 
-def _replaced(gradient: Any, given: Tensor | None, new: Any) -> Any:
+def _replaced(gradient: Any, given: Tensor | None, new: Any, hook: Callable[..., Any]) -> Any:
     """The gradient after a hook: its result, checked against the gradient that it received."""
     if new is None:
         return None
@@ -152,8 +157,10 @@ def _replaced(gradient: Any, given: Tensor | None, new: Any) -> Any:
         raise GradcliError(
             "E410",
             f"a hook has to return a tensor or None, not {type(new).__name__}",
+            text=f"expected Variable, but hook returned '{type(new).__name__}'",
             raises="TypeError",
         )
+    name = getattr(hook, "__name__", type(hook).__name__)
     if given is None:
         raise GradcliError("E410", "a hook returned a gradient where there is none")
     if new.array.shape != given.array.shape:
@@ -161,10 +168,15 @@ def _replaced(gradient: Any, given: Tensor | None, new: Any) -> Any:
             "E410",
             f"a hook returned a gradient of shape {tuple(new.array.shape)} for one of"
             f" {tuple(given.array.shape)}",
+            text=f"hook '{name}' has changed the size of value",
         )
     if new.array.dtype is not given.array.dtype:
         raise GradcliError(
-            "E410", f"a hook returned a gradient of {new.dtype} for one of {given.dtype}"
+            "E410",
+            f"a hook returned a gradient of {new.dtype} for one of {given.dtype}",
+            text=f"hook '{name}' has changed the type of"
+            f" value (was torch.{given.dtype.scalar_type}Tensor got"
+            f" torch.{new.dtype.scalar_type}Tensor)",
         )
     if isinstance(gradient, Tensor):
         return new

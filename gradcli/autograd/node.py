@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from gradcli.arrays.dtypes import of_numpy
 from gradcli.errors import GradcliError, Label
 from gradcli.state import active
 
@@ -299,6 +300,11 @@ def freed(node: Node) -> GradcliError:
     return GradcliError(
         "E403",
         f"the values that {node.node_name} saved were freed by an earlier backward pass",
+        text="Trying to backward through the graph a second time (or directly access saved tensors"
+        " after they have already been freed). Saved intermediate values of the graph are freed"
+        " when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to"
+        " backward through the graph a second time or if you need to access saved tensors after"
+        " calling backward.",
         help="pass retain_graph=True to the first backward()",
         labels=_labels(
             (node.place, f"{node.node_name} saved values here"),
@@ -321,17 +327,57 @@ def _labels(*places: tuple[Span | None, str]) -> tuple[Label, ...]:
 
 
 def modified(
-    node: Node, name: str, found: int, expected: int, place: Span | None = None
+    node: Node,
+    name: str,
+    metadata: tuple[tuple[int, ...], Any],
+    made_by: tuple[Node | None, int],
+    found: int,
+    expected: int,
+    place: Span | None = None,
 ) -> GradcliError:
-    """The error of a saved value that was written to, last at `place`, before backward."""
+    """The error of a saved value that was written to, last at `place`, before backward.
+
+    Args:
+        metadata: its shape and NumPy dtype.
+        made_by: the node that the value is an output of, and the output's number.
+    """
+    shape, dtype = metadata
+    kind = of_numpy(dtype).scalar_type
+    maker, number = made_by
+    source = "" if maker is None else f", which is output {number} of {stem(maker)},"
     return GradcliError(
         "E404",
         f"`{name}`, which {node.node_name} needs for its gradient, was modified by an in-place"
         f" operation: it is at version {found}, and version {expected} was saved",
+        text="one of the variables needed for gradient computation has been modified by an inplace"
+        f" operation: [torch.{kind}Tensor {list(shape)}]{source} is at version {found};"
+        f" expected version {expected} instead. Hint: {_hint()}",
         help="write the update out of place (`x = x + 1`), or clone the tensor before changing it",
         labels=_labels(
             (node.place, f"{node.node_name} saved `{name}` here"), (place, "modified here")
         ),
+    )
+
+
+def stem(node: Node) -> str:
+    """The name of a node in PyTorch's errors: that of its function."""
+    return node.node_name.rstrip("0123456789").removesuffix("Backward")
+
+
+def _hint() -> str:
+    """What PyTorch advises after a failed check of versions."""
+    listener = active.state.recorder
+    while listener is not None:
+        if getattr(listener, "detects_anomalies", False):
+            return (
+                "the backtrace further above shows the operation that failed to compute its"
+                " gradient. The variable in question was changed in there or anywhere later. Good"
+                " luck!"
+            )
+        listener = getattr(listener, "former", None)
+    return (
+        "enable anomaly detection to find the operation that failed to compute its gradient, with"
+        " torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 
 

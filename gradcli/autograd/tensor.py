@@ -202,6 +202,7 @@ class Tensor:
             raise GradcliError(
                 "E203",
                 f"a tensor with {self.array.size} elements cannot be turned into one number",
+                text=f"a Tensor with {self.array.size} elements cannot be converted to Scalar",
                 help="reduce it first, `x.mean().item()`; `x.tolist()` gives all its numbers",
             )
         return self._taken()
@@ -240,7 +241,7 @@ class Tensor:
 
     def __len__(self) -> int:
         if self.array.ndim == 0:
-            raise GradcliError("E202", "a 0-dim tensor has no len()")
+            raise GradcliError("E202", "a 0-dim tensor has no len()", text="len() of a 0-d tensor")
         return int(self.array.shape[0])
 
     def __bool__(self) -> bool:
@@ -249,6 +250,8 @@ class Tensor:
             raise GradcliError(
                 "E203",
                 f"the truth of a tensor with {self.array.size} elements is ambiguous",
+                text=f"Boolean value of Tensor with {'more than one' if self.array.size else 'no'}"
+                f" value{'' if self.array.size else 's'} is ambiguous",
                 help="reduce it first: `.any()` or `.all()`",
             )
         return bool(self._taken())
@@ -260,6 +263,7 @@ class Tensor:
                 "E204",
                 f"only a one-element tensor can be turned into a number, not one of shape"
                 f" {tuple(self.array.shape)}",
+                text="only one element tensors can be converted to Python scalars",
             )
         return self._taken()
 
@@ -288,13 +292,19 @@ class Tensor:
         refuse_batched("item", self)
         if self.array.size != 1 or self.array.dtype.kind not in "iub":
             raise GradcliError(
-                "E202", "only integer tensors of a single element can be used as an index"
+                "E202",
+                "only integer tensors of a single element can be used as an index",
+                text="only integer tensors of a single element can be converted to an index",
             )
         return int(self._taken())
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.array.ndim == 0:
-            raise GradcliError("E202", "a 0-dim tensor cannot be iterated over")
+            raise GradcliError(
+                "E202",
+                "a 0-dim tensor cannot be iterated over",
+                text="iteration over a 0-d tensor",
+            )
         return iter(iterate(self))
 
     if TYPE_CHECKING:  # installed by gradcli.ops

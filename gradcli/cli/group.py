@@ -23,6 +23,7 @@ COMMANDS = {
     "why": "why",
     "blame": "blame",
     "check": "check",
+    "port": "port",
 }
 """The modules of `cli/commands` by the names of their commands; each holds one, `command`."""
 

@@ -36,6 +36,41 @@ class Dataset(Extensible):
         return ConcatDataset([self, other])
 
 
+class IterableDataset(Dataset):
+    """The base of a program's own data sets that only give their items one after the other: they
+    define `__iter__`.
+    """
+
+    __slots__ = ()
+
+    language_name = "torch.utils.data.dataset.IterableDataset"
+
+    def __iter__(self) -> Iterator[Any]:
+        raise GradcliError("E205", "an iterable data set has to define __iter__()")
+
+    def __add__(self, other: Any) -> Any:
+        return ChainDataset([self, other])
+
+
+class ChainDataset(IterableDataset):
+    """Iterable data sets one after the other."""
+
+    __slots__ = ("datasets",)
+
+    language_name = "torch.utils.data.dataset.ChainDataset"
+    language_attributes = frozenset({"datasets"})
+
+    def __init__(self, datasets: Any) -> None:
+        self.datasets = list(datasets)
+
+    def __iter__(self) -> Iterator[Any]:
+        for dataset in self.datasets:
+            yield from dataset
+
+    def __len__(self) -> int:
+        return sum(map(len, self.datasets))
+
+
 class _Finite(Dataset):
     """The base of data sets of known length: iteration."""
 
@@ -69,7 +104,10 @@ class TensorDataset(_Finite):
                 )
         if len({len(tensor) for tensor in tensors}) > 1:
             raise GradcliError(
-                "E204", "the tensors are of different lengths", raises="AssertionError"
+                "E204",
+                "the tensors are of different lengths",
+                text="Size mismatch between tensors",
+                raises="AssertionError",
             )
         self.tensors = tensors
 
@@ -157,6 +195,18 @@ def items_of(dataset: Any, numbers: Sequence[Any]) -> Iterator[Any]:
         yield operators["[]"](dataset, number) if tensor else dataset[number]
 
 
-for _kind in (Dataset, TensorDataset, Subset, ConcatDataset):
+def get_worker_info() -> None:
+    """Nothing: items are taken by the program's own process."""
+
+
+for _kind in (
+    Dataset,
+    IterableDataset,
+    ChainDataset,
+    TensorDataset,
+    Subset,
+    ConcatDataset,
+):
     TABLE[_kind.__name__] = _kind
+TABLE["get_worker_info"] = get_worker_info
 TABLE["random_split"] = random_split

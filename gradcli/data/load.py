@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from gradcli.data import datasets, loading  # noqa: F401
+from gradcli.data import datasets, loading, samplers  # noqa: F401

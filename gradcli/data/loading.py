@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.data.datasets import TABLE, items_of
+from gradcli.data.datasets import TABLE, IterableDataset, items_of
+from gradcli.data.samplers import RandomSampler, SequentialSampler, batches, draw_seed
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
-from gradcli.ops.binding.catalogue import methods, modules
-from gradcli.ops.creation.random import generator_of
 from gradcli.ops.shape.joining import stack_
 
 
@@ -75,12 +74,19 @@ class DataLoader:
         "drop_last",
         "generator",
         "sampler",
-        "shuffle",
     )
 
     language_name: ClassVar[str] = "torch.utils.data.dataloader.DataLoader"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"batch_size", "collate_fn", "dataset", "drop_last", "generator"}
+        {
+            "batch_sampler",
+            "batch_size",
+            "collate_fn",
+            "dataset",
+            "drop_last",
+            "generator",
+            "sampler",
+        }
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
@@ -114,12 +120,21 @@ class DataLoader:
         if batch_size is None and drop_last:
             raise GradcliError("E204", "without batches there is no last one to drop")
         if batch_size is not None and (not isinstance(batch_size, int) or batch_size <= 0):
-            raise GradcliError("E204", f"batch_size is a positive integer, not {batch_size}")
-        if shuffle and len(dataset) == 0:
-            raise GradcliError("E204", "there is nothing to shuffle")
+            raise GradcliError(
+                "E204",
+                f"batch_size is a positive integer, not {batch_size}",
+                text="batch_size should be a positive integer value, but got"
+                f" batch_size={batch_size}",
+            )
+        if isinstance(dataset, IterableDataset) and (shuffle or sampler or batch_sampler):
+            raise GradcliError(
+                "E204", "an iterable data set has an order of its own", raises="ValueError"
+            )
         self.dataset = dataset
         self.batch_size = batch_size
-        self.shuffle = bool(shuffle)
+        if sampler is None and not isinstance(dataset, IterableDataset):
+            made = RandomSampler(dataset, generator=generator) if shuffle else None
+            sampler = made or SequentialSampler(dataset)
         self.sampler = sampler
         self.batch_sampler = batch_sampler
         self.collate_fn = collate_fn
@@ -135,14 +150,20 @@ class DataLoader:
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
     def __iter__(self) -> Iterator[Any]:
-        _draw_seed(self.generator)  # PyTorch draws one for its workers, also where there are none
+        draw_seed(self.generator)  # PyTorch draws one for its workers, also where there are none
         return self._batches()
 
     def _batches(self) -> Iterator[Any]:
         collate = self.collate_fn
+        iterable = isinstance(self.dataset, IterableDataset)
         if self.batch_size is None:
-            for item in items_of(self.dataset, list(self._order())):
+            items = self.dataset if iterable else items_of(self.dataset, list(self.sampler))
+            for item in items:
                 yield item if collate is None else collate(item)
+            return
+        if iterable:
+            for batch in batches(iter(self.dataset), self.batch_size, self.drop_last):
+                yield (collate or default_collate)(batch)
             return
         for numbers in self._numbers():
             batch = list(items_of(self.dataset, numbers))
@@ -151,36 +172,9 @@ class DataLoader:
     def _numbers(self) -> Iterator[list[Any]]:
         """The numbers of the items, batch by batch."""
         if self.batch_sampler is not None:
-            yield from map(list, self.batch_sampler)
-            return
-        batch: list[Any] = []
-        for number in self._order():
-            batch.append(number)
-            if len(batch) == self.batch_size:
-                yield batch
-                batch = []
-        if batch and not self.drop_last:
-            yield batch
-
-    def _order(self) -> Iterator[Any]:
-        if self.sampler is not None:
-            return iter(self.sampler)
-        count = len(self.dataset)
-        if not self.shuffle:
-            return iter(range(count))
-        generator = self.generator
-        if generator is None:
-            generator = modules["torch"]["Generator"]()
-            generator.manual_seed(_draw_seed(None))
-        else:
-            generator_of(generator)
-        return iter(modules["torch"]["randperm"](count, generator=generator).array.tolist())
-
-
-def _draw_seed(generator: Any) -> int:
-    drawn = Tensor(np.zeros((), np.int64))
-    methods["random_"](drawn, generator=generator)
-    return int(drawn.array)
+            return map(list, self.batch_sampler)
+        assert self.batch_size is not None
+        return batches(iter(self.sampler), self.batch_size, self.drop_last)
 
 
 TABLE["DataLoader"] = DataLoader

@@ -217,7 +217,9 @@ def _tensors(result: Any) -> tuple[list[Any], bool]:
 def _with_reentry(call: _Call) -> Any:
     if call.kwargs:
         raise GradcliError(
-            "E204", f"checkpoint(): unexpected keyword arguments {', '.join(call.kwargs)}"
+            "E204",
+            f"checkpoint(): unexpected keyword arguments {', '.join(call.kwargs)}",
+            text=f"Unexpected keyword arguments: {','.join(call.kwargs)}",
         )
     with NoGrad():
         results, several = _tensors(call.function(*call.args))

@@ -150,6 +150,13 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
                     "E401",
                     f"grad(): the function has to return a scalar tensor, not {shown}"
                     + (f" of shape {tuple(value.array.shape)}" if shown == "a tensor" else ""),
+                    text="grad_and_value(f)(*args): Expected f(*args) to return a "
+                    + (
+                        f"scalar Tensor, got tensor with {value.array.ndim} dims. Maybe you wanted"
+                        " to use the vjp or jacrev APIs instead?"
+                        if shown == "a tensor"
+                        else f"Tensor, got <class '{type(value).__name__}'>"
+                    ),
                     help="reduce it first, with `.sum()` or `.mean()`",
                 )
             flat = leaves(inputs)

@@ -94,6 +94,8 @@ class _Check:
             raise GradcliError(
                 "E402",
                 "gradcheck() needs an input that requires grad",
+                text="gradcheck expects at least one input tensor to require gradient, but none of"
+                " them have requires_grad=True.",
                 raises="ValueError",
             )
         for number in self.numbers:

@@ -135,6 +135,7 @@ class Level:
             raise GradcliError(
                 "E402",
                 f"only floating and complex tensors can require grad, not {tensor.dtype}",
+                text="only Tensors of floating point dtype can require gradients",
             )
         frame = active.state.batch
         if frame is not None:  # a variable for each example, also where all share its value

@@ -95,6 +95,8 @@ class _Call:
             raise GradcliError(
                 "E204",
                 f"{self.name}(): the function has to return a single tensor with one element",
+                text=f"The Tensor returned by the function given to {self.name} should contain a"
+                " single element",
                 raises="RuntimeError",
             )
 
@@ -395,6 +397,8 @@ def hessian(
             raise GradcliError(
                 "E204",
                 "hessian(): the function has to return a single tensor with one element",
+                text="The Tensor returned by the function given to hessian should contain a single"
+                " element",
                 raises="RuntimeError",
             )
         return reshape_(value, ())

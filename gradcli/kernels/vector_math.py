@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import device_of
+from gradcli.arrays.backend import device_of, module_of
 from gradcli.arrays.fusion.lazy import LAZY
 
 FEW = 256
@@ -76,12 +76,13 @@ def log1p(self: Any) -> Any:
     """`log(1 + self)`, exact near 0 for complex numbers too, whose absolute value NumPy rounds."""
     if getattr(getattr(self, "dtype", None), "kind", "") != "c":
         return _log1p_of_real(self)
-    wide = np.asarray(self, np.complex128)
+    xp = module_of(self)
+    wide = xp.asarray(self, np.complex128)
     x, y = wide.real, wide.imag
     small = np.hypot(x, y) < 0.5
-    squared = np.where(small, x * (2 + x) + y * y, 0)  # |1 + self| ** 2 - 1
-    near = np.where(squared == 0, x, 0.5 * np.log1p(squared))
-    found = np.where(small, near, np.log(np.hypot(x + 1, y))) + 0j
+    squared = xp.where(small, x * (2 + x) + y * y, 0)  # |1 + self| ** 2 - 1
+    near = xp.where(squared == 0, x, 0.5 * np.log1p(squared))
+    found = xp.where(small, near, np.log(np.hypot(x + 1, y))) + 0j
     found.imag = np.arctan2(y, x + 1)
     return found.astype(self.dtype)[()]
 

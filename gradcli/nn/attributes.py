@@ -28,6 +28,27 @@ def kind_of(value: Any) -> str:
     return "a plain tensor" if isinstance(value, Tensor) else f"a value of {type(value).__name__}"
 
 
+def written_type(value: Any) -> str:
+    """The name that PyTorch writes for the type of a value that a module cannot take."""
+    if isinstance(value, Tensor):
+        return f"torch.{value.dtype.scalar_type}Tensor"
+    return type(value).__name__
+
+
+_BEFORE_INIT = {"_parameters": "parameters", "_buffers": "buffers"}
+"""What PyTorch says that a module without its tables cannot be assigned; modules otherwise."""
+
+
+def _not_assigned(kind: str, name: str, value: Any) -> str:
+    """PyTorch's text for a value that cannot take the place of a module's member."""
+    wanted = {"parameter": "torch.nn.Parameter", "module": "torch.nn.Module"}
+    sort = {"parameter": "parameter", "module": "child module"}.get(kind, kind)
+    return (
+        f"cannot assign '{written_type(value)}' as {sort} '{name}'"
+        f" ({wanted.get(kind, 'torch.Tensor, torch.nn.Buffer')} or None expected)"
+    )
+
+
 def check_name(kind: str, name: Any) -> None:
     """Raise E202 for a name that is no string, E207 for one with a dot or an empty one."""
     if not isinstance(name, str):
@@ -77,6 +98,8 @@ class Attributes:
             raise GradcliError(
                 "E102",
                 f"{type(self).__name__} has no {name.strip('_')} yet",
+                text=f"cannot assign {_BEFORE_INIT.get(name, 'module')} before"
+                " Module.__init__() call",
                 help="call `super().__init__()` first in __init__",
             )
         try:
@@ -154,6 +177,7 @@ class Attributes:
             raise GradcliError(
                 "E202",
                 f"'{name}' is a {kind}, and cannot become {kind_of(value)}",
+                text=_not_assigned(kind, name, value),
                 help="a parameter is made by nn.Parameter(tensor)" if kind == "parameter" else None,
             )
 
@@ -178,6 +202,8 @@ class Attributes:
             raise GradcliError(
                 "E202",
                 f"{kind_of(param)} is no parameter, and '{name}' should be one",
+                text=f"cannot assign '{written_type(param)}' object to parameter '{name}'"
+                " (torch.nn.Parameter or None required)",
                 help="a parameter is made by nn.Parameter(tensor)",
             )
         self._parameters[name] = param

@@ -74,7 +74,12 @@ class Calling(Members):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's computation; raises E205 where a module defines none."""
-        raise GradcliError("E205", f"{type(self).__name__} has no forward()")
+        name = type(self).__name__
+        raise GradcliError(
+            "E205",
+            f"{name} has no forward()",
+            text=f'Module [{name}] is missing the required "forward" function',
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # A function that was assigned to the instance comes before the class's method.

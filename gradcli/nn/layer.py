@@ -51,15 +51,29 @@ def bound(name: str, settings: Settings, args: tuple[Any, ...], kwargs: Settings
         if keyword not in settings:
             known = ", ".join(settings) or "none"
             raise GradcliError(
-                "E201", f"{name}() has no argument {keyword!r}", notes=(f"it has: {known}",)
+                "E201",
+                f"{name}() has no argument {keyword!r}",
+                text=f"{name}.__init__() got an unexpected keyword argument {keyword!r}",
+                notes=(f"it has: {known}",),
             )
         if keyword in given:
-            raise GradcliError("E201", f"{name}() got the argument {keyword!r} twice")
+            raise GradcliError(
+                "E201",
+                f"{name}() got the argument {keyword!r} twice",
+                text=f"{name}.__init__() got multiple values for argument {keyword!r}",
+            )
         given[keyword] = value
     found = {key: given.get(key, default) for key, default in settings.items()}
-    for key, value in found.items():
-        if value is REQUIRED:
-            raise GradcliError("E201", f"{name}() needs a value for {key!r}")
+    absent = [key for key, value in found.items() if value is REQUIRED]
+    if absent:
+        *others, last = map(repr, absent)
+        shown = f"{', '.join(others)}{',' * (len(others) > 1)} and {last}" if others else last
+        raise GradcliError(
+            "E201",
+            f"{name}() needs a value for {absent[0]!r}",
+            text=f"{name}.__init__() missing {len(absent)} required positional"
+            f" argument{'s' * bool(others)}: {shown}",
+        )
     return found
 
 

@@ -18,6 +18,7 @@ from gradcli.nn.layers import (  # noqa: F401
     recurrent,
     recurrent_cells,
     shaping,
+    transformer,
 )
 from gradcli.nn.module import Module
 from gradcli.nn.utils import clipping, weight_norm  # noqa: F401

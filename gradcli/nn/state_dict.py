@@ -120,6 +120,24 @@ def state_of(module: Members, prefix: str, keep_vars: bool) -> OrderedDict:
     return state
 
 
+def _quoted(names: list[Any]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _unlike(name: str, tensor: Tensor, value: Any) -> str:
+    """PyTorch's words for a value of the state that a module's tensor cannot take."""
+    if not isinstance(value, Tensor):
+        return (
+            f'While copying the parameter named "{name}", expected torch.Tensor or Tensor-like'
+            f" object from checkpoint but received {type(value)}"
+        )
+    shapes = [f"torch.Size({list(each.array.shape)})" for each in (value, tensor)]
+    return (
+        f"size mismatch for {name}: copying a param with shape {shapes[0]} from checkpoint, the"
+        f" shape in current model is {shapes[1]}."
+    )
+
+
 def load(module: Members, state: Any, strict: bool, assign: bool) -> IncompatibleKeys:
     """Copy the tensors of a state into a module's; see `Module.load_state_dict`."""
     if not isinstance(state, dict):
@@ -136,9 +154,12 @@ def load(module: Members, state: Any, strict: bool, assign: bool) -> Incompatibl
     ]
     unexpected = [name for name in state if name not in members]
     problems: list[str] = []
+    texts: list[str] = []
     if strict and unexpected:
+        texts.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
         problems.append(f"keys that the module does not have: {', '.join(map(repr, unexpected))}")
     if strict and missing:
+        texts.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
         problems.append(f"keys that the state does not have: {', '.join(map(repr, missing))}")
     take = _assigned if assign else _copied
     with NoGrad():
@@ -151,10 +172,13 @@ def load(module: Members, state: Any, strict: bool, assign: bool) -> Incompatibl
                 problem = take(module, name, members[name], state[name])
                 if problem:
                     problems.append(f"{name}: {problem}")
+                    texts.append(_unlike(name, members[name], state[name]))
     if problems:
         raise GradcliError(
             "E204",
             "load_state_dict(): the state does not fit the module",
+            text=f"Error(s) in loading state_dict for {type(module).__name__}:\n\t"
+            + "\n\t".join(texts),
             raises="RuntimeError",
             notes=tuple(problems),
         )

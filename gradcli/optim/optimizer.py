@@ -49,7 +49,19 @@ def check_range(name: str, value: float, low: float = 0.0, high: float = float("
     """Raise E204 for a setting outside [low, high), or a negative one."""
     if not low <= value or (value >= high and high != float("inf")):
         wanted = f"from {low:g} to {high:g}" if high != float("inf") else f"{low:g} or more"
-        raise GradcliError("E204", f"{name} has to be {wanted}, and is {value}")
+        what = _SETTINGS.get(name, f"Invalid {name} value")
+        raise GradcliError(
+            "E204", f"{name} has to be {wanted}, and is {value}", text=f"{what}: {value}"
+        )
+
+
+_SETTINGS = {
+    "lr": "Invalid learning rate",
+    "eps": "Invalid epsilon value",
+    "betas[0]": "Invalid beta parameter at index 0",
+    "betas[1]": "Invalid beta parameter at index 1",
+}
+"""How PyTorch's errors name settings, where not by their own names."""
 
 
 def number(value: Any) -> float:
@@ -108,6 +120,8 @@ class Optimizer(Extensible, metaclass=Slotted):
             raise GradcliError(
                 "E202",
                 "an optimizer takes a list of tensors, and was given a tensor",
+                text="params argument given to the optimizer should be an iterable of Tensors or"
+                f" dicts, but got torch.{params.dtype.scalar_type}Tensor",
                 help="write `[x]` for one tensor",
             )
         if not isinstance(defaults, dict):
@@ -123,7 +137,11 @@ class Optimizer(Extensible, metaclass=Slotted):
         self._hooks: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
         given = list(params)
         if not given:
-            raise GradcliError("E204", "the optimizer was given no parameters")
+            raise GradcliError(
+                "E204",
+                "the optimizer was given no parameters",
+                text="optimizer got an empty parameter list",
+            )
         for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)
 
@@ -307,9 +325,18 @@ def _arguments(replaced: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 def _check_parameter(tensor: Any) -> None:
     if not isinstance(tensor, Tensor):
-        raise GradcliError("E202", f"an optimizer changes tensors, not {kind_of(tensor)}")
+        raise GradcliError(
+            "E202",
+            f"an optimizer changes tensors, not {kind_of(tensor)}",
+            text="optimizer can only optimize Tensors, but one of the params is"
+            f" {type(tensor).__name__}",
+        )
     if not tensor.is_leaf and not tensor.retains_grad:
-        raise GradcliError("E204", "an optimizer changes leaves, and a tensor is none")
+        raise GradcliError(
+            "E204",
+            "an optimizer changes leaves, and a tensor is none",
+            text="can't optimize a non-leaf Tensor",
+        )
 
 
 def _fitted(parameter: Tensor, name: str, value: Any) -> Any:

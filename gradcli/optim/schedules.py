@@ -25,7 +25,10 @@ def check_optimizer(optimizer: Any, raises: str | None = None) -> None:
     """Raise E202 for what is no optimiser, as the class that PyTorch raises."""
     if not isinstance(optimizer, Optimizer):
         raise GradcliError(
-            "E202", f"a schedule is for an optimizer, not {kind_of(optimizer)}", raises=raises
+            "E202",
+            f"a schedule is for an optimizer, not {kind_of(optimizer)}",
+            text=f"{type(optimizer).__name__} is not an Optimizer",
+            raises=raises,
         )
 
 
@@ -170,6 +173,10 @@ class LRScheduler(Extensible):
                 self.values[name] = value
             elif name not in self._functions_of_program:
                 setattr(self, name, value)
+
+
+class _LRScheduler(LRScheduler):
+    """The name that the base had before: programs derive their schedules from it."""
 
 
 def _functions(lr_lambda: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
@@ -412,6 +419,7 @@ class CosineAnnealingLR(LRScheduler):
 
 for _kind in (
     LRScheduler,
+    _LRScheduler,
     LambdaLR,
     MultiplicativeLR,
     StepLR,

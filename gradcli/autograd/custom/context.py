@@ -188,7 +188,11 @@ class FunctionNode(Node):
         if kept.found != kept.version:
             name = self.assigned if kept.output_nr >= 0 else kept.value.name
             name = name or f"saved_tensors[{number}]"
-            raise modified(self, name, kept.found, kept.version, kept.place)
+            value = kept.value
+            made_by = (self if kept.output_nr >= 0 else value.grad_fn, max(kept.output_nr, 0))
+            array = getattr(value, "array", value)
+            held = (array.shape, array.dtype)
+            raise modified(self, name, held, made_by, kept.found, kept.version, kept.place)
         return self._tensor(kept)
 
     def language_getattr(self, name: str) -> Any:
@@ -320,7 +324,12 @@ class FunctionNode(Node):
                 saved.append(None)
                 continue
             if not isinstance(value, Tensor):
-                raise GradcliError("E202", f"save_for_backward() takes tensors, not {_kind(value)}")
+                raise GradcliError(
+                    "E202",
+                    f"save_for_backward() takes tensors, not {_kind(value)}",
+                    text="save_for_backward can only save variables, but argument"
+                    f" {len(saved)} is of type {_kind(value)}",
+                )
             saved.append(Saved(value, value.output_nr if value.grad_fn is self else -1))
         self.saved = tuple(saved)
 
@@ -401,6 +410,8 @@ class FunctionNode(Node):
                 f"has to return {wanted}, one for each argument of forward, and returned"
                 f" {len(returned)}",
                 "return None for an argument that has no gradient",
+                f"function {self.node_name} returned an incorrect number of gradients (expected"
+                f" {count}, got {len(returned)})",
             )
         gradients: list[Tensor | None] = []
         for number, (value, is_tensor) in enumerate(zip(returned, self.is_tensor, strict=False)):
@@ -408,16 +419,24 @@ class FunctionNode(Node):
                 raise self._invalid(
                     f"returned a gradient for argument {number} of forward, which is no tensor",
                     "return None for it",
+                    f"function {self.node_name} returned a gradient different than None at position"
+                    f" {number + 1}, but the corresponding forward input was not a Variable",
                 )
             if value is not None and not isinstance(value, Tensor):
-                raise self._invalid(f"returned {_kind(value)} for a gradient", "return a tensor")
+                raise self._invalid(
+                    f"returned {_kind(value)} for a gradient",
+                    "return a tensor",
+                    f"expected Variable or None (got {_kind(value)})",
+                )
             if is_tensor:
                 gradients.append(value)
         return gradients
 
-    def _invalid(self, problem: str, help: str) -> GradcliError:
+    def _invalid(self, problem: str, help: str, text: str) -> GradcliError:
         labels = (Label(self.place, "the function was applied here"),) if self.place else ()
-        return GradcliError("E410", f"{self.node_name} {problem}", help=help, labels=labels)
+        return GradcliError(
+            "E410", f"{self.node_name} {problem}", text=text, help=help, labels=labels
+        )
 
 
 _READ_ONLY = frozenset({"metadata", "next_functions", "saved_tensors"})

@@ -61,6 +61,9 @@ class Function:
         raise GradcliError(
             "E202",
             f"{name} has no instances",
+            text="Legacy autograd function with non-static forward method is deprecated. Please use"
+            " new-style autograd function with static forward method. (Example:"
+            " https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)",
             raises="RuntimeError",
             help=f"run it: `{name}.apply(…)`",
         )
@@ -74,7 +77,10 @@ class Function:
     def vjp(*grads: Any) -> Any:
         """Another name of `backward`; raises E205 where the program defines neither."""
         raise GradcliError(
-            "E205", "a custom function has to define backward() to be differentiated"
+            "E205",
+            "a custom function has to define backward() to be differentiated",
+            text="You must implement either the backward or vjp method for your custom"
+            " autograd.Function to use it with backward mode AD.",
         )
 
     @staticmethod

@@ -29,9 +29,12 @@ copy: Callable[[Tensor], Tensor] = not_installed
 clone: Callable[[Tensor], Tensor] = not_installed
 
 
-def sum_to_size(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def sum_to_size(
+    node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: Any, index: int = 0
+) -> Any:
     """A gradient summed to its input's shape and cast to its dtype. Raises E410 where summing
-    cannot give that shape, and for a complex gradient of a real input that must not have one.
+    cannot give that shape, and for a complex gradient of a real input that must not have one;
+    `index` is the input's.
     """
     if array.shape != shape:
         try:
@@ -41,6 +44,8 @@ def sum_to_size(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], d
                 "E410",
                 f"{node.node_name} returned a gradient of shape {tuple(array.shape)} for an input"
                 f" of shape {shape}",
+                text=f"Function {node.node_name} returned an invalid gradient at index {index} -"
+                f" got {list(array.shape)} but expected shape compatible with {list(shape)}",
             ) from None
     if array.dtype is not dtype:
         if node.leaves_complex and array.dtype.kind == "c" != dtype.kind:

@@ -45,7 +45,9 @@ def _several(value: Any, what: str) -> list[Any]:
     )
 
 
-def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: IdentityMap) -> Any:
+def _seed(
+    number: int, output: Tensor, gradient: Any, create_graph: bool, identity_map: IdentityMap
+) -> Any:
     """The gradient that a pass starts from, in the output's dtype; or a tensor."""
     array = output.array
     if gradient is None:
@@ -58,7 +60,10 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: Ident
             )
         if array.dtype.kind not in "fV":
             raise GradcliError(
-                "E402", f"a gradient needs a floating output, and this one is {output.dtype}"
+                "E402",
+                f"a gradient needs a floating output, and this one is {output.dtype}",
+                text="grad can be implicitly created only for real scalar outputs but got"
+                f" {output.dtype}",
             )
         seed: Any
         if isinstance(array, np.generic) or (type(array) is np.ndarray and not array.ndim):
@@ -70,6 +75,7 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: Ident
         raise GradcliError(
             "E202",
             f"the gradient to start from must be a tensor, not {type(gradient).__name__}",
+            text=f"gradients can be either Tensors or None, but got {type(gradient).__name__}",
             help="wrap it: `backward(tensor(1.))`",
         )
     if gradient.array.shape != array.shape:
@@ -77,6 +83,9 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: Ident
             "E406",
             f"the seed has shape {tuple(gradient.array.shape)} and the output has shape"
             f" {tuple(array.shape)}",
+            text=f"Mismatch in shape: grad_output[{number}] has a shape of"
+            f" torch.Size({list(gradient.array.shape)}) and output[{number}] has a shape of"
+            f" torch.Size({list(array.shape)}).",
             help=f"pass a seed of the output's shape: {_ones(array.shape)}",
         )
     if (gradient.array.dtype.kind == "c") is not (array.dtype.kind == "c"):
@@ -84,6 +93,9 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: Ident
             "E406",
             f"the seed is {gradient.dtype} and the output {output.dtype}: both are complex, or none"
             " is",
+            text="For complex Tensors, both grad_output and output are required to have the same"
+            f" dtype. Mismatch in dtype: grad_output[{number}] has a dtype of {gradient.dtype} and"
+            f" output[{number}] has a dtype of {output.dtype}.",
         )
     if gradient.array.dtype is not array.dtype:
         gradient = accumulate.cast(gradient, array.dtype)
@@ -107,13 +119,15 @@ def _roots(
             raise GradcliError(
                 "E202",
                 f"only tensors can be differentiated, not {type(output).__name__}",
+                text="Expected output to be a torch.Tensor",
                 raises="AssertionError",
             )
         if gradients is not None and number >= len(gradients):  # PyTorch ignores surplus ones
             raise GradcliError(
                 "E406", f"{len(gradients)} seeds were given for {len(outputs)} outputs"
             )
-        seed = _seed(output, gradients[number] if gradients else None, create_graph, identity_map)
+        given = gradients[number] if gradients else None
+        seed = _seed(number, output, given, create_graph, identity_map)
         node, output_nr = gradient_edge(output)
         duals = active.state.duals
         if node is None or (duals is not None and duals.hides_history(output)):
@@ -123,6 +137,8 @@ def _roots(
             raise GradcliError(
                 "E402",
                 "the tensor does not require grad and has no grad_fn",
+                text=f"element {number} of tensors does not require grad and does not have a"
+                " grad_fn",
                 help="make an input with requires_grad=True, and compute the output from it;"
                 " detach(), item() and torch.no_grad() cut the graph",
                 labels=labels,
@@ -172,7 +188,8 @@ def backward(
         return
     wanted = _several(inputs.values() if type(inputs) is dict else inputs, "inputs")
     if not wanted:
-        raise GradcliError("E204", "inputs must not be empty", raises="RuntimeError")
+        text = "`inputs` argument to `backward()` cannot be empty."
+        raise GradcliError("E204", "inputs must not be empty", text=text, raises="RuntimeError")
     roots = _roots(outputs, seeds, create_graph, identity_map)
     targets = _targets(wanted)
     for tensor in wanted:
@@ -225,7 +242,10 @@ def grad(
         raise GradcliError("E204", "materialize_grads needs allow_unused, which is False")
     wanted = _several(inputs, "inputs")
     if not wanted:
-        raise GradcliError("E204", "grad() needs at least one input", raises="RuntimeError")
+        text = "`inputs` argument to `grad()` cannot be empty."
+        raise GradcliError(
+            "E204", "grad() needs at least one input", text=text, raises="RuntimeError"
+        )
     outs = _several(outputs, "outputs")
     seeds = None if grad_outputs is None else _several(grad_outputs, "grad_outputs")
     keep = create_graph if retain_graph is None else bool(retain_graph)
@@ -276,6 +296,8 @@ def _without_path(
     raise GradcliError(
         "E407",
         f"the input at index {number}{name} was not used to compute the outputs",
+        text=f"The differentiated Tensor at index {number} appears to not have been used in the"
+        " graph. Set allow_unused=True if this is the desired behavior.",
         help="pass allow_unused=True to get None for it",
     )
 
@@ -317,7 +339,11 @@ def _targets(inputs: list[Any]) -> list[Target]:
         if node is None and tensor.requires_grad:
             node = AccumulateGrad(tensor)  # a loose view has no node in the graph
         if node is None:
-            raise GradcliError("E402", f"the input at index {number} does not require grad")
+            raise GradcliError(
+                "E402",
+                f"the input at index {number} does not require grad",
+                text="One of the differentiated Tensors does not require grad",
+            )
         targets.append((node, output_nr))
     return targets
 
@@ -333,7 +359,11 @@ def retain_grad(tensor: Tensor) -> None:
         return
     node, output_nr = gradient_edge(tensor)
     if not tensor.requires_grad:
-        raise GradcliError("E402", "retain_grad() needs a tensor that requires grad")
+        raise GradcliError(
+            "E402",
+            "retain_grad() needs a tensor that requires grad",
+            text="can't retain_grad on Tensor that has requires_grad=False",
+        )
     if node is None or isinstance(node, AccumulateGrad):
         return
     extra_of(node).retained[output_nr] = weakref.ref(tensor)

@@ -273,7 +273,7 @@ class _Pass:
                     array = gradient.array if recorded else gradient
                     shape, dtype = metadata[output_nr]
                     if array.shape != shape or array.dtype is not dtype:
-                        gradient = sum_to_size(node, gradient, array, shape, dtype)
+                        gradient = sum_to_size(node, gradient, array, shape, dtype, number)
                     if type(gradient) in LAZY and not following.reads_lazy:
                         gradient = gradient.force()
                 left = waiting[following] - 1

@@ -52,6 +52,9 @@ def check_places(array: Any) -> bool:
                 raise GradcliError(
                     "E405",
                     "several elements of the written tensor share one place in memory",
+                    text="unsupported operation: more than one element of the written-to tensor"
+                    " refers to a single memory location. Please clone() the tensor before"
+                    " performing the operation.",
                     help="clone() the expanded tensor before writing to it",
                 )
     return array.ndim > 1 and array.size > 1 and overlaps_itself(array.shape, array.strides)

@@ -17,12 +17,13 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.executor import assign
+from gradcli.arrays.sizes import sizes_apart
 from gradcli.arrays.views import row_strides
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.aliasing import check_apart, check_memory, check_places
 from gradcli.autograd.inplace.views import extent, keep_replay, replay_of, shown
-from gradcli.autograd.node import Node, extra_of, freed
+from gradcli.autograd.node import Node, extra_of, freed, stem
 from gradcli.autograd.tensor import (
     Tensor,
     gradient_edge,
@@ -187,12 +188,15 @@ def _check_history(tensor: Tensor) -> None:
                 "E405",
                 f"the tensor is a view of {_named(base)}, a leaf that requires grad, and cannot be"
                 " changed in place",
+                text="a view of a leaf Variable that requires grad is being used in an in-place"
+                " operation.",
                 help="write under `with torch.no_grad():`, or clone() the leaf first",
             )
     if tensor.requires_grad and (tensor.grad_fn is None or tensor.grad_fn.stands_for_leaf):
         raise GradcliError(
             "E405",
             f"{_named(tensor)} is a leaf that requires grad, and cannot be changed in place",
+            text="a leaf Variable that requires grad is being used in an in-place operation.",
             help="write under `with torch.no_grad():`, or build a new tensor: `x = x + 1`",
         )
 
@@ -201,11 +205,17 @@ def _check_creation(view: Tensor, what: str) -> None:
     """Raise E405 where a write to a view cannot be recorded because of how the view was made."""
     assert view.meta is not None
     creation = view.meta.creation
+    described = "A view was created"
+    if view.grad_fn is not None:
+        described = f"Output {view.output_nr} of {stem(view.grad_fn)} is a view"
     if creation == "multi_output":
         made_by = view.grad_fn.node_name if view.grad_fn else "an op"
         raise GradcliError(
             "E405",
             f"a view {what}, and it is one of several that {made_by} returned",
+            text=f"{described} and is being modified inplace. This view is the output of a function"
+            " that returns multiple views. Such functions do not allow the output views to be"
+            " modified inplace. You should replace the inplace operation by an out-of-place one.",
             help="take the part with an index or narrow(), or clone() it before writing",
         )
     if creation == "custom_function":
@@ -213,12 +223,22 @@ def _check_creation(view: Tensor, what: str) -> None:
             "E405",
             f"a view {what}, and a custom function returned it: the change would go past the"
             " function's own backward",
+            text=f"{described} and is being modified inplace. This view was created inside a custom"
+            " Function (or because an input was returned as-is) and the autograd logic to handle"
+            " view+inplace would override the custom backward associated with the custom Function,"
+            " leading to incorrect gradients. This behavior is forbidden. You can fix this by"
+            " cloning the output of the custom Function.",
             help="clone() what the function returned",
         )
     if creation == "no_grad":
         raise GradcliError(
             "E405",
             f"a view that was made under no_grad {what} while gradients are recorded",
+            text="A view was created in no_grad mode and is being modified inplace with grad mode"
+            " enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You"
+            " can clarify your code by moving both the view and the inplace either both inside the"
+            " no_grad block (if you don't want the inplace to be tracked) or both outside (if you"
+            " want the inplace to be tracked).",
             help="make the view and the change both inside, or both outside no_grad",
         )
 
@@ -251,6 +271,7 @@ def overwrite(tensor: Tensor, array: Any) -> None:
             "E301",
             f"values of shape {tuple(array.shape)} cannot be written to a tensor of shape"
             f" {tuple(tensor.array.shape)}",
+            text=sizes_apart(tensor.array.shape, array.shape),
         ) from None
     storage.count_write()
     if active.state.recorder is not None:
@@ -309,13 +330,18 @@ def misshapen(tensor: Tensor, shape: Any) -> GradcliError:
         "E301",
         f"the result has shape {tuple(shape)} and cannot be written to a tensor of shape"
         f" {tuple(tensor.array.shape)}",
+        text=f"output with shape {list(tensor.array.shape)} doesn't match the broadcast shape"
+        f" {list(shape)}",
     )
 
 
 def unfit(dtype: dtypes.DType, tensor: Tensor) -> GradcliError:
     """The error of a result whose dtype cannot be written to the tensor."""
     return GradcliError(
-        "E203", f"the result is {dtype} and cannot be written to a tensor of {tensor.dtype}"
+        "E203",
+        f"the result is {dtype} and cannot be written to a tensor of {tensor.dtype}",
+        text=f"result type {dtype.scalar_type} can't be cast to the desired output type"
+        f" {tensor.dtype.scalar_type}",
     )
 
 

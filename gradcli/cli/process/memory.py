@@ -115,7 +115,8 @@ class _Loading:
         """The module's spec, with a loader that gives it room; None leaves it to the others."""
         if self._depth or not (self._all or name.startswith("scipy")):
             return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        others = (each.find_spec(name, path, target) for each in sys.meta_path if each is not self)
+        spec = next((each for each in others if each is not None), None)
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader, self)  # type: ignore[assignment]
         return spec

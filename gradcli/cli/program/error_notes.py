@@ -52,6 +52,8 @@ def note_missing_values(
         return
     if error.help is not None and any(f"`{name}`" in error.help for name in known):
         return  # likely a misspelling of one of the program's own names
+    if error.span.source.text[error.span.end :].lstrip(" ").startswith("("):
+        return  # a function, which no argument can be
     given = [each.source.text for each in arguments if each.name in used]
     wanted = [f"{name}={number}" for number, name in enumerate(missing, 2)]
     example = f"give it a value: {command} {join([*given, *wanted])}"

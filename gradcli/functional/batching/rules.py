@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.op import Op, registry
@@ -99,6 +100,7 @@ def aligned(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
     operands = side_by_side(frame, *args)
     ranks = {arg.array.ndim for arg in args if type(arg) is Tensor}
     if 0 in ranks:
+        _check_some_example(frame, op, args)
         dtype = _promoted(op, args)
         if dtype is not None:
             count = len(op.tensors)
@@ -107,6 +109,22 @@ def aligned(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
                 for each in operands[:count]
             ]
     return op.apply(*operands)
+
+
+def _check_some_example(frame: Frame, op: Op, args: tuple[Any, ...]) -> None:
+    """Raise PyTorch's IndexError where the dtype of two operands is found from the first example of
+    one, a number each, and there is none.
+    """
+    operands = args[: len(op.tensors)]
+    if frame.size or not op.rules or op.tensors[1:] != ("other",):
+        return
+    batched = [each for each in operands if frame.is_batched(each)]
+    if len(batched) == 1 and batched[0].array.ndim == 0:
+        raise GradcliError(
+            "E302",
+            "select(): index 0 out of range for tensor of size [0] at dimension 0",
+            raises="IndexError",
+        )
 
 
 def _promoted(op: Op, args: tuple[Any, ...]) -> Any:

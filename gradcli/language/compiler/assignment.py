@@ -121,7 +121,10 @@ def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assign
         after = count - star - 1
         if len(parts) < count - 1:
             raise GradcliError(
-                "E303", f"at least {count - 1} values are needed, and there are {len(parts)}"
+                "E303",
+                f"at least {count - 1} values are needed, and there are {len(parts)}",
+                text="not enough values to unpack"
+                f" (expected at least {count - 1}, got {len(parts)})",
             )
         end = len(parts) - after
         parts = [*parts[:star], parts[star:end], *parts[end:]]
@@ -144,13 +147,20 @@ def unpacked(state: State, target: tree.Tuple | tree.List, value: Any) -> list[A
 def _parts(value: Any) -> Any:
     """An iterator over a value that is unpacked; raises E202 for what cannot be unpacked."""
     if not hasattr(type(value), "__iter__"):
-        raise GradcliError("E202", f"a value of type {type_name(value)} cannot be unpacked")
+        raise GradcliError(
+            "E202",
+            f"a value of type {type_name(value)} cannot be unpacked",
+            text=f"cannot unpack non-iterable {type_name(value)} object",
+        )
     return iterate(value)
 
 
 def _wrong_number(targets: int, values: int) -> GradcliError:
     found = f"more than {targets}" if values > targets else f"only {values}"
-    return GradcliError("E303", f"{targets} values are needed, and there are {found}")
+    text = f"not enough values to unpack (expected {targets}, got {values})"
+    if values > targets:
+        text = f"too many values to unpack (expected {targets})"
+    return GradcliError("E303", f"{targets} values are needed, and there are {found}", text=text)
 
 
 @compiles(tree.AugmentedAssign)

@@ -40,7 +40,6 @@ def async_statement(c: Compiler, node: tree.Async, scope: Scope) -> Run:
         raise GradcliError(
             "E007",
             "`async` is outside the language: there is no event loop",
-            raises="NotImplementedError",
             help="leave `async` and `await` out: each call then runs to its end",
         )
 

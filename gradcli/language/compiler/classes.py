@@ -21,7 +21,7 @@ def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
     state, span = c.state, node.span
     decorators = [(c.expression(d, scope), d.span) for d in node.decorators]
     bases = [c.expression(base, scope) for base in node.bases]
-    body = c.block(node.body, class_scope(scope, node.body))
+    body = c.block(node.body, class_scope(scope, node.name, node.body))
     store = name_store(c, node.name, scope)
     text, fields = docstring(node.body), dict(_annotated(node.body))
     _check_keywords(node)
@@ -64,7 +64,6 @@ def _check_keywords(node: tree.Class) -> None:
         raise GradcliError(
             "E007",
             f"{what} among the bases is outside the language",
-            raises="NotImplementedError",
             span=given.span,
         )
 
@@ -87,6 +86,7 @@ def super_call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
             raise GradcliError(
                 "E204",
                 "super() without arguments belongs in a method that has a parameter",
+                text="super(): no arguments",
                 raises="RuntimeError",
                 help="name the class and the object: `super(Name, self)`",
             )

@@ -47,13 +47,13 @@ def _function(
     scope: Scope,
 ) -> Evaluate:
     """What makes the function each time its definition is reached; defaults are evaluated then."""
-    signature = _signature(parameters)
+    signature = _signature(f"{scope.prefix}{name}", parameters)
     defaults = [
         (parameter.name, c.expression(parameter.default, scope))
         for parameter in parameters.parameters
         if parameter.default is not None
     ]
-    inside = function_scope(scope, parameters, body)
+    inside = function_scope(scope, name, parameters, body)
     if is_generator(body):
         from gradcli.language.compiler.generators import generator_body  # lazy: start-up
 
@@ -69,7 +69,7 @@ def _function(
     return make
 
 
-def _signature(parameters: tree.Parameters) -> Signature:
+def _signature(qualified: str, parameters: tree.Parameters) -> Signature:
     by_kind: dict[str, list[str]] = {"": [], "*": [], "keyword": [], "**": []}
     by_position: list[str] = []
     for parameter in parameters.parameters:
@@ -78,6 +78,7 @@ def _signature(parameters: tree.Parameters) -> Signature:
         else:
             by_kind[parameter.kind].append(parameter.name)
     return Signature(
+        qualified,
         tuple(by_kind[""]),
         "".join(by_kind["*"]),
         tuple(by_kind["keyword"]),

@@ -162,7 +162,6 @@ def _misplaced(node: tree.Expression) -> GradcliError:
     return GradcliError(
         "E007",
         "a `yield` stands here where it is not the first to be evaluated",
-        raises="NotImplementedError",
         span=node.span,
         help="give it a name on a line of its own: `value = yield …`",
     )

@@ -143,7 +143,10 @@ def raise_statement(c: Compiler, node: tree.Raise, scope: Scope) -> Run:
             state.place = span
             if not handled:
                 raise GradcliError(
-                    "E204", "there is no error at hand to raise again", raises="RuntimeError"
+                    "E204",
+                    "there is no error at hand to raise again",
+                    text="No active exception to reraise",
+                    raises="RuntimeError",
                 )
             raise handled[-1]
 
@@ -168,7 +171,11 @@ def _exception(value: Any) -> GradcliError:
     if is_exception(value):
         value = value()
     if not isinstance(value, GradcliError):
-        raise GradcliError("E202", f"only exceptions can be raised, not {type_name(value)}")
+        raise GradcliError(
+            "E202",
+            f"only exceptions can be raised, not {type_name(value)}",
+            text="exceptions must derive from BaseException",
+        )
     return value
 
 
@@ -223,6 +230,7 @@ class Context:
             raise GradcliError(
                 "E202",
                 f"a value of type {type_name(value)} is no context",
+                text=f"'{type_name(value)}' object does not support the context manager protocol",
                 help="call it: `with torch.no_grad():`" if callable(value) else None,
             )
         enter, leave = value.__enter__, value.__exit__

@@ -82,6 +82,10 @@ def _own_name(name: str, distance: int, span: Span) -> Evaluate:
         return GradcliError(
             "E101",
             f"`{name}` is a variable of the function and has no value yet",
+            text=f"cannot access free variable '{name}' where it is not associated with a value in"
+            " enclosing scope"
+            if distance
+            else f"cannot access local variable '{name}' where it is not associated with a value",
             raises="NameError" if distance else "UnboundLocalError",
             span=span,
         )
@@ -182,7 +186,12 @@ def name_delete(c: Compiler, node: tree.Name, scope: Scope) -> Run:
         try:
             del holder(variables)[name]
         except KeyError:
-            raise GradcliError("E101", f"`{name}` has no value to delete", span=span) from None
+            raise GradcliError(
+                "E101",
+                f"`{name}` has no value to delete",
+                text=f"name '{name}' is not defined",
+                span=span,
+            ) from None
 
     return delete
 

@@ -19,6 +19,7 @@ from gradcli.language.objects.operators import (
     identity,
     operator_failed,
     own_operator,
+    word_failure,
 )
 from gradcli.language.objects.operators import binary as apply_binary
 from gradcli.language.objects.operators import unary as apply_unary
@@ -214,6 +215,8 @@ def _otherwise(
     failure = error
     if not isinstance(error, GradcliError):
         failure = operator_failed(symbol, left[1], right[1], error)
+    else:
+        word_failure(error, symbol, left[1], right[1])
     if isinstance(failure, GradcliError):
         from gradcli.language.compiler import operand_labels  # lazy: start-up
 

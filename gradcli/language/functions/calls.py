@@ -19,7 +19,7 @@ from gradcli.language.objects.borders import FOREIGN, argument
 from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
-from gradcli.language.objects.types import LanguageType, define, host_name, type_name
+from gradcli.language.objects.types import LanguageType, define, host_name, type_name, type_of
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
 from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
 from gradcli.limits import Steps
@@ -145,7 +145,7 @@ class Function(Record):
             if not left:
                 break
             if name not in left:
-                raise self._misfit(f"needs a value for {name!r}")
+                raise self._misfit(f"needs a value for {name!r}", missing([name]))
             placed.append(left.pop(name))
         for name in left:
             raise self._unknown_keyword(name)
@@ -156,7 +156,14 @@ class Function(Record):
         signature = self.signature
         positional = signature.positional
         if len(args) > len(positional) and not signature.rest:
-            raise self._misfit(f"takes {_count(len(positional))} by position and got {len(args)}")
+            raise self._misfit(
+                f"takes {_count(len(positional))} by position and got {len(args)}",
+                too_many(
+                    sum(name not in self.defaults for name in positional),
+                    len(positional),
+                    len(args),
+                ),
+            )
         variables = dict(zip(positional, args, strict=False))
         variables[PARENT] = self.parent
         if signature.rest:
@@ -167,10 +174,15 @@ class Function(Record):
                 name in signature.keyword_only
             ):
                 if name in variables:
-                    raise self._misfit(f"got the argument {name!r} twice")
+                    raise self._misfit(f"got the argument {name!r} twice", _twice(name))
                 variables[name] = value
             elif signature.keywords:
                 more[name] = value
+            elif name in positional:
+                raise self._misfit(
+                    f"has no argument {name!r}",
+                    f"got some positional-only arguments passed as keyword arguments: '{name}'",
+                )
             else:
                 raise self._unknown_keyword(name)
         if signature.keywords:
@@ -178,16 +190,25 @@ class Function(Record):
         for name in (*positional, *signature.keyword_only):
             if name not in variables:
                 if name not in self.defaults:
-                    raise self._misfit(f"needs a value for {name!r}")
+                    kind, names = "positional", positional
+                    if name not in positional:
+                        kind, names = "keyword-only", signature.keyword_only
+                    left = [n for n in names if n not in variables and n not in self.defaults]
+                    raise self._misfit(f"needs a value for {name!r}", missing(left, kind))
                 variables[name] = self.defaults[name]
         return variables
 
-    def _misfit(self, problem: str) -> GradcliError:
-        return misfit(self.name, problem, self.signature.text(self.defaults))
+    def _misfit(self, problem: str, in_python: str) -> GradcliError:
+        signature = self.signature
+        text = f"{signature.qualified}() {in_python}"
+        return misfit(self.name, problem, signature.text(self.defaults), text)
 
     def _unknown_keyword(self, name: str) -> GradcliError:
         known = [*self.signature.positional, *self.signature.keyword_only]
-        return unknown_keyword(self.name, name, known, self.signature.text(self.defaults))
+        signature = self.signature
+        return unknown_keyword(
+            self.name, name, known, signature.text(self.defaults), signature.qualified
+        )
 
 
 define("function", Function)
@@ -219,14 +240,38 @@ def locate(error: GradcliError, state: State) -> GradcliError:
     return error
 
 
-def misfit(name: str, problem: str, parameters: str) -> GradcliError:
-    """The error of a call whose arguments do not fit the written signature."""
-    return GradcliError("E201", f"{name}() {problem}", notes=(f"it is {name}{parameters}",))
+def misfit(name: str, problem: str, parameters: str, text: str | None = None) -> GradcliError:
+    """The error of a call whose arguments do not fit the written signature; `text` is Python's."""
+    notes = (f"it is {name}{parameters}",)
+    return GradcliError("E201", f"{name}() {problem}", text=text, notes=notes)
 
 
-def unknown_keyword(name: str, keyword: str, known: list[str], parameters: str) -> GradcliError:
+def missing(names: Sequence[str], kind: str = "positional") -> str:
+    """CPython's words for parameters without a value."""
+    *others, last = map(repr, names)
+    shown = f"{', '.join(others)}{',' * (len(others) > 1)} and {last}" if others else last
+    return f"missing {len(names)} required {kind} argument{'s' * bool(others)}: {shown}"
+
+
+def too_many(least: int, most: int, given: int) -> str:
+    """CPython's words for more arguments by position than a function takes."""
+    takes = f"{most}" if least == most else f"from {least} to {most}"
+    return (
+        f"takes {takes} positional argument{'s' * (most != 1)} but {given}"
+        f" {'was' if given == 1 else 'were'} given"
+    )
+
+
+def _twice(name: str) -> str:
+    return f"got multiple values for argument {name!r}"
+
+
+def unknown_keyword(
+    name: str, keyword: str, known: list[str], parameters: str, qualified: str | None = None
+) -> GradcliError:
     """The error of a keyword that a function does not have."""
-    error = misfit(name, f"has no argument {keyword!r}", parameters)
+    text = f"{qualified or name}() got an unexpected keyword argument {keyword!r}"
+    error = misfit(name, f"has no argument {keyword!r}", parameters, text)
     near = closest(keyword, known)
     if near is not None:
         error.help = f"did you mean `{near}`?"
@@ -289,6 +334,12 @@ _WRITTEN_IN_PYTHON = frozenset({"norm", "split", "stft", "unique", "unique_conse
 """Functions of torch that take the names of their own parameters alone."""
 
 
+def _full_name(value: Any) -> str:
+    """The name of a value's class in Python's errors, of a `torch.Size` with its module's."""
+    kind = type_of(value)
+    return kind.full_name if kind.full_name == "torch.Size" else kind.name
+
+
 def for_op(function: Any, values: Sequence[Any]) -> Sequence[Any]:
     """The arguments of a call as a function of torch sees them; any other function gets them as
     they are.
@@ -345,7 +396,11 @@ def call_failed(
     if isinstance(error, GradcliError):
         return _by_arguments(error, function, args, kwargs)
     if not callable(function):
-        return GradcliError("E202", f"a value of type {type_name(function)} cannot be called")
+        return GradcliError(
+            "E202",
+            f"a value of type {type_name(function)} cannot be called",
+            text=f"'{_full_name(function)}' object is not callable",
+        )
     if type(function) in (BoundMethod, Method):
         return call_failed(error, function.function, (function.receiver, *args), kwargs)
     if isinstance(error, TypeError):
@@ -435,21 +490,42 @@ def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Gra
     takes_all = any(p.kind is p.VAR_KEYWORD for p in shown)
     for keyword in kwargs:
         if keyword not in known and not takes_all:
-            return unknown_keyword(_name(function), keyword, known, f"({written})")
-    return misfit(_name(function), _misfit_in_words(problem, shown, len(args)), f"({written})")
+            name = _name(function)
+            made = isinstance(host, type) and not host.__module__.startswith("gradcli.language")
+            qualified = f"{name}.__init__" if made else name
+            return unknown_keyword(name, keyword, known, f"({written})", qualified)
+    words, in_python = _misfit_in_words(problem, shown, args, kwargs)
+    name = _name(function)
+    home = getattr(host, "__module__", None) or "gradcli.ops."
+    if isinstance(host, type) and not home.startswith("gradcli.language"):
+        text = f"{name}.__init__() {in_python}"
+    elif in_python.startswith("missing") and home.startswith("gradcli.ops."):
+        wanted = in_python.partition(": ")[2].replace("'", '"').replace(" and ", ", ")
+        text = f"{name}() missing {wanted.count(',') + 1} required positional arguments: {wanted}"
+    else:
+        text = f"{name}() {in_python}"
+    return misfit(name, words, f"({written})", text)
 
 
-def _misfit_in_words(problem: str, parameters: Sequence[Any], given: int) -> str:
-    """The host's message on arguments that do not fit, in our words."""
+def _misfit_in_words(
+    problem: str, parameters: Sequence[Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[str, str]:
+    """The host's message on arguments that do not fit, in our words and in CPython's."""
     _, quoted, name = problem.rstrip("'").rpartition("'")
+    by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [p.name for p in by_place if p.default is p.empty]
     if problem.startswith("missing") and quoted:
-        return f"needs a value for {name!r}"
+        left = [each for each in needed[len(args) :] if each not in kwargs]
+        return f"needs a value for {name!r}", missing(left or [name])
     if problem.startswith("multiple values") and quoted:
-        return f"got the argument {name!r} twice"
+        return f"got the argument {name!r} twice", _twice(name)
     if problem.startswith("too many positional"):
-        most = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
-        return f"takes {_count(most)} by position and got {given}"
-    return f"cannot be called so: {problem}"
+        most = len(by_place)
+        return (
+            f"takes {_count(most)} by position and got {len(args)}",
+            too_many(len(needed), most, len(args)),
+        )
+    return f"cannot be called so: {problem}", problem
 
 
 def offer_op(error: GradcliError, name: str, args: Sequence[Any]) -> GradcliError:

@@ -9,6 +9,7 @@ class Signature:
     """The parameters of a function of the program.
 
     Attributes:
+        qualified: the function's name with those of the classes and functions around it.
         rest: the name of `*rest`, "" for none.
         keywords: the name of `**keywords`, "" for none.
         by_position: those of the positional names that no keyword gives.
@@ -16,16 +17,26 @@ class Signature:
             positional parameters.
     """
 
-    __slots__ = ("by_position", "keyword_only", "keywords", "positional", "rest", "simple")
+    __slots__ = (
+        "by_position",
+        "keyword_only",
+        "keywords",
+        "positional",
+        "qualified",
+        "rest",
+        "simple",
+    )
 
     def __init__(
         self,
+        qualified: str,
         positional: tuple[str, ...],
         rest: str,
         keyword_only: tuple[str, ...],
         keywords: str,
         by_position: frozenset[str] = frozenset(),
     ) -> None:
+        self.qualified = qualified
         self.positional = positional
         self.rest = rest
         self.keyword_only = keyword_only

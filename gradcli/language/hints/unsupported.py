@@ -36,15 +36,13 @@ UNSUPPORTED = {
         BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage
         DoubleStorage HalfStorage IntStorage is_set_to is_storage LongStorage QInt32Storage
         QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage ShortStorage Storage storage_type
-        from_file frombuffer from_dlpack to_dlpack as_subclass""",
+        memory_format from_file frombuffer from_dlpack to_dlpack as_subclass""",
     "there are no threads to set": "set_flush_denormal",
     "sizes are known from the start, so nothing is lazy": """
         LazyLinear LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d
         LazyConvTranspose3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyInstanceNorm1d
         LazyInstanceNorm2d LazyInstanceNorm3d UninitializedParameter UninitializedBuffer""",
-    "whole transformers are left out; `nn.MultiheadAttention` is there": """
-        Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder
-        TransformerDecoderLayer multi_head_attention_forward""",
+    "it is a function behind `nn.MultiheadAttention`": "multi_head_attention_forward",
     "it is for PyTorch's own kernels": """
         cudnn_convolution cudnn_batch_norm miopen_convolution miopen_batch_norm mkldnn_convolution
         native_batch_norm native_layer_norm native_group_norm native_dropout native_norm lstm gru

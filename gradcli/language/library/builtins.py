@@ -274,7 +274,11 @@ def ord_(c: Any, /) -> int:
 @_builtin
 def len_(collection: Any, /) -> int:
     if not hasattr(type(collection), "__len__"):
-        raise GradcliError("E202", f"a value of type {type_name(collection)} has no length")
+        raise GradcliError(
+            "E202",
+            f"a value of type {type_name(collection)} has no length",
+            text=f"object of type '{type_name(collection)}' has no len()",
+        )
     return len(collection)
 
 
@@ -315,7 +319,9 @@ def isinstance_(value: Any, classes: Any, /) -> bool:
     if isinstance(classes, type):  # a class of the catalogue, such as torch.no_grad
         return isinstance(value, classes)
     raise GradcliError(
-        "E202", f"isinstance() takes a class or a tuple of them, not {text(classes)}"
+        "E202",
+        f"isinstance() takes a class or a tuple of them, not {text(classes)}",
+        text="isinstance() arg 2 must be a type, a tuple of types, or a union",
     )
 
 
@@ -324,7 +330,11 @@ def issubclass_(cls: Any, classes: Any, /) -> bool:
     if type(classes) is tuple:
         return host.any(issubclass_(cls, each) for each in classes)
     if not isinstance(cls, (LanguageType, type)) or not isinstance(classes, (LanguageType, type)):
-        raise GradcliError("E202", "issubclass() takes two classes")
+        first = isinstance(cls, (LanguageType, type))
+        must = "2 must be a class, a tuple of classes, or a union" if first else "1 must be a class"
+        raise GradcliError(
+            "E202", "issubclass() takes two classes", text=f"issubclass() arg {must}"
+        )
     return is_subclass(cls, classes)
 
 
@@ -458,7 +468,11 @@ def _frozenset(iterable: Any = (), /) -> frozenset[Any]:
 def _bytes(source: Any = b"", encoding: str = "", errors: str = "strict", /) -> bytes:
     if isinstance(source, str):
         if not encoding:
-            raise GradcliError("E202", "bytes() of a string needs its encoding")
+            raise GradcliError(
+                "E202",
+                "bytes() of a string needs its encoding",
+                text="string argument without an encoding",
+            )
         return source.encode(encoding, errors)
     if isinstance(source, int):
         check_text(source)

@@ -12,8 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.objects.borders import is_array
 from gradcli.language.objects.instances import Instance
 from gradcli.language.objects.types import LanguageType, type_name
-from gradcli.nn.attributes import is_initialised
-from gradcli.nn.call import ModuleHooks
+from gradcli.nn.copies import copied_module, copied_tensor, not_kept
 from gradcli.nn.module import Module
 from gradcli.nn.state_dict import OrderedDict
 
@@ -23,13 +22,13 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, Langu
 def copy(x: Any) -> Any:
     """`copy.copy(x)`: a value of its own that holds the same things."""
     if isinstance(x, Tensor):
-        return _tensor(alias(x), x)
+        return copied_tensor(alias(x), x)
     if type(x) in (list, dict, set):
         return x.copy()
     if isinstance(x, OrderedDict):
         return x.copy()
     if isinstance(x, Module):
-        return _module(x, lambda value: value)
+        return copied_module(x, lambda value: value)
     if isinstance(x, Instance):
         return _instance(x, lambda value: value)
     return _as_it_is(x)
@@ -94,7 +93,7 @@ class _Copying:
         if kind is tuple:
             return tuple(map(self.of, value))
         if isinstance(value, Module):
-            return _module(value, self.of, self._keep)
+            return copied_module(value, self.of, self._keep)
         if isinstance(value, Instance):
             return _instance(value, self.of, self._keep)
         return _as_it_is(value)
@@ -104,56 +103,20 @@ class _Copying:
             raise GradcliError(
                 "E405",
                 "deepcopy() copies leaves, and a tensor was made by an operation",
+                text="Only Tensors created explicitly by the user (graph leaves) support the"
+                " deepcopy protocol at the moment.  If you were attempting to deepcopy a module,"
+                " this may be because of a torch.nn.utils.weight_norm usage, see"
+                " https://github.com/pytorch/pytorch/pull/103001",
                 help="copy `x.detach()`",
             )
         array = forced(tensor.array)
-        copied = _tensor(Tensor(array.copy()), tensor)
+        copied = copied_tensor(Tensor(array.copy()), tensor)
         if tensor.grad is not None:
             meta_of(copied).grad = self.of(tensor.grad)
         return copied
 
 
-def _tensor(copied: Tensor, original: Tensor) -> Tensor:
-    """Make a copy what the original is: a parameter, a buffer, one that requires grad."""
-    copied.requires_grad = original.requires_grad
-    if original.meta is not None:
-        meta = meta_of(copied)
-        meta.is_parameter = original.meta.is_parameter
-        meta.persistent = original.meta.persistent
-    return copied
-
-
-def _nothing(value: Any, copied: Any) -> None:
-    """What a shallow copy has to keep."""
-
-
-def _module(module: Module, of: Any, keep: Any = _nothing) -> Module:
-    """A module with copies of what it holds."""
-    made: Module = object.__new__(type(module))
-    keep(module, made)
-    tables = ["_values"]
-    if is_initialised(module):
-        tables += ["_parameters", "_buffers", "_modules"]
-        object.__setattr__(made, "_transient", set(module._transient))
-        object.__setattr__(made, "training", module.training)
-        object.__setattr__(made, "_hooks", _hooks(module))
-    for name in tables:
-        table = {key: of(value) for key, value in getattr(module, name).items()}
-        object.__setattr__(made, name, table)
-    return made
-
-
-def _hooks(module: Module) -> ModuleHooks | None:
-    """The same hooks in tables of their own."""
-    if module._hooks is None:
-        return None
-    made = ModuleHooks()
-    for name in ModuleHooks.__slots__:
-        getattr(made, name).update(getattr(module._hooks, name))
-    return made
-
-
-def _instance(instance: Instance, of: Any, keep: Any = _nothing) -> Instance:
+def _instance(instance: Instance, of: Any, keep: Any = not_kept) -> Instance:
     """An object of the program's with copies of what it holds."""
     made = type(instance).__new__(type(instance))
     keep(instance, made)

@@ -62,7 +62,11 @@ def iter_(iterable: Any, sentinel: Any = _ABSENT, /) -> Iterator:
 
 def next_(iterator: Any, default: Any = _ABSENT, /) -> Any:
     if not hasattr(type(iterator), "__next__"):
-        raise GradcliError("E202", f"a value of type {type_name(iterator)} is no iterator")
+        raise GradcliError(
+            "E202",
+            f"a value of type {type_name(iterator)} is no iterator",
+            text=f"'{type_name(iterator)}' object is not an iterator",
+        )
     try:
         return next(iterator)
     except StopIteration as error:

@@ -25,6 +25,10 @@ _DRAWING = """IPython IPython.display matplotlib matplotlib.animation matplotlib
 _LAYERS = """activation batchnorm container conv distance dropout flatten fold instancenorm linear
     loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"""
 
+_DISTRIBUTIONS = """bernoulli beta binomial categorical dirichlet distribution exponential gamma
+    geometric independent laplace log_normal multivariate_normal normal one_hot_categorical poisson
+    transformed_distribution uniform"""
+
 _OPTIMIZERS = "adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd"
 
 LIBRARY: dict[str, str] = {
@@ -69,6 +73,7 @@ LIBRARY: dict[str, str] = {
     "types": "typing:TYPES",
     "typing": "typing:TYPING",
     "unicodedata": "python.text:UNICODEDATA",
+    "torch.accelerator": "torch.settings:ACCELERATOR",
     "torch.amp": "torch.settings:AMP",
     "torch.amp.autocast_mode": "torch.settings:AMP",
     "torch.backends": "torch.settings:BACKENDS",
@@ -106,6 +111,7 @@ ALIASES: dict[str, str] = {
     "torch.utils.data.dataset": "torch.utils.data",
     "torch.utils.data.sampler": "torch.utils.data",
     **{f"torch.nn.modules.{name}": "torch.nn" for name in _LAYERS.split()},
+    **{f"torch.distributions.{name}": "torch.distributions" for name in _DISTRIBUTIONS.split()},
     **{f"torch.optim.{name}": "torch.optim" for name in _OPTIMIZERS.split()},
 }
 """The modules of torch that hold the same names as another: its own files."""
@@ -171,6 +177,8 @@ _KNOWN = {
     "dataclasses": ("dataclass",),
     "enum": ("Enum",),
     "functools": ("lru_cache", "partial", "wraps"),
+    "torch.autograd": ("Function", "Variable", "backward", "grad"),
+    "torch.func": ("hessian", "jacfwd", "jacrev", "jvp", "vjp"),
     "typing": ("Callable", "Dict", "List", "NamedTuple", "Optional", "Union"),
 }
 

@@ -58,6 +58,14 @@ def _load_data() -> None:
     name_classes(catalogue.modules["torch.utils.data"])
 
 
+def _load_distributions() -> None:
+    """Fill the tables of `torch.distributions`."""
+    import gradcli.distributions.load  # noqa: F401  # lazy: family
+
+    for name in _DISTRIBUTIONS:
+        name_classes(catalogue.modules[name])
+
+
 def _load_nn() -> None:
     """Fill the table of `torch.nn` and those inside it."""
     import gradcli.nn.load  # noqa: F401  # lazy: family
@@ -104,6 +112,11 @@ def _in_one_batch(function: Callable[..., Any], seeds: list[Any]) -> Any:
 backward.in_one_batch = _in_one_batch
 
 
+def _documented(value: Any) -> Any:
+    """What says in words what a value does: a class of the language is documented by its host's."""
+    return getattr(value, "construct", None) or value
+
+
 def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
     """A function of a module that is filled late, reachable where the module is not named."""
 
@@ -112,7 +125,7 @@ def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
 
     load_and_call.__name__ = load_and_call.__qualname__ = name
     # Whoever asks what it does is shown what the function does.
-    vars(load_and_call)["loaded"] = lambda: MODULES[module_name].names[name]
+    vars(load_and_call)["loaded"] = lambda: _documented(MODULES[module_name].names[name])
     return load_and_call
 
 
@@ -150,6 +163,13 @@ for _name in (
 for _name in ("torch.optim", "torch.optim.lr_scheduler"):
     _TORCH[_name].load = _load_optim
 _TORCH["torch.utils.data"].load = _load_data
+_DISTRIBUTIONS = (
+    "torch.distributions",
+    "torch.distributions.kl",
+    "torch.distributions.transforms",
+)
+for _name in _DISTRIBUTIONS:
+    _TORCH[_name].load = _load_distributions
 for _name in ("torch.autograd", "torch.autograd.function"):
     _TORCH[_name].load = _load_functions
 _TRANSFORMS = (
@@ -235,11 +255,14 @@ def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
         return GradcliError("E101", f"`{name}` is not part of the language", span=span, help=reason)
     needed = import_of(name)
     if needed is not None:
-        help = f"write `{needed}` first"
-        return GradcliError("E101", f"`{name}` has no value", span=span, help=help)
-    words = ("True", "False", "None")
-    help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
-    return GradcliError("E101", f"`{name}` has no value", span=span, help=help)
+        help: str | None = f"write `{needed}` first"
+    elif name in _NOT_PLAIN:
+        help = f"the constant is `math.{name}` or `torch.{name}`, and its power `exp(x)`"
+    else:
+        words = ("True", "False", "None")
+        help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
+    text = f"name '{name}' is not defined"
+    return GradcliError("E101", f"`{name}` has no value", text=text, span=span, help=help)
 
 
 def module(name: str) -> Module:

@@ -294,7 +294,12 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
         if error.code != "E102":
             raise
         raise no_attribute(value, name) from None
-    raise GradcliError("E102", f"the attribute '{name}' of {type_name(value)} cannot be set")
+    kind_name = "torch._C.TensorBase" if kind is Tensor else type_name(value)
+    raise GradcliError(
+        "E102",
+        f"the attribute '{name}' of {type_name(value)} cannot be set",
+        text=f"attribute '{name}' of '{kind_name}' objects is not writable",
+    )
 
 
 def delete_attribute(value: Any, name: str) -> None:
@@ -367,7 +372,10 @@ def no_attribute(value: Any, name: str) -> GradcliError:
         help = f"tensors have `{name}`: `tensor(…)` makes one of numbers or a list of them"
     else:
         help = suggestion(name, attribute_names(value))
-    return GradcliError("E102", f"{owner} has no attribute '{name}'", help=help)
+    text = None
+    if isinstance(value, LanguageType):
+        text = f"type object '{value.name}' has no attribute '{name}'"
+    return GradcliError("E102", f"{owner} has no attribute '{name}'", text=text, help=help)
 
 
 def _is_of_tensors(name: str) -> bool:

@@ -20,9 +20,14 @@ class Raised(GradcliError):
     """An exception with arguments of its own, such as `ValueError("no")`, or a missing key."""
 
     def __init__(
-        self, raises: str, message: str, arguments: tuple[Any, ...], code: str = "E702"
+        self,
+        raises: str,
+        message: str,
+        arguments: tuple[Any, ...],
+        code: str = "E702",
+        text: str | None = None,
     ) -> None:
-        super().__init__(code, message, raises=raises)
+        super().__init__(code, message, raises=raises, text=text)
         self.arguments = arguments
 
     @property
@@ -47,7 +52,7 @@ def handles(classes: Any, error: GradcliError) -> bool:
 
 def arguments_of(error: GradcliError) -> tuple[Any, ...]:
     """`error.args`."""
-    return error.arguments if isinstance(error, Raised) else (error.message,)
+    return error.arguments if isinstance(error, Raised) else (error.text,)
 
 
 def exception_attribute(error: GradcliError, name: str) -> Any:
@@ -96,7 +101,12 @@ def converted(error: Exception) -> GradcliError:
         return shape
     for kind, code, raises in _CONVERSIONS:
         if isinstance(error, kind):
-            made = GradcliError(code, _message(error) or CODES[code].title, raises=raises)
+            text = str(error)
+            if kind is KeyError and not isinstance(error.args[0] if error.args else "", str):
+                text = _message(error)  # what stands there may be an object of the host's
+            made = GradcliError(
+                code, _message(error) or CODES[code].title, text=text, raises=raises
+            )
             made.__cause__ = error
             return made
     raise error

@@ -145,7 +145,9 @@ class _Fields:
             self.next_number += 1
         if number >= len(self.arguments):
             raise GradcliError(
-                "E302", f"the format string has a field {number}, and no argument belongs to it"
+                "E302",
+                f"the format string has a field {number}, and no argument belongs to it",
+                text=f"Replacement index {number} out of range for positional args tuple",
             )
         return self.arguments[number]
 
@@ -230,13 +232,21 @@ def percent(template: str, values: Any) -> str:
         length += len(piece)
         check_text(length)
     if used < len(arguments) and mapping is None:
-        raise GradcliError("E202", "the template has fewer `%` fields than there are values")
+        raise GradcliError(
+            "E202",
+            "the template has fewer `%` fields than there are values",
+            text="not all arguments converted during string formatting",
+        )
     return "".join(pieces)
 
 
 def _argument(arguments: tuple[Any, ...], number: int) -> Any:
     if number >= len(arguments):
-        raise GradcliError("E202", "the template has more `%` fields than there are values")
+        raise GradcliError(
+            "E202",
+            "the template has more `%` fields than there are values",
+            text="not enough arguments for format string",
+        )
     return arguments[number]
 
 

@@ -233,7 +233,8 @@ def set_instance_attribute(value: Any, cls: UserClass, name: str, new: Any) -> N
     if getattr(type(value), "language_frozen", False):
         raise GradcliError("E102", f"cannot assign to field {name!r}", raises="FrozenInstanceError")
     if is_dunder(name) or (type(found) is Property and found.fset is None):
-        raise GradcliError("E102", f"the attribute '{name}' of {cls.name} cannot be set")
+        text = f"property '{name}' of '{cls.name}' object has no setter"
+        raise GradcliError("E102", f"the attribute '{name}' of {cls.name} cannot be set", text=text)
     if type(found) is Property:
         found.fset(value, new)
     elif name in value.settable_attributes:

@@ -90,7 +90,7 @@ def _iterator_type(kind: str) -> LanguageType:
 def ended_iteration(ended: StopIteration) -> GradcliError:
     """The StopIteration that a program sees, with what a generator returned."""
     if ended.value is None:
-        return GradcliError("E703", "the iterator has no more values")
+        return Raised("StopIteration", "the iterator has no more values", (), "E703", "")
     return Raised("StopIteration", text(ended.value), (ended.value,), "E703")
 
 
@@ -124,6 +124,7 @@ def iterate(values: Any) -> HostIterator[Any]:
         raise GradcliError(
             "E202",
             f"a value of type {type_name(values)} cannot be iterated over",
+            text=f"'{type_name(values)}' object is not iterable",
             help="`range(n)` counts from 0 to n - 1" if kind is int else None,
         )
     # An object of the program's may be at fault for what the host raises here.

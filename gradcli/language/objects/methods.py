@@ -58,12 +58,19 @@ def _padded(name: str) -> Function:
 
 def join(self: str, values: Any, /) -> str:
     """`separator.join(values)`."""
+    if not hasattr(type(values), "__iter__"):
+        raise GradcliError(
+            "E202",
+            f"a value of type {type_name(values)} cannot be iterated over",
+            text="can only join an iterable",
+        )
     pieces = list(bounded(values))
     if not all(isinstance(piece, str) for piece in pieces):
-        other = next(piece for piece in pieces if not isinstance(piece, str))
+        number, other = next((n, p) for n, p in enumerate(pieces) if not isinstance(p, str))
         raise GradcliError(
             "E202",
             f"join() takes strings, not {type_name(other)}",
+            text=f"sequence item {number}: expected str instance, {type_name(other)} found",
             help="turn the values into text first: `', '.join(str(v) for v in values)`",
         )
     check_text(sum(map(len, pieces)) + len(self) * len(pieces))

@@ -152,13 +152,36 @@ def operator_failed(symbol: str, left: Any, right: Any, error: Exception) -> Exc
     if not isinstance(error, (TypeError, AttributeError)):
         return converted(error)
     made = GradcliError(
-        "E202", f"`{symbol}` is not defined for {type_name(left)} and {type_name(right)}"
+        "E202",
+        f"`{symbol}` is not defined for {type_name(left)} and {type_name(right)}",
+        text=_not_defined(symbol, left, right, error),
     )
     if isinstance(left, str) != isinstance(right, str) and symbol == "+":
         made.help = "turn the number into text first: `str(x)`, or use an f-string"
     elif symbol == "^":
         made.help = "a power is written `**`"
     return made
+
+
+def word_failure(error: GradcliError, symbol: str, left: Any, right: Any) -> None:
+    """Give an op's error over an operand that is no tensor the text of the operator's."""
+    if error.code == "E202" and (type(left) is Tensor) != (type(right) is Tensor):
+        error.text = _not_defined(symbol, left, right, error)
+
+
+def _not_defined(symbol: str, left: Any, right: Any, error: Exception) -> str:
+    """CPython's text for an operator that is not defined for its operands."""
+    names = (type_name(left), type_name(right))
+    if not isinstance(error, GradcliError) and names == (type(left).__name__, type(right).__name__):
+        return str(error)
+    if symbol == "+" and isinstance(left, (str, list, tuple)):
+        return f'can only concatenate {names[0]} (not "{names[1]}") to {names[0]}'
+    if symbol in _COMPARISONS:
+        return f"'{symbol}' not supported between instances of '{names[0]}' and '{names[1]}'"
+    return f"unsupported operand type(s) for {symbol}: '{names[0]}' and '{names[1]}'"
+
+
+_COMPARISONS = frozenset({"<", "<=", ">", ">="})
 
 
 def binary(symbol: str, left: Any, right: Any) -> Any:
@@ -169,9 +192,10 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
                 return borders.beside(symbol, left, right, TENSOR_OPERATORS[symbol])
             return TENSOR_OPERATORS[symbol](left, right)
         return HOST_OPERATORS[symbol](left, right)
-    except GradcliError:
+    except GradcliError as error:
         method = own_operator(symbol, left, right)
         if method is None:
+            word_failure(error, symbol, left, right)
             raise
         return method()
     except OPERATOR_ERRORS as error:
@@ -234,6 +258,8 @@ def contains(element: Any, container: Any) -> bool:
     try:
         if hasattr(kind, "__contains__"):
             return element in container
+        if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+            raise TypeError(f"argument of type '{type_name(container)}' is not iterable")
         return element in bounded(container)
     except HOST_ERRORS as error:
         raise operator_failed("in", element, container, error) from error
@@ -307,6 +333,8 @@ def unary(symbol: str, operand: Any) -> Any:
     except HOST_ERRORS as error:
         if isinstance(error, TypeError):
             raise GradcliError(
-                "E202", f"`{symbol}` is not defined for {type_name(operand)}"
+                "E202",
+                f"`{symbol}` is not defined for {type_name(operand)}",
+                text=f"bad operand type for unary {symbol}: '{type_name(operand)}'",
             ) from error
         raise converted(error) from error

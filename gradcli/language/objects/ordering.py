@@ -29,14 +29,22 @@ def extreme(name: str, pick: Callable[..., Any]) -> Callable[..., Any]:
 
     def pick_one(*values: Any, key: Any = None, default: Any = _ABSENT) -> Any:
         if not values:
-            raise GradcliError("E201", f"{name}() needs a value")
+            raise GradcliError(
+                "E201",
+                f"{name}() needs a value",
+                text=f"{name} expected at least 1 argument, got 0",
+            )
         if len(values) > 1 and default is not _ABSENT:
             raise GradcliError("E201", f"{name}() takes a default only with a single collection")
         items = list(bounded(values[0])) if len(values) == 1 else list(values)
         if not items:
             if default is not _ABSENT:
                 return default
-            raise GradcliError("E204", f"{name}() of nothing has no value")
+            raise GradcliError(
+                "E204",
+                f"{name}() of nothing has no value",
+                text=f"{name}() arg is an empty sequence",
+            )
         keys = items if key is None else [key(item) for item in items]
         check_nesting(keys)
         return items[pick(range(len(items)), key=keys.__getitem__)]

@@ -29,7 +29,7 @@ def text(value: Any) -> str:
     if kind in HOST_TEXT:
         return str(value)
     if isinstance(value, GradcliError) and not hasattr(kind, "language_class"):
-        return value.message
+        return value.text
     if kind in SCALARS or hasattr(kind, "language_str"):
         return str(value)
     if kind is Device or hasattr(kind, "language_class"):  # objects whose str may not be their repr

@@ -62,12 +62,17 @@ def special_method(name: str, function: Any) -> Callable[..., Any]:
         result = function(self, *args, **kwargs)
         if kind is not None and not isinstance(result, kind):
             raise GradcliError(
-                "E202", f"{name}() must return {kind.__name__}, not {type_name(result)}"
+                "E202",
+                f"{name}() must return {kind.__name__}, not {type_name(result)}",
+                text=f"{name} returned non-string (type {type_name(result)})"
+                if kind is str
+                else None,
             )
         if name == "__len__" and not 0 <= result <= sys.maxsize:
             raise GradcliError(
                 "E204",
                 f"{result} cannot be a length",
+                text="__len__() should return >= 0",
                 raises="ValueError" if result < 0 else "OverflowError",
             )
         return result

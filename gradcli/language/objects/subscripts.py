@@ -23,7 +23,13 @@ def get_item(value: Any, index: Any) -> Any:
     if kind is dict:
         check_key(index)
     elif not hasattr(kind, "__getitem__"):
-        raise GradcliError("E202", f"{_described(value)} has no items to pick with []")
+        raise GradcliError(
+            "E202",
+            f"{_described(value)} has no items to pick with []",
+            text=f"type '{value.name}' is not subscriptable"
+            if isinstance(value, LanguageType)
+            else f"'{type_name(value)}' object is not subscriptable",
+        )
     try:
         return value[index]
     except HOST_ERRORS as error:
@@ -39,7 +45,11 @@ def set_item(value: Any, index: Any, new: Any) -> None:
     if kind is dict:
         check_key(index)
     elif kind is not list and not hasattr(kind, "__setitem__"):
-        raise GradcliError("E202", f"the items of {_described(value)} cannot be assigned to")
+        raise GradcliError(
+            "E202",
+            f"the items of {_described(value)} cannot be assigned to",
+            text=f"'{type_name(value)}' object does not support item assignment",
+        )
     try:
         if kind is list and type(index) is slice:
             more = list(bounded(new))
@@ -56,7 +66,11 @@ def delete_item(value: Any, index: Any) -> None:
     if kind is dict:
         check_key(index)
     elif kind is not list and not hasattr(kind, "__delitem__"):
-        raise GradcliError("E202", f"the items of {_described(value)} cannot be deleted")
+        raise GradcliError(
+            "E202",
+            f"the items of {_described(value)} cannot be deleted",
+            text=f"'{type_name(value)}' object doesn't support item deletion",
+        )
     try:
         del value[index]
     except HOST_ERRORS as error:
@@ -72,11 +86,14 @@ def _failed(value: Any, index: Any, error: Exception) -> GradcliError:
         return Raised("KeyError", display(index), (index,), "E207")
     if isinstance(error, IndexError):
         return GradcliError(
-            "E302", f"index {display(index)} is out of range: the length is {len(value)}"
+            "E302",
+            f"index {display(index)} is out of range: the length is {len(value)}",
+            text=str(error),
         )
     if isinstance(error, TypeError) and not isinstance(value, dict):
         return GradcliError(
             "E202",
             f"{type_name(value)} is indexed with integers and slices, not {type_name(index)}",
+            text=str(error),
         )
     return converted(error)

@@ -228,6 +228,14 @@ def parse_program(source: Source) -> list[Statement]:
 
     Raises `SyntaxErrors`, with one error for each bad top-level statement, if it is no program.
     """
+    program, errors = read_statements(source)
+    if errors:
+        raise SyntaxErrors(errors)
+    return program
+
+
+def read_statements(source: Source) -> tuple[list[Statement], list[GradcliError]]:
+    """The statements of a text that can be read, and an error for each that cannot."""
     automaton = parser()
     tokens = Lexer(source.text)
     program: list[Statement] = []
@@ -253,9 +261,7 @@ def parse_program(source: Source) -> list[Statement]:
             errors.append(error)
     if patience <= 0:
         errors[-1].notes = ("the rest of the text was not read",)
-    if errors:
-        raise SyntaxErrors(errors)
-    return program
+    return program, errors
 
 
 def parse_expression(source: Source) -> Expression:

@@ -36,6 +36,7 @@ class Scope:
     Attributes:
         comprehension: whether `:=` binds outside of it.
         first_parameter: the name by which a method calls its receiver, "" for none.
+        prefix: what stands before the qualified names of what it defines, such as `Net.`.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class Scope:
         "global_names",
         "is_class",
         "parent",
+        "prefix",
     )
 
     def __init__(
@@ -55,6 +57,7 @@ class Scope:
         comprehension: bool = False,
         is_class: bool = False,
         first_parameter: str = "",
+        prefix: str = "",
     ) -> None:
         self.parent = parent
         self.bound = frozenset(bound)
@@ -62,6 +65,7 @@ class Scope:
         self.comprehension = comprehension
         self.is_class = is_class
         self.first_parameter = first_parameter
+        self.prefix = prefix
 
     def distance(self, name: str) -> int | None:
         """How many scopes outward a name lives, None for a name of the program."""
@@ -82,7 +86,9 @@ class Scope:
         return self.parent is None
 
 
-def function_scope(parent: Scope, parameters: tree.Parameters, body: list[tree.Statement]) -> Scope:
+def function_scope(
+    parent: Scope, name: str, parameters: tree.Parameters, body: list[tree.Statement]
+) -> Scope:
     """The scope of a function; raises E006 for a `nonlocal` name that no enclosing function has."""
     names = [parameter.name for parameter in parameters.parameters if parameter.name]
     first = parameters.parameters[0] if names else None
@@ -92,13 +98,14 @@ def function_scope(parent: Scope, parameters: tree.Parameters, body: list[tree.S
         bound,
         global_names,
         first_parameter=first.name if first is not None and first.kind == "" else "",
+        prefix=f"{parent.prefix}{name}.<locals>.",
     )
 
 
-def class_scope(parent: Scope, body: list[tree.Statement]) -> Scope:
+def class_scope(parent: Scope, name: str, body: list[tree.Statement]) -> Scope:
     """The scope of a class's body; raises E006 as a function's does."""
     bound, global_names = _bindings(parent, set(), body)
-    return Scope(parent, bound, global_names, is_class=True)
+    return Scope(parent, bound, global_names, is_class=True, prefix=f"{parent.prefix}{name}.")
 
 
 def _bindings(
@@ -119,14 +126,14 @@ def _bindings(
                     )
             nonlocal_names.update(node.names)
         else:
-            bound.update(_bound_by(node))
+            bound.update(bound_by(node))
     return bound - global_names - nonlocal_names, global_names
 
 
 def comprehension_scope(parent: Scope, clauses: list[tree.ComprehensionFor]) -> Scope:
     """The scope of a comprehension: its targets are its own."""
     bound = {name for clause in clauses for name in target_names(clause.target)}
-    return Scope(parent, bound, comprehension=True)
+    return Scope(parent, bound, comprehension=True, prefix=parent.prefix)
 
 
 def target_names(target: tree.Expression) -> Iterator[str]:
@@ -169,10 +176,10 @@ def is_generator(body: list[tree.Statement]) -> bool:
 def bound_names(body: list[tree.Statement]) -> Iterator[str]:
     """The names that statements bind in the function around them."""
     for node in own_nodes(body):
-        yield from _bound_by(node)
+        yield from bound_by(node)
 
 
-def _bound_by(node: tree.Syntax) -> Iterator[str]:
+def bound_by(node: tree.Syntax) -> Iterator[str]:
     """The names that a node itself binds in the function around it."""
     if isinstance(node, (tree.Assign, tree.Del)):
         for target in node.targets:

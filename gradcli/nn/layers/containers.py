@@ -22,7 +22,8 @@ def _position(index: Any, count: int) -> int:
         raise GradcliError("E202", f"an index is an integer, not {kind_of(index)}")
     at = int(index)
     if not -count <= at < count:
-        raise GradcliError("E302", f"index {at} is out of range: there are {count}")
+        text = f"index {at} is out of range"
+        raise GradcliError("E302", f"{text}: there are {count}", text=text)
     return at % count
 
 

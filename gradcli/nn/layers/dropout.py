@@ -13,7 +13,11 @@ class _Dropout(Layer):
     def check(self) -> None:
         p = self._values["p"]
         if not 0 <= p <= 1:
-            raise GradcliError("E204", f"{self._get_name()}(): p is a probability, and {p} is none")
+            raise GradcliError(
+                "E204",
+                f"{self._get_name()}(): p is a probability, and {p} is none",
+                text=f"dropout probability has to be between 0 and 1, but got {p}",
+            )
 
     def forward(self, input: Tensor) -> Tensor:
         values = self._values

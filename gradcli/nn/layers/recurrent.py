@@ -134,6 +134,8 @@ class _Layers(Recurrent):
             raise GradcliError(
                 "E301",
                 f"{name} takes inputs of size {self.input_size}, not {input.array.shape[-1]}",
+                text="input.size(-1) must be equal to input_size. Expected"
+                f" {self.input_size}, got {input.array.shape[-1]}",
             )
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:

@@ -166,7 +166,13 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 
 def _negative(self: Any) -> Any:
     if self.dtype is _BOOL:
-        raise GradcliError("E203", "`-` is not defined for bool tensors", help="use `~`")
+        raise GradcliError(
+            "E203",
+            "`-` is not defined for bool tensors",
+            text="Negation, the `-` operator, on a bool tensor is not supported. If you are trying"
+            " to invert a mask, use the `~` or `logical_not()` operator instead.",
+            help="use `~`",
+        )
     return -self
 
 
@@ -217,7 +223,9 @@ reciprocal = pointwise(
 def _check_divisor(kind: str, other: Any) -> None:
     """Integer division by zero is an error, as PyTorch makes it; floats give inf or nan."""
     if kind in "iub" and not np.all(other):
-        raise GradcliError("E206", "integer division by zero", raises="RuntimeError")
+        raise GradcliError(
+            "E206", "integer division by zero", text="ZeroDivisionError", raises="RuntimeError"
+        )
 
 
 _BOOL_OR_COMPLEX = dtype_names("bool", "complex")

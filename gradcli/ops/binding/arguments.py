@@ -31,11 +31,13 @@ NUMPY_NAMES = {
 
 def check_tensors(name: str, **operands: Any) -> None:
     """Raise E202 for an operand of the function `name` that is not a tensor."""
-    for argument, value in operands.items():
+    for number, (argument, value) in enumerate(operands.items(), 1):
         if type(value) is not Tensor:
             raise GradcliError(
                 "E202",
                 f"{name}(): argument '{argument}' must be a tensor, not {type_name(value)}",
+                text=f"{name}(): argument '{argument}' (position {number}) must be Tensor, not"
+                f" {type_name(value)}",
                 help="wrap the number: `tensor(2.)`" if type(value) in (int, float) else None,
             )
 

@@ -40,13 +40,19 @@ def normal_dim(name: str, dim: Any, ndim: int) -> int:
     if isinstance(dim, Tensor):
         dim = dim.__index__()
     if type(dim) is not int and type(dim) is not FromTheEnd:
-        raise GradcliError("E202", f"{name}(): dim must be an integer, not {type(dim).__name__}")
+        raise GradcliError(
+            "E202",
+            f"{name}(): dim must be an integer, not {type(dim).__name__}",
+            text=f"{name}(): argument 'dim' must be int, not {type(dim).__name__}",
+        )
     extent = max(ndim, 1)
     if not -extent <= dim < extent:
         raise GradcliError(
             "E302",
             f"{name}(): dimension {dim} does not exist in a tensor of {ndim} dimensions"
             f" (there are {-extent} to {extent - 1})",
+            text=f"Dimension out of range (expected to be in range of [{-extent}, {extent - 1}],"
+            f" but got {dim})",
         )
     return dim if dim >= 0 else FromTheEnd(dim, extent)
 
@@ -62,8 +68,12 @@ def normal_dims(name: str, tensor: Tensor, dim: Dims) -> tuple[int, ...]:
     given = dim if isinstance(dim, (tuple, list)) else (dim,)
     dims = tuple(normal_dim(name, d, ndim) for d in given) or tuple(range(ndim))
     if len(set(dims)) != len(dims):
+        twice = next(each for number, each in enumerate(dims) if each in dims[:number])
         raise GradcliError(
-            "E302", f"{name}(): a dimension appears twice in {tuple(given)}", raises="RuntimeError"
+            "E302",
+            f"{name}(): a dimension appears twice in {tuple(given)}",
+            text=f"dim {twice} appears multiple times in the list of dims",
+            raises="RuntimeError",
         )
     return dims if ndim else ()
 
@@ -89,12 +99,19 @@ def sizes_of(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
     if all(type(size) is int for size in sizes):
         return tuple(sizes)
     plain = []
-    for size in sizes:
+    for number, size in enumerate(sizes):
         if isinstance(size, Tensor):
             size = size.__index__()
         if type(size) is not int:
+            kind = type(size).__name__
+            text = f"{name}(): argument 'size' (position 1) must be tuple of ints, not {kind}"
+            if number:
+                text = (
+                    f"{name}(): argument 'size' failed to unpack the object at pos {number + 1}"
+                    f' with error "type must be tuple of ints,but got {kind}"'
+                )
             raise GradcliError(
-                "E202", f"{name}(): a size must be an integer, not {type(size).__name__}"
+                "E202", f"{name}(): a size must be an integer, not {kind}", text=text
             )
         plain.append(size)
     return tuple(plain)

@@ -134,13 +134,26 @@ def check_alpha(self: Any, other: Any, alpha: Any) -> None:
 def check_subtraction(*operands: Any) -> None:
     """Raise E203 where a bool is subtracted, or subtracted from: a number, or an array's dtype."""
     for operand in operands:
-        if type(operand) is bool or getattr(operand, "dtype", None) == np.bool_:
+        if _is_bool(operand):
             raise GradcliError(
                 "E203",
                 "`-` is not defined for bools",
+                text=_NO_SUBTRACTION[all(map(_is_bool, operands))],
                 help="make it a number first, `mask.float()`, or use `^` or `~`",
             )
 
+
+def _is_bool(operand: Any) -> bool:
+    return type(operand) is bool or getattr(operand, "dtype", None) == np.bool_
+
+
+_NO_SUBTRACTION = {
+    True: "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or"
+    " `logical_xor()` operator instead.",
+    False: "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying"
+    " to invert a mask, use the `~` or `logical_not()` operator instead.",
+}
+"""PyTorch's text, by whether all operands are bools."""
 
 NUMBERS = frozenset({bool, int, float, complex})
 

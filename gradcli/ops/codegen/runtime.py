@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import device_of, gpu_in_use
-from gradcli.arrays.sizes import no_such_shape
+from gradcli.arrays.sizes import no_such_shape, sizes_apart
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.node import Node
@@ -25,9 +25,12 @@ to = ref("to")
 def wrong_operand(op: Any, name: str, value: Any) -> GradcliError:
     """The error of an operand that is no tensor."""
     shown = "input" if name == "self" else name
+    number = op.parameters.index(name) + 1 if name in op.parameters else 1
     return GradcliError(
         "E202",
         f"{op.name}(): argument '{shown}' must be a tensor, not {type_name(value)}",
+        text=f"{op.name}(): argument '{shown}' (position {number}) must be Tensor, not"
+        f" {type_name(value)}",
         help="wrap the number: `tensor(2.)`" if isinstance(value, (int, float)) else None,
     )
 
@@ -58,13 +61,18 @@ def listed(name: str, tensors: Any) -> list[Tensor]:
         raise GradcliError(
             "E202",
             f"{name}(): expected a list of tensors, not {type_name(tensors)}",
+            text=f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not"
+            f" {type_name(tensors)}",
             help=f"put the tensors in brackets: `{name}([a, b])`",
         )
     charge_tensors(len(tensors))
     for number, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise GradcliError(
-                "E202", f"{name}(): element {number} must be a tensor, not {type_name(tensor)}"
+                "E202",
+                f"{name}(): element {number} must be a tensor, not {type_name(tensor)}",
+                text=f"expected Tensor as element {number} in argument 0, but got"
+                f" {type_name(tensor)}",
             )
     return list(tensors)
 
@@ -107,7 +115,11 @@ def misfit(
     ]
     shown = " and ".join(str(shape) for shape in shapes if shape is not None)
     if op.pointwise:
-        return GradcliError("E301", f"{op.name}: the shapes {shown} cannot be broadcast")
+        return GradcliError(
+            "E301",
+            f"{op.name}: the shapes {shown} cannot be broadcast",
+            text=sizes_apart(*[shape for shape in shapes if shape is not None]) or None,
+        )
     return GradcliError("E301", f"{op.name}: {failure}")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from gradcli.arrays.views import strides_of
 from gradcli.autograd.node import FREED, AccumulateGrad, Node, detached, freed, modified
 from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
-from gradcli.autograd.tensor import Tensor, gradient_edge, with_history
+from gradcli.autograd.tensor import Tensor, gradient_edge, refresh, with_history
 from gradcli.ops.definition.op import Op, parameters_of
 from gradcli.state import active
 
@@ -23,7 +23,10 @@ def check_saved(node: Node, name: str, tensor: Tensor, expected: int) -> None:
     assert tensor.storage is not None
     if tensor.storage.version != expected:
         shown = tensor.name or ("input" if name == "self" else name)
-        raise modified(node, shown, tensor.storage.version, expected, tensor.storage.place)
+        refresh(tensor)
+        made_by, storage = (tensor.grad_fn, tensor.output_nr), tensor.storage
+        held = (tensor.array.shape, tensor.array.dtype)
+        raise modified(node, shown, held, made_by, storage.version, expected, storage.place)
 
 
 def check_attached(node: Node, name: str, tensor: Tensor, edge: int) -> None:
@@ -37,9 +40,11 @@ def check_result(node: Any, name: str, storage: Any, expected: int) -> None:
     """Raise E404 if a saved result was written to since."""
     if storage.version != expected:
         op = node.op
-        if op.outputs == ("*",) or op.outputs.index(name) in op.differentiable:
+        number = 0 if op.outputs == ("*",) else op.outputs.index(name)
+        if op.outputs == ("*",) or number in op.differentiable:
             name = node.assigned or name
-        raise modified(node, name, storage.version, expected, storage.place)
+        held, made_by = node.metadata[number], (node, number)
+        raise modified(node, name, held, made_by, storage.version, expected, storage.place)
 
 
 def saved_tensor(node: Node, tensor: Tensor, edge: int | None) -> Tensor:

@@ -332,7 +332,10 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         if value.array.ndim:
             raise GradcliError(
-                "E301", f"fill_(): the value must be 0-dim, not of shape {tuple(value.array.shape)}"
+                "E301",
+                f"fill_(): the value must be 0-dim, not of shape {tuple(value.array.shape)}",
+                text="fill_ only supports 0-dimension value tensor but got tensor with"
+                f" {value.array.ndim} dimensions.",
             )
         check_memory(input)
         if value.array.dtype is input.array.dtype and not is_recorded(input, value):

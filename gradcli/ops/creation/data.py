@@ -60,6 +60,8 @@ def _flatten(data: Any, shape: tuple[int, ...], path: str, flat: list[Any]) -> N
         raise GradcliError(
             "E204",
             f"tensor(): {path} has {_counted(len(data))}, the lists beside it have {shape[0]}",
+            text=f"expected sequence of length {shape[0]} at dim {path.count('[')}"
+            f" (got {len(data)})",
             help="all lists of one depth need the same length",
         )
     if len(shape) == 1 and not any(isinstance(item, (list, tuple, range, Tensor)) for item in data):
@@ -89,7 +91,12 @@ def _element_dtype(value: Any, nested: bool) -> DType:
     raised = "RuntimeError"
     if isinstance(value, str):
         raised = "ValueError" if nested else "TypeError"
-    raise GradcliError("E202", f"tensor(): a tensor holds numbers, not {kind}", raises=raised)
+    text = f"Could not infer dtype of {kind}"
+    if isinstance(value, str):
+        text = "too many dimensions 'str'" if nested else "new(): invalid data type 'str'"
+    raise GradcliError(
+        "E202", f"tensor(): a tensor holds numbers, not {kind}", text=text, raises=raised
+    )
 
 
 def _inferred(flat: list[Any], nested: bool) -> DType:
@@ -244,26 +251,15 @@ def _constructor(name: str, dtype: DType | None) -> None:
 
 
 _constructor("Tensor", None)
-_TYPES = (
-    ("FloatTensor", dtypes.float32),
-    ("DoubleTensor", dtypes.float64),
-    ("HalfTensor", dtypes.float16),
-    ("LongTensor", dtypes.int64),
-    ("IntTensor", dtypes.int32),
-    ("ShortTensor", dtypes.int16),
-    ("CharTensor", dtypes.int8),
-    ("ByteTensor", dtypes.uint8),
-    ("BoolTensor", dtypes.bool_),
+_TYPES = tuple(
+    (f"{dtype.scalar_type}Tensor", dtype)
+    for dtype in dict.fromkeys(dtypes.DTYPES.values())
+    if not dtype.is_complex and dtype is not dtypes.bfloat16
 )
 for _name, _dtype in _TYPES:
     _constructor(_name, _dtype)
 
-_TYPE_NAMES = {
-    **{dtype: f"torch.{name}" for name, dtype in _TYPES},
-    dtypes.bfloat16: "torch.BFloat16Tensor",
-    dtypes.complex64: "torch.ComplexFloatTensor",
-    dtypes.complex128: "torch.ComplexDoubleTensor",
-}
+_TYPE_NAMES = {dtype: f"torch.{dtype.scalar_type}Tensor" for dtype in dtypes.DTYPES.values()}
 
 
 def _named_dtype(type: Any) -> DType | None:

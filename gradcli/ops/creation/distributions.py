@@ -71,7 +71,11 @@ def _bernoulli_each(p: Tensor, generator: Any) -> Any:
 def _check_chances(chances: Any) -> None:
     """Raise E204 unless numbers lie between 0 and 1."""
     if not np.all((chances >= 0) & (chances <= 1)):
-        raise invalid_argument("bernoulli(): the probabilities do not all lie between 0 and 1")
+        raise invalid_argument(
+            "bernoulli(): the probabilities do not all lie between 0 and 1",
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message"
+            " be improved?  If so, please report an enhancement request to PyTorch.)",
+        )
 
 
 # --- drawn from tensors -------------------------------------------------------------------------
@@ -136,7 +140,10 @@ def normal(
         return made("normal", array, target_device, requires_grad)
     means, deviations = (v.array if isinstance(v, Tensor) else v for v in (mean, std))
     if np.any(np.less(deviations, 0)):
-        raise invalid_argument("normal(): the standard deviation is negative")
+        raise invalid_argument(
+            "normal(): the standard deviation is negative",
+            "normal expects all elements of std >= 0.0",
+        )
     target = (mean if of_mean else std).dtype
     try:
         shape = np.broadcast_shapes(np.shape(means), np.shape(deviations))
@@ -353,7 +360,10 @@ def multinomial(
             f"multinomial(): {num_samples} samples of {chances.shape[-1]} categories"
         )
     if not np.all(np.isfinite(chances) & (chances >= 0)) or not np.all(np.sum(chances, -1)):
-        raise invalid_argument("multinomial(): a row holds no probabilities")
+        text = "probability tensor contains either `inf`, `nan` or element < 0"
+        if np.all(np.isfinite(chances) & (chances >= 0)):
+            text = "invalid multinomial distribution (sum of probabilities <= 0)"
+        raise invalid_argument("multinomial(): a row holds no probabilities", text)
     source = generator_of(generator, input.device.type)
     if not replacement or num_samples == 1:
         # The positions that a race of exponential waiting times reaches first.

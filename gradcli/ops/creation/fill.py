@@ -56,6 +56,7 @@ def checked_dtype(name: str, dtype: Any, default: DType | None) -> DType | None:
     raise GradcliError(
         "E202",
         f"{name}(): dtype must be a dtype, not {type_name(dtype)}",
+        text=f"{name}(): argument 'dtype' must be torch.dtype, not {type_name(dtype)}",
         help=f"write `torch.{dtype}`" if type(dtype) is str and dtype in dtypes.DTYPES else None,
     )
 
@@ -66,7 +67,12 @@ def checked_sizes(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
     """
     plain = sizes_of(name, sizes)
     if min(plain, default=0) < 0:
-        raise GradcliError("E204", f"{name}(): {plain} has a negative size", raises="RuntimeError")
+        text = f"Trying to create tensor with negative dimension {min(plain)}: {list(plain)}"
+        if name == "eye":
+            text = f"n must be greater or equal to 0, got {plain[0]}"
+        raise GradcliError(
+            "E204", f"{name}(): {plain} has a negative size", text=text, raises="RuntimeError"
+        )
     check_count(name, math.prod(plain))
     return plain
 
@@ -92,6 +98,7 @@ def made(name: str, array: Any, device: Any, requires_grad: bool) -> Tensor:
             raise GradcliError(
                 "E408",
                 f"{name}(): only floating tensors can require grad, and this one is {result.dtype}",
+                text="Only Tensors of floating point and complex dtype can require gradients",
                 help="make it floating: write `2.` for `2`, or give dtype=torch.float32",
             )
         result.requires_grad = True

@@ -144,8 +144,8 @@ def seed() -> int:
 # --- draws --------------------------------------------------------------------------------------
 
 
-def invalid_argument(message: str) -> GradcliError:
-    return GradcliError("E204", message, raises="RuntimeError")
+def invalid_argument(message: str, text: str | None = None) -> GradcliError:
+    return GradcliError("E204", message, text=text, raises="RuntimeError")
 
 
 def check_drawn_dtype(name: str, dtype: DType) -> None:
@@ -215,7 +215,10 @@ def normal_array(
 ) -> Any:
     check_drawn_dtype(name, dtype)
     if std < 0:
-        raise invalid_argument(f"{name}(): the standard deviation {std} is negative")
+        raise invalid_argument(
+            f"{name}(): the standard deviation {std} is negative",
+            f"normal expects std >= 0.0, but found std {std:g}",
+        )
     if dtype.is_complex:
         # Each part has half of the variance.
         deviation = std / math.sqrt(2)
@@ -327,7 +330,10 @@ def integer_array(
 ) -> Any:
     low, high = int(low), int(high)
     if low >= high:
-        raise invalid_argument(f"{name}(): there is no integer from {low} up to {high}, exclusive")
+        raise invalid_argument(
+            f"{name}(): there is no integer from {low} up to {high}, exclusive",
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
+        )
     if dtype.category in ("int", "bool"):
         limits = iinfo(dtype) if dtype.category == "int" else None
         least, most = (limits.min, limits.max) if limits else (0, 1)

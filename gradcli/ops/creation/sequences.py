@@ -19,8 +19,8 @@ from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 
 
-def _invalid(message: str) -> GradcliError:
-    return GradcliError("E204", message, raises="RuntimeError")
+def _invalid(message: str, text: str | None = None) -> GradcliError:
+    return GradcliError("E204", message, text=text, raises="RuntimeError")
 
 
 @function("arange")
@@ -46,9 +46,12 @@ def arange(
         raise _invalid("arange(): complex numbers have no order")
     first, last, by = numbers
     if by == 0:
-        raise _invalid("arange(): the step must not be 0")
+        raise _invalid("arange(): the step must not be 0", "step must be nonzero")
     if (last - first) * by < 0:
-        raise _invalid(f"arange(): no step of {by} leads from {first} to {last}")
+        raise _invalid(
+            f"arange(): no step of {by} leads from {first} to {last}",
+            "upper bound and lower bound inconsistent with step sign",
+        )
     integers = all(isinstance(number, int) for number in numbers)
     target = checked_dtype("arange", dtype, dtypes.int64 if integers else dtypes.default_dtype())
     check_dtype("arange", target, dtype_names("bool", "complex"))

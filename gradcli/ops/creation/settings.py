@@ -72,7 +72,11 @@ def set_default_dtype(d: DType) -> None:
     Example: torch.set_default_dtype(torch.float32)
     """
     if not isinstance(d, DType) or not d.is_floating_point:
-        raise GradcliError("E202", f"only a floating dtype can be the default, not {d}")
+        raise GradcliError(
+            "E202",
+            f"only a floating dtype can be the default, not {d}",
+            text="only floating-point types are supported as the default type",
+        )
     active.state.default_dtype = d.name
 
 

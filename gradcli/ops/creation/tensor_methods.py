@@ -122,17 +122,25 @@ for _method in (
     method()(effects(STATE)(_method))
 
 
-def _set_requires_grad(tensor: Tensor, value: Any) -> None:
+_ONLY_LEAVES = "you can only change requires_grad flags of leaf variables."
+
+
+def _set_requires_grad(
+    tensor: Tensor, value: Any, wanted: str = "floating point and complex"
+) -> None:
     if type(value) is not bool:
         raise GradcliError(
             "E202",
             f"requires_grad must be True or False, not {type(value).__name__}",
+            text="requires_grad must be a bool",
             raises="RuntimeError",
         )
     if not value and _grad_fn(tensor) is not None:
         raise GradcliError(
             "E408",
             "only a leaf's requires_grad can be switched off",
+            text=_ONLY_LEAVES + " If you want to use a computed variable in a subgraph that doesn't"
+            " require differentiation use var_no_grad = var.detach().",
             help="use detach() for a value outside the graph",
         )
     if value and type(tensor.storage) is InferenceStorage:
@@ -141,6 +149,7 @@ def _set_requires_grad(tensor: Tensor, value: Any) -> None:
         raise GradcliError(
             "E408",
             f"only floating tensors can require grad, and this one is {tensor.dtype}",
+            text=f"only Tensors of {wanted} dtype can require gradients",
             help="make it floating: `x.float()`, or write `2.` for `2`",
         )
     if _grad_fn(tensor) is None:
@@ -158,6 +167,7 @@ def _assign_requires_grad(tensor: Tensor, value: Any) -> None:
         raise GradcliError(
             "E408",
             "only a leaf's requires_grad can be assigned, and this tensor has a history",
+            text=_ONLY_LEAVES,
             help="it requires grad already; retain_grad() keeps its gradient",
         )
 
@@ -174,9 +184,11 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         raise GradcliError(
             "E202",
             f"requires_grad_() takes True or False, not {type(requires_grad).__name__}",
+            text="requires_grad_(): argument 'requires_grad' (position 1) must be bool, not"
+            f" {type(requires_grad).__name__}",
         )
     _refuse_in_transforms(_REQUIRES_GRAD)
-    _set_requires_grad(self, requires_grad)
+    _set_requires_grad(self, requires_grad, "floating point")
     return self
 
 
@@ -232,15 +244,38 @@ def _data(tensor: Tensor) -> Tensor:
     return data
 
 
+def _unlike(gradient: Tensor, tensor: Tensor) -> str:
+    """PyTorch's text for a gradient of another shape or dtype than its tensor."""
+    given, wanted = list(gradient.array.shape), list(tensor.array.shape)
+    if given != wanted:
+        return (
+            f"attempting to assign a gradient of size '{given}' to a tensor of size '{wanted}'."
+            " Please ensure that the gradient and the tensor are the same size"
+        )
+    return (
+        f"attempting to assign a gradient with dtype '{gradient.dtype.c_name}' to a tensor with"
+        f" grad_dtype '{tensor.dtype.scalar_type}'. The gradient must match the tensor's grad_dtype"
+        " (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a"
+        " specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the"
+        " dtypes of a tensor and its gradient may break downstream systems that assume they match."
+    )
+
+
 def _set_grad(tensor: Tensor, value: Any) -> None:
     if value is not None:
         if not isinstance(value, Tensor):
-            raise GradcliError("E202", f"grad must be a tensor or None, not {type(value).__name__}")
+            raise GradcliError(
+                "E202",
+                f"grad must be a tensor or None, not {type(value).__name__}",
+                text="assigned grad expected to be a Tensor or None but got grad of type"
+                f" {type(value).__name__}",
+            )
         if value.array.shape != tensor.array.shape or value.dtype is not tensor.dtype:
             raise GradcliError(
                 "E301",
                 f"a gradient of shape {tuple(value.array.shape)} and {value.dtype} does not fit a"
                 f" tensor of shape {tuple(tensor.array.shape)} and {tensor.dtype}",
+                text=_unlike(value, tensor),
             )
         if value is tensor:
             raise GradcliError("E204", "a tensor cannot be its own gradient", raises="RuntimeError")
@@ -250,7 +285,11 @@ def _set_grad(tensor: Tensor, value: Any) -> None:
 def _set_data(tensor: Tensor, value: Any) -> None:
     refuse_transformed("setting .data")
     if not isinstance(value, Tensor):
-        raise GradcliError("E202", f"data must be a tensor, not {type(value).__name__}")
+        raise GradcliError(
+            "E202",
+            f"data must be a tensor, not {type(value).__name__}",
+            text=f"Variable data has to be a tensor, but got {type(value).__name__}",
+        )
     if tensor.requires_grad and not (value.dtype.is_floating_point or value.dtype.is_complex):
         raise GradcliError(
             "E408", f"a tensor that requires grad must stay floating, and the data is {value.dtype}"

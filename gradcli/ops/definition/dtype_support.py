@@ -94,7 +94,14 @@ def check_dtype(name: str, dtype: DType, unsupported: Unsupported) -> None:
 
 def check_floating_dtype(name: str, dtype: DType) -> None:
     """Raise E203, as RuntimeError, for an integer or bool dtype."""
-    check_dtype(name, dtype, _NO_MEAN)
+    try:
+        check_dtype(name, dtype, _NO_MEAN)
+    except GradcliError as error:
+        error.text = (
+            f"{name}(): could not infer output dtype. Input dtype must be either a floating point"
+            f" or complex dtype. Got: {dtype.scalar_type}"
+        )
+        raise
 
 
 _NO_MEAN = dtype_names("bool", "int", raises="RuntimeError")

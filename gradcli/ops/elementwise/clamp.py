@@ -161,7 +161,10 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     bounds = [bound for bound in (min, max) if bound is not None]
     if not bounds:
         raise GradcliError(
-            "E204", "clamp(): at least one of `min` and `max` is needed", raises="RuntimeError"
+            "E204",
+            "clamp(): at least one of `min` and `max` is needed",
+            text="torch.clamp: At least one of 'min' or 'max' must not be None",
+            raises="RuntimeError",
         )
     if all(type(bound) is Tensor for bound in bounds):
         dtype = dtypes.result_dtype([input.array, *[bound.array for bound in bounds]])

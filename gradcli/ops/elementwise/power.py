@@ -221,6 +221,7 @@ def power(input: Any, exponent: Any) -> Tensor:
         raise GradcliError(
             "E204",
             "an integer tensor cannot be raised to a negative power",
+            text="Integers to negative integer powers are not allowed.",
             raises="RuntimeError",
             help="make it floating first: `x.float()`",
         )

@@ -205,7 +205,11 @@ def apply_slicing(tensor: Tensor, key: Any) -> tuple[Tensor, dict[int, Any]]:
     ndim = tensor.array.ndim
     specified = sum(_dimensions(item) for item in items)
     if specified > ndim:
-        raise GradcliError("E302", f"{specified} indices for a tensor of {ndim} dimensions")
+        raise GradcliError(
+            "E302",
+            f"{specified} indices for a tensor of {ndim} dimensions",
+            text=f"too many indices for tensor of dimension {ndim}",
+        )
     shown = tensor
     picked: dict[int, Any] = {}
     dim = 0
@@ -264,7 +268,10 @@ def _item(part: Any) -> Any:
             array = positions_of_all(array)
             return array if array.dtype != np.uint8 or not array.ndim else array.astype(bool)
         raise GradcliError(
-            "E302", f"a tensor of {part.dtype} is no index", help="use `.long()` or a bool mask"
+            "E302",
+            f"a tensor of {part.dtype} is no index",
+            text="tensors used as indices must be long, int, byte or bool tensors",
+            help="use `.long()` or a bool mask",
         )
     if isinstance(part, (list, tuple, range)):
         try:
@@ -277,6 +284,10 @@ def _item(part: Any) -> Any:
     raise GradcliError(
         "E302" if not isinstance(part, str) else "E202",
         f"a value of type {type_name(part)} is no index",
+        text="new(): invalid data type 'str'"
+        if isinstance(part, str)
+        else "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are"
+        f" valid indices (got {type_name(part)})",
         help="use integers, slices, `...`, None, lists, or tensors of integers or bools",
     )
 
@@ -322,7 +333,11 @@ def _selected(tensor: Tensor, dim: int, position: int, ndim: int) -> Tensor:
     shape = tensor.array.shape
     if not shape:
         raise GradcliError(
-            "E302", "a 0-dim tensor has no elements to index", help="use .item() for its value"
+            "E302",
+            "a 0-dim tensor has no elements to index",
+            text="invalid index of a 0-dim tensor. Use `tensor.item()` in Python or"
+            " `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
+            help="use .item() for its value",
         )
     indexed = ndim - len(shape) + dim
     return select.apply(tensor, dim, checked_position("index", position, shape[dim], indexed))
@@ -344,6 +359,7 @@ def _bounds(part: slice, extent: int) -> tuple[int, int, int]:
         raise GradcliError(
             "E204",
             f"the step of a slice must be positive, not {step}",
+            text="step must be greater than zero",
             help="use flip() for the reverse order",
         )
     start, end, step = slice(_bound(part.start), _bound(part.stop), step).indices(extent)
@@ -383,6 +399,7 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
                     "E302",
                     f"a mask of shape {tuple(array.shape)} does not fit a tensor of shape"
                     f" {tuple(shape)} at dimension {dim}",
+                    text=_mask_apart(array.shape, shape, dim),
                 )
             key[dim : dim + array.ndim] = array.nonzero()
         else:
@@ -397,11 +414,23 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
     except ValueError:
         shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
         raise GradcliError(
-            "E302", f"indices of shapes {shapes} cannot be broadcast together"
+            "E302",
+            f"indices of shapes {shapes} cannot be broadcast together",
+            text="shape mismatch: indexing tensors could not be broadcast together with shapes "
+            + ", ".join(str(list(array.shape)) for array in arrays),
         ) from None
     made = Key(key)
     made.parts = _parts(picked, written)
     return made
+
+
+def _mask_apart(mask: tuple[int, ...], shape: tuple[int, ...], dim: int) -> str:
+    """PyTorch's text for a mask that does not have the sizes of a tensor from a dimension on."""
+    at = next(at for at, size in enumerate(mask) if shape[dim + at : dim + at + 1] != (size,))
+    return (
+        f"The shape of the mask {list(mask)} at index {at} does not match the shape of the indexed"
+        f" tensor {list(shape)} at index {dim + at}"
+    )
 
 
 def _parts(picked: dict[int, Any], written: Any) -> tuple[tuple[Any, int], ...]:
@@ -442,5 +471,6 @@ def positions_from_front(array: Any, extent: int, dim: int) -> Any:
             "E302",
             f"position {array[outside][0]} does not exist in dimension {dim}, which has {extent}"
             " elements",
+            text=f"index {array[outside][0]} is out of bounds for dimension 0 with size {extent}",
         )
     return np.where(array < 0, array + extent, array).astype(np.int64)

@@ -65,6 +65,8 @@ def checked_index(name: str, index: Any) -> None:
         raise GradcliError(
             "E203",
             f"{name}(): the index must be torch.int64, and this one is {index.dtype}",
+            text=f"{name}(): Expected dtype int32{' or ' if name == 'index_select' else '/'}int64"
+            " for index",
             help="use `.long()`",
         )
 
@@ -89,6 +91,10 @@ def check_range(name: str, index: Any, extent: int, dim: int, raises: str) -> No
             "E302",
             f"{name}(): position {np.asarray(index)[outside].flat[0]} does not exist in dimension"
             f" {dim}, which has {extent} elements",
+            text="index out of range in self"
+            if raises == "IndexError"
+            else f"index {np.asarray(index)[outside].flat[0]} is out of bounds for dimension {dim}"
+            f" with size {extent}",
             raises=raises,
         )
         error.reached = int(np.argmax(outside))
@@ -123,10 +129,14 @@ def checked_dim(name: str, tensor: Tensor, dim: int, index: Any, source: Any = N
         )
     if not fits:
         shapes = [tuple(shape)] + ([] if source is None else [tuple(source.array.shape)])
+        text = None
+        if len(index_shape or (1,)) != len(shape or (1,)):
+            text = "Index tensor must have the same number of dimensions as input tensor"
         raise GradcliError(
             "E301",
             f"{name}(): an index of shape {tuple(index_shape)} does not fit"
             f" {' and '.join(map(str, shapes))} along dimension {at}",
+            text=text,
         )
     extent = shape[at] if shape else 1
     checked_values(check_range, name, index.array, extent, at, "RuntimeError")

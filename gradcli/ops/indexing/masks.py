@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.tile_kernels import choose
 from gradcli.arrays.scalars import checked_cast
+from gradcli.arrays.sizes import sizes_apart
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_inplace
 from gradcli.autograd.tensor import Tensor, refuse_batched
@@ -37,6 +38,9 @@ def _checked_mask(name: str, tensor: Tensor, mask: Any) -> None:
         raise GradcliError(
             "E203",
             f"{name}(): the mask must be a bool tensor, and this one is {mask.dtype}",
+            text=f"{name}_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}"
+            if name == "masked_fill"
+            else f"{name}: expected BoolTensor for mask",
             help="compare: `x > 0`",
         )
     try:
@@ -46,6 +50,7 @@ def _checked_mask(name: str, tensor: Tensor, mask: Any) -> None:
             "E301",
             f"{name}(): a mask of shape {tuple(mask.array.shape)} does not fit a tensor of shape"
             f" {tuple(tensor.array.shape)}",
+            text=sizes_apart(mask.array.shape, tensor.array.shape) or None,
         ) from None
 
 

@@ -90,6 +90,7 @@ def _checked_window(
     count = memory.nbytes // input.array.itemsize
     own = views.storage_offset(input)
     offset = own if storage_offset is None else storage_offset
+    size = input.dtype.itemsize
     reach = offset + sum((n - 1) * step for n, step in zip(sizes, strides, strict=False))
     if (
         len(sizes) != len(strides)
@@ -100,6 +101,9 @@ def _checked_window(
             "E301",
             f"as_strided(): sizes {sizes} with strides {strides} and offset {offset} reach beyond"
             f" the {count} elements in memory",
+            text=f"setStorage: sizes {list(sizes)}, strides {list(strides)}, storage offset"
+            f" {offset}, and itemsize {size} requiring a storage size of {(reach + 1) * size} are"
+            f" out of bounds for storage of size {count * size}",
         )
     return sizes, strides, offset - own, _strides(input)
 

@@ -33,8 +33,9 @@ Subscripts = list[str]
 # --- the equation -------------------------------------------------------------------------------
 
 
-def _wrong(message: str) -> GradcliError:
-    return GradcliError("E301", f"einsum(): {message}")
+def _wrong(message: str, text: str | None = None) -> GradcliError:
+    shown = None if text is None else f"einsum(): {text}"
+    return GradcliError("E301", f"einsum(): {message}", text=shown)
 
 
 def _subscripts(term: str) -> Subscripts:
@@ -269,12 +270,20 @@ def einsum(*args: Any) -> Tensor:
     if len(inputs) != len(tensors):
         raise _wrong(f"the equation {equation!r} is for {len(inputs)} operands, not {len(tensors)}")
     covered = 0
-    for subscripts, tensor in zip(inputs, tensors, strict=True):
+    for number, (subscripts, tensor) in enumerate(zip(inputs, tensors, strict=True)):
         ndim, ellipsis = tensor.array.ndim, _ELLIPSIS in subscripts
         rest = ndim - len(subscripts) + ellipsis
         if rest < 0 or (rest and not ellipsis):
             raise _wrong(
-                f"an operand of {ndim} dimensions has {len(subscripts) - ellipsis} subscripts"
+                f"an operand of {ndim} dimensions has {len(subscripts) - ellipsis} subscripts",
+                f"the number of subscripts in the equation ({len(subscripts) - ellipsis}) "
+                + (
+                    "is more than the number of dimensions"
+                    if ellipsis
+                    else "does not match the number of dimensions"
+                )
+                + f" ({ndim}) for operand {number}"
+                + ("" if ellipsis else " and no ellipsis was given"),
             )
         covered = max(covered, rest)
     output = _output(right, inputs) if arrow else _implied_output(inputs)

@@ -45,7 +45,15 @@ def check_square(name: str, tensor: Tensor) -> None:
     """Raise E301 unless the last two dimensions are of one size."""
     shape = tuple(tensor.array.shape)
     if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise GradcliError("E301", f"{name}(): a tensor of shape {shape} holds no square matrices")
+        text = f"linalg.{name}: The input tensor A must have at least 2 dimensions."
+        if len(shape) > 1:
+            text = (
+                f"linalg.{name}: A must be batches of square matrices, but they are {shape[-2]} by"
+                f" {shape[-1]} matrices"
+            )
+        raise GradcliError(
+            "E301", f"{name}(): a tensor of shape {shape} holds no square matrices", text=text
+        )
 
 
 _INTEGRAL = dtype_names("bool", "int", raises="RuntimeError")
@@ -70,9 +78,9 @@ def check_precision(name: str, tensor: Tensor) -> None:
     check_dtype(name, tensor.dtype, _REFUSED.get(name, _ANY))
 
 
-def linear_algebra_error(name: str, why: str) -> GradcliError:
+def linear_algebra_error(name: str, why: str, text: str | None = None) -> GradcliError:
     """The error of matrices that an algorithm fails on."""
-    return GradcliError("E204", f"{name}(): {why}", raises="_LinAlgError")
+    return GradcliError("E204", f"{name}(): {why}", text=text, raises="_LinAlgError")
 
 
 def check_nonsingular(name: str, info: Any) -> None:
@@ -82,8 +90,17 @@ def check_nonsingular(name: str, info: Any) -> None:
         return
     where = f" {failed[0]} of the batch" if info.ndim else ""
     pivot = int(np.ravel(info)[failed[0]])
+    batch = f"(Batch element {failed[0]}): " if info.ndim else ""
+    text = (
+        f"linalg.{name}: {batch}The diagonal element {pivot} is zero, the inversion could not be"
+        " completed because the input matrix is singular."
+    )
+    if name != "inv":
+        text = (
+            f"torch.linalg.{name}: {batch}The solver failed because the input matrix is singular."
+        )
     raise linear_algebra_error(
-        name, f"matrix{where} is singular: the LU decomposition's pivot {pivot} is 0"
+        name, f"matrix{where} is singular: the LU decomposition's pivot {pivot} is 0", text
     )
 
 

@@ -134,7 +134,11 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
             return product
     if not left or not right:
         raise GradcliError(
-            "E301", "matmul: a 0-dim tensor is no matrix", help="multiply by a number with `*`"
+            "E301",
+            "matmul: a 0-dim tensor is no matrix",
+            text="both arguments to matmul need to be at least 1D, but they are"
+            f" {input.array.ndim}D and {other.array.ndim}D",
+            help="multiply by a number with `*`",
         )
     if input.array.shape[-1] != other.array.shape[-2 if right > 1 else 0]:
         raise misfit_of_matrices("matmul", input, other)

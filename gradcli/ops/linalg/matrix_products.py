@@ -5,18 +5,20 @@ Operands need one dtype: nothing is promoted.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.sizes import sizes_apart
 from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.shape.views import reshape, t, transpose
+from gradcli.ops.shape.views import not_expanded, reshape, t, transpose
 
 Sizes = tuple[int, ...]
 
@@ -31,12 +33,48 @@ def check_dtypes(name: str, *arrays: Any) -> None:
             raise GradcliError(
                 "E203",
                 f"{name}: operands of {dtypes.of_array(arrays[0])} and {dtypes.of_array(array)}",
+                text=_dtypes_apart(name, dtypes.of_array(arrays[0]), dtypes.of_array(array)),
                 help="products of matrices promote nothing: cast one, `x.double()`",
             )
     if first.char == "?":
         raise GradcliError(
             "E203", f"{name} is not defined for bool tensors", raises="NotImplementedError"
         )
+
+
+def _dtypes_apart(name: str, left: dtypes.DType, right: dtypes.DType) -> str | None:
+    """PyTorch's text for operands of two dtypes."""
+    if name in ("dot", "vdot"):
+        return (
+            f"dot : expected both vectors to have same dtype, but found {left.scalar_type} and"
+            f" {right.scalar_type}"
+        )
+    if name == "addmm":
+        return (
+            f"mat1 and mat2 must have the same dtype, but got {left.scalar_type} and"
+            f" {right.scalar_type}"
+        )
+    if name == "bmm":
+        return f"expected scalar type {left.scalar_type} but found {right.scalar_type}"
+    return f"expected m1 and m2 to have the same dtype, but got: {left.c_name} != {right.c_name}"
+
+
+def _wrong_rank(name: str, ranks: tuple[tuple[Any, int], ...]) -> str | None:
+    """PyTorch's text for operands of which one has not the rank it should have."""
+    found = [array.ndim for array, _ in ranks]
+    number = next(number for number, (array, rank) in enumerate(ranks) if array.ndim != rank)
+    if name == "dot":
+        return f"1D tensors expected, but got {found[0]}D and {found[1]}D tensors"
+    if name == "mm":
+        return f"{('self', 'mat2')[number]} must be a matrix"
+    if name == "bmm":
+        return f"batch{number + 1} must be a 3D tensor"
+    if name == "outer":
+        operand = ("self", "vec2")[number]
+        return f"outer: Expected 1-D argument {operand}, but got {found[number]}-D"
+    if name == "mv":
+        return f"vector + matrix @ vector expected, got 1, {found[0]}, {found[1]}"
+    return None
 
 
 def check_ranks(name: str, *ranks: tuple[Any, int]) -> None:
@@ -47,6 +85,7 @@ def check_ranks(name: str, *ranks: tuple[Any, int]) -> None:
                 "E301",
                 f"{name}: an operand of shape {tuple(array.shape)} should have {rank}"
                 f" dimension{'s' if rank > 1 else ''}",
+                text=_wrong_rank(name, ranks),
             )
 
 
@@ -64,6 +103,31 @@ def misfit_of_matrices(name: str, left: Any, right: Any) -> GradcliError:
     return GradcliError(
         "E301",
         f"{name}: the shapes {tuple(left.shape)} and {tuple(right.shape)} cannot be multiplied",
+        text=_not_multiplied(name, list(left.shape), list(right.shape)),
+    )
+
+
+def _not_multiplied(name: str, left: list[int], right: list[int]) -> str:
+    """PyTorch's text for shapes that cannot be multiplied."""
+    if len(left) == len(right) == 1:
+        return (
+            f"inconsistent tensor size, expected tensor {left} and src {right} to have the same"
+            f" number of elements, but got {left[0]} and {right[0]} elements respectively"
+        )
+    if len(left) == 2 and len(right) == 1:
+        rows, columns = left
+        return f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({right[0]})"
+    if len(left) == len(right) == 2:
+        sizes = f"{left[0]}x{left[1]} and {right[0]}x{right[1]}"
+        return f"mat1 and mat2 shapes cannot be multiplied ({sizes})"
+    batch = "" if name == "bmm" else sizes_apart(left[:-2], right[:-2])
+    expected, found = [left[0], left[-1]], right[:2]
+    if name != "bmm":  # PyTorch folds the dimensions of the batch into one
+        common = prod(np.broadcast_shapes(left[:-2], right[:-2])) if not batch else 0
+        expected, found = [common, left[-1]], [common, *right[-2:-1]]
+    return batch or (
+        f"Expected size for first two dimensions of batch2 tensor to be: {expected} but got:"
+        f" {found}."
     )
 
 
@@ -236,6 +300,7 @@ def _sum(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
             "E301",
             f"{name}: a tensor of shape {tuple(self.shape)} cannot be added to a product of shape"
             f" {tuple(product.shape)}",
+            text=not_expanded(dtypes.of_array(self), self.shape, product.shape),
         ) from None
     scaled_product = scaled(product, alpha)
     if beta == 0:
@@ -243,10 +308,16 @@ def _sum(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
     return (scaled(whole, beta) + scaled_product).astype(product.dtype)[()]
 
 
+def _product_of_addmm(mat1: Any, mat2: Any) -> Any:
+    if mat1.dtype is not mat2.dtype and mat1.shape[1:] == mat2.shape[:1]:
+        check_dtypes("addmm", mat1, mat2)
+    return _mm_array(mat1, mat2)
+
+
 addmm = op(
     "addmm",
     lambda self, mat1, mat2, beta=1, alpha=1: _added(
-        "addmm", self, _mm_array(mat1, mat2), beta, alpha
+        "addmm", self, _product_of_addmm(mat1, mat2), beta, alpha
     ),
     self=lambda grad, beta: scaled(grad, conj(beta)),
     mat1=lambda grad, mat2, alpha, mat1_strides: scaled(

@@ -82,7 +82,10 @@ def _tensordot(
             b = sum_(b, j, True)
         elif left != right:
             raise GradcliError(
-                "E301", f"{name}(): dimension {i} has size {left}, its partner {j} size {right}"
+                "E301",
+                f"{name}(): dimension {i} has size {left}, its partner {j} size {right}",
+                text=f"contracted dimensions need to match, but first has size {left} in dim"
+                f" {i - a.array.ndim} and second has size {right} in dim {j}",
             )
     a_kept = tuple(i for i in range(a.array.ndim) if i not in first)
     b_kept = tuple(j for j in range(b.array.ndim) if j not in second)

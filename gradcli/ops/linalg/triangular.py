@@ -234,10 +234,14 @@ def _check_positive(name: str, info: Tensor) -> None:
     if failed.size:
         minor = int(np.ravel(found)[failed[0]])
         where = f" {failed[0]} of the batch" if found.ndim else ""
+        batch = f"(Batch element {failed[0]}): " if found.ndim else ""
         raise linear_algebra_error(
             name,
             f"matrix{where} is not positive definite: its leading minor of order {minor} is not"
             " positive",
+            f"linalg.{name}: {batch}The factorization could not be completed because the input is"
+            f" not positive-definite (the leading minor of order {minor} is not"
+            " positive-definite).",
         )
 
 

@@ -65,7 +65,11 @@ def cross_(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     if dim is None:
         sizes = tuple(input.array.shape)
         if 3 not in sizes:
-            raise GradcliError("E301", f"cross(): no dimension of {sizes} has 3 elements")
+            raise GradcliError(
+                "E301",
+                f"cross(): no dimension of {sizes} has 3 elements",
+                text="no dimension of size 3 in input",
+            )
         dim = sizes.index(3)
     return _cross("cross", input, other, dim)
 

@@ -30,7 +30,14 @@ def _weighted(value: Any, weight: Any) -> Any:
     return value if weight is None else value * weight
 
 
-def _check_target(name: str, input: Any, target: Any) -> None:
+_OF_PROBABILITIES = (
+    "Using a target size ({target}) that is different to the input size ({input}) is deprecated."
+    " Please ensure they have the same size."
+)
+_OF_LOGITS = "Target size ({target}) must be the same as input size ({input})"
+
+
+def _check_target(name: str, input: Any, target: Any, text: str) -> None:
     """Raise E301 where the shapes differ."""
     check_tensors(name, input=input, target=target)
     if input.array.shape != target.array.shape:
@@ -38,6 +45,10 @@ def _check_target(name: str, input: Any, target: Any) -> None:
             "E301",
             f"{name}(): the target has shape {tuple(target.array.shape)}, the input"
             f" {tuple(input.array.shape)}",
+            text=text.format(
+                target=f"torch.Size({list(target.array.shape)})",
+                input=f"torch.Size({list(input.array.shape)})",
+            ),
             raises="ValueError",
         )
 
@@ -115,7 +126,7 @@ def binary_cross_entropy(
 
     Example: F.binary_cross_entropy(tensor([0.2, 0.7]), tensor([0., 1.]))
     """
-    _check_target("binary_cross_entropy", input, target)
+    _check_target("binary_cross_entropy", input, target, _OF_PROBABILITIES)
     if target.dtype is not input.dtype:
         raise GradcliError(
             "E203",
@@ -134,6 +145,7 @@ def _check_probabilities(input: Any) -> None:
         raise GradcliError(
             "E204",
             "binary_cross_entropy(): the input must lie between 0 and 1",
+            text="all elements of input should be between 0 and 1",
             raises="RuntimeError",
             help="binary_cross_entropy_with_logits() takes any number",
         )
@@ -197,7 +209,7 @@ def binary_cross_entropy_with_logits(
 
     Example: F.binary_cross_entropy_with_logits(tensor([0.2, 0.7]), tensor([0., 1.]))
     """
-    _check_target("binary_cross_entropy_with_logits", input, target)
+    _check_target("binary_cross_entropy_with_logits", input, target, _OF_LOGITS)
     check_floating("binary_cross_entropy_with_logits", input)
     check_floating("binary_cross_entropy_with_logits", target, "RuntimeError")
     check_constants("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)

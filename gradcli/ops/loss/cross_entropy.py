@@ -171,11 +171,15 @@ def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int
         raise GradcliError(
             "E301",
             f"nll_loss(): {shape[0]} samples, and targets of shape {tuple(wanted)}",
+            text=f"Expected input batch_size ({shape[0]}) to match target batch_size"
+            f" ({wanted[0] if wanted else ''}).",
             raises="ValueError",
         )
     if target.dtype.name not in ("int64", "uint8"):
         raise GradcliError(
-            "E203", f"nll_loss(): the target must be torch.int64 or uint8, and is {target.dtype}"
+            "E203",
+            f"nll_loss(): the target must be torch.int64 or uint8, and is {target.dtype}",
+            text=f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_type}",
         )
     if wanted != expected and not (len(shape) == 1 and wanted == (1,)):
         raise GradcliError(
@@ -206,6 +210,7 @@ def _check_range(target: Any, classes: int, ignore_index: int) -> None:
             "E302",
             f"nll_loss(): there is no class {np.asarray(target)[outside].flat[0]}: the input"
             f" has {classes} classes",
+            text=f"Target {np.asarray(target)[outside].flat[0]} is out of bounds.",
             help=f"classes are counted from 0: the last is {classes - 1}",
         )
 

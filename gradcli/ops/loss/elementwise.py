@@ -37,7 +37,11 @@ _NUMBERS = {"none": NONE, "mean": MEAN, "sum": SUM}
 def reduction_number(reduction: Any) -> int:
     """PyTorch's number for a reduction. Raises E204 for what is none."""
     if type(reduction) is not str or reduction not in _NUMBERS:
-        raise GradcliError("E204", f"`reduction` is 'none', 'mean' or 'sum', not {reduction!r}")
+        raise GradcliError(
+            "E204",
+            f"`reduction` is 'none', 'mean' or 'sum', not {reduction!r}",
+            text=f"{reduction} is not a valid value for reduction",
+        )
     return _NUMBERS[reduction]
 
 

@@ -26,7 +26,11 @@ from gradcli.state import computed
 def _check_probability(name: str, input: Tensor, p: float) -> None:
     check_tensors(name, input=input)
     if not 0 <= p <= 1:
-        raise GradcliError("E204", f"{name}(): p is a probability, and {p} is none")
+        raise GradcliError(
+            "E204",
+            f"{name}(): p is a probability, and {p} is none",
+            text=f"dropout probability has to be between 0 and 1, but got {p}",
+        )
 
 
 @activation("dropout", torch=True, inplace=True)

@@ -83,6 +83,9 @@ def _check(name: str, indices: Any, weight: Any, sparse: bool, raises: str = "In
         raise GradcliError(
             "E203",
             f"{name}(): the indices must be torch.int64, and these are {indices.dtype}",
+            text="Expected tensor for argument #1 'indices' to have one of the following scalar"
+            f" types: Long, Int; but got torch.{indices.dtype.scalar_type}Tensor instead (while"
+            f" checking arguments for {name})",
             help="use `.long()`",
         )
     if weight.array.ndim != 2:
@@ -370,6 +373,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise GradcliError(
             "E204",
             f"one_hot(): class numbers must be from 0 to {num_classes - 1}",
+            text="Class values must be non-negative."
+            if (classes < 0).any()
+            else "Class values must be smaller than num_classes.",
             raises="RuntimeError",
         )
     rows = Tensor((classes[..., None] == np.arange(num_classes)).astype(np.int64, order="C"))

@@ -183,7 +183,7 @@ def batch_norm(
     """
     check_tensors("batch_norm", input=input)
     if training:
-        check_several("batch_norm", *_split(input.array.shape))
+        check_several("batch_norm", input.array.shape, *_split(input.array.shape))
     return torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 

@@ -350,7 +350,14 @@ def check_mixture(name: str, input: Tensor, others: Iterable[Tensor]) -> None:
         check_same_dtype(name, input, other)
 
 
-def check_several(name: str, first: int, others: Sizes) -> None:
-    """Raise E204 where there is one value per channel, which has no deviation."""
+def check_several(name: str, given: Sizes, first: int, others: Sizes) -> None:
+    """Raise E204 where there is one value per channel, which has no deviation; `given` is the
+    input's shape.
+    """
     if first * prod(others) == 1:
-        raise GradcliError("E204", f"{name}(): more than one value per channel is needed")
+        raise GradcliError(
+            "E204",
+            f"{name}(): more than one value per channel is needed",
+            text="Expected more than 1 value per channel when training, got input size"
+            f" torch.Size({[*given]})",
+        )

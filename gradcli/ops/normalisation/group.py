@@ -230,7 +230,7 @@ def group_norm(
             "group_norm(): num_groups must be a positive integer",
             raises="ZeroDivisionError" if num_groups == 0 else "TypeError",
         )
-    check_several("group_norm", shape[0] * channels // num_groups, shape[2:])
+    check_several("group_norm", shape, shape[0] * channels // num_groups, shape[2:])
     if num_groups < 0 or channels % num_groups:
         raise GradcliError(
             "E204",

@@ -77,6 +77,8 @@ def _normalized_sizes(name: str, input: Any, normalized_shape: Any) -> Sizes:
         raise GradcliError(
             "E301",
             f"{name}(): {sizes} is not how the shape {tuple(shape)} ends",
+            text=f"Given normalized_shape={list(sizes)}, expected input with shape"
+            f" {str(['*', *sizes]).replace(chr(39), '')}, but got input of size{list(shape)}",
             raises="ValueError" if name == "rms_norm" and len(shape) < len(sizes) else None,
         )
     return sizes

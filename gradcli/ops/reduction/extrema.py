@@ -71,6 +71,8 @@ def check_not_empty(name: str, array: Any, dims: tuple[int, ...] | None = None) 
         raise GradcliError(
             "E204",
             f"{name}(): a tensor of shape {tuple(array.shape)} has no elements",
+            text=f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify"
+            " the reduction dim with the 'dim' argument.",
             raises="RuntimeError",
         )
 
@@ -235,7 +237,11 @@ def aminmax_(input: Tensor, *, dim: int | None = None, keepdim: bool = False) ->
 def _index_of_extreme(name: str, argument: Function) -> Function:
     def forward(self: Any, dim: int | None, keepdim: bool) -> Any:
         if not (self.size if dim is None or not self.ndim else self.shape[dim]):
-            raise GradcliError("E302", f"{name}(): there are no elements to choose from")
+            raise GradcliError(
+                "E302",
+                f"{name}(): there are no elements to choose from",
+                text=f"{name}(): Expected reduction dim to be specified for input.numel() == 0.",
+            )
         index = argument(self, axis=dim if self.ndim else None, keepdims=keepdim)
         return index if isinstance(index, np.ndarray) else np.int64(index)
 

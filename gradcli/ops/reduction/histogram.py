@@ -27,10 +27,18 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if array.ndim != 1:
         raise GradcliError("E203", "bincount() needs a vector of integers")
     if array.size and array.min() < 0:
-        raise GradcliError("E204", "bincount(): an element is negative", raises="RuntimeError")
+        raise GradcliError(
+            "E204",
+            "bincount(): an element is negative",
+            text="bincount only supports 1-d non-negative integral inputs.",
+            raises="RuntimeError",
+        )
     if minlength < 0:
         raise GradcliError(
-            "E204", f"bincount(): minlength is {minlength}, below 0", raises="RuntimeError"
+            "E204",
+            f"bincount(): minlength is {minlength}, below 0",
+            text="minlength should be >= 0",
+            raises="RuntimeError",
         )
     if weights is None:
         return Tensor(np.bincount(array, minlength=minlength))
@@ -50,7 +58,12 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     """
     check_tensors("histc", input=input)
     if bins <= 0:
-        raise GradcliError("E204", "histc() needs a bin or more", raises="RuntimeError")
+        raise GradcliError(
+            "E204",
+            "histc() needs a bin or more",
+            text=f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0",
+            raises="RuntimeError",
+        )
     check_floating("histc", input)
     array = input.array
     low, high = float(min), float(max)

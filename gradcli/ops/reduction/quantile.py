@@ -50,7 +50,10 @@ def _checked_fractions(name: str, input: Tensor, q: Any) -> Tensor:
     if type(q) in (int, float):
         if not 0 <= q <= 1:
             raise GradcliError(
-                "E204", f"{name}(): q must lie between 0 and 1, not {q}", raises="RuntimeError"
+                "E204",
+                f"{name}(): q must lie between 0 and 1, not {q}",
+                text=f"{name}() q must be in the range [0, 1] but got {q:g}",
+                raises="RuntimeError",
             )
         return Tensor(moved(input.array.dtype.type(q), input.device))
     check_tensors(name, q=q)

@@ -176,6 +176,7 @@ def topk_(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bo
         raise GradcliError(
             "E204",
             f"topk(): dimension {at} has {size} elements, not {count}",
+            text="selected index k out of range",
             raises="RuntimeError",
         )
     return _TOPK(topk.apply(input, count, at, largest, sorted))

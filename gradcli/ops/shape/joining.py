@@ -88,26 +88,49 @@ def cat_(tensors: Any, dim: int = 0) -> Tensor:
     """
     parts = listed("cat", tensors)
     if not parts:
-        raise GradcliError("E204", "cat(): there is nothing to join")
+        raise GradcliError(
+            "E204",
+            "cat(): there is nothing to join",
+            text="torch.cat(): expected a non-empty list of Tensors",
+        )
     shapes = [part.array.shape for part in parts]
     full = [shape for shape in shapes if shape != (0,)]
     for number, shape in enumerate(shapes):
         if not shape:
-            raise GradcliError("E301", f"cat(): tensor {number} is 0-dim", help="use stack()")
+            raise GradcliError(
+                "E301",
+                f"cat(): tensor {number} is 0-dim",
+                text=f"zero-dimensional tensor (at position {number}) cannot be concatenated",
+                help="use stack()",
+            )
     if not full:  # PyTorch then takes any dimension
         return cat.apply(parts, 0)
     at = normal_dim("cat", dim, len(full[0]))
     for shape in shapes:
         if shape != (0,) and len(shape) != len(full[0]):
             raise GradcliError(
-                "E301", f"cat(): shapes {full[0]} and {shape} differ in their number of dimensions"
+                "E301",
+                f"cat(): shapes {full[0]} and {shape} differ in their number of dimensions",
+                text="Tensors must have same number of dimensions: got"
+                f" {len(full[0])} and {len(shape)}",
             )
     for shape in full:
         if shape[:at] + shape[at + 1 :] != full[0][:at] + full[0][at + 1 :]:
             raise GradcliError(
-                "E301", f"cat(): shapes {full[0]} and {shape} differ outside dimension {at}"
+                "E301",
+                f"cat(): shapes {full[0]} and {shape} differ outside dimension {at}",
+                text=_sizes_differ(at, full[0], shape, shapes.index(shape)),
             )
     return cat.apply(parts, at)
+
+
+def _sizes_differ(at: int, first: Any, shape: Any, number: int) -> str:
+    """PyTorch's text for a tensor whose sizes differ from the first one's outside a dimension."""
+    dim = next(dim for dim, size in enumerate(first) if dim != at and shape[dim] != size)
+    return (
+        f"Sizes of tensors must match except in dimension {at}. Expected size {first[dim]} but got"
+        f" size {shape[dim]} for tensor number {number} in the list."
+    )
 
 
 @function("stack")
@@ -117,14 +140,21 @@ def stack_(tensors: Any, dim: int = 0) -> Tensor:
     """
     parts = listed("stack", tensors)
     if not parts:
-        raise GradcliError("E204", "stack(): there is nothing to join", raises="RuntimeError")
+        raise GradcliError(
+            "E204",
+            "stack(): there is nothing to join",
+            text="stack expects a non-empty TensorList",
+            raises="RuntimeError",
+        )
     first = parts[0].array.shape
     at = normal_dim("stack", dim, len(first) + 1)
-    for part in parts:
+    for number, part in enumerate(parts):
         if part.array.shape != first:
             raise GradcliError(
                 "E301",
                 f"stack(): the shapes {tuple(first)} and {tuple(part.array.shape)} differ",
+                text=f"stack expects each tensor to be equal size, but got {list(first)} at entry 0"
+                f" and {list(part.array.shape)} at entry {number}",
                 help="use cat() to join along an existing dimension",
             )
     return stack.apply(parts, at)

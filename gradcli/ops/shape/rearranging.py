@@ -112,6 +112,7 @@ def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         raise GradcliError(
             "E204",
             f"roll(): {len(moves)} shifts for {len(given)} dimensions",
+            text=f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(given)}",
             raises="RuntimeError",
         )
     if not input.array.size:  # PyTorch copies it, whatever the dimensions
@@ -198,6 +199,8 @@ def _repeated(name: str, tensor: Tensor, counts: tuple[int, ...]) -> Tensor:
             "E301",
             f"{name}(): a tensor of {tensor.array.ndim} dimensions cannot be repeated {counts}"
             " times",
+            text="Number of dimensions of repeat dims can not be smaller than number of dimensions"
+            " of tensor",
         )
     return repeat.apply(tensor, counts)
 
@@ -285,7 +288,9 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
         return diag_embed.apply(input, diagonal, 0, 1)
     if input.array.ndim != 2:
         raise GradcliError(
-            "E301", f"diag(): takes a vector or a matrix, not {input.array.ndim} dimensions"
+            "E301",
+            f"diag(): takes a vector or a matrix, not {input.array.ndim} dimensions",
+            text=f"diag(): Supports 1D or 2D tensors. Got {input.array.ndim}D",
         )
     return diagonal_copy.apply(input, diagonal)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.sizes import sizes_apart
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
@@ -70,7 +71,16 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     at = normal_dim("unflatten", dim, len(shape))
     if not shape:
         raise GradcliError("E301", "unflatten(): a 0-dim tensor has no dimension to cut")
-    wanted = inferred_sizes("unflatten", sizes_of("unflatten", (sizes,)), shape[at])
+    given = sizes_of("unflatten", (sizes,))
+    try:
+        wanted = inferred_sizes("unflatten", given, shape[at])
+    except GradcliError as error:
+        if -1 not in given:
+            error.text = (
+                f"unflatten: Provided sizes {list(given)} don't multiply up to the size of dim {at}"
+                f" ({shape[at]}) in the input tensor"
+            )
+        raise
     return view.apply(input, (*shape[:at], *wanted, *shape[at + 1 :]))
 
 
@@ -216,7 +226,9 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
         common = np.broadcast_shapes(*shapes)
     except ValueError:
         raise GradcliError(
-            "E301", f"broadcast_tensors(): the shapes {shapes} cannot be broadcast"
+            "E301",
+            f"broadcast_tensors(): the shapes {shapes} cannot be broadcast",
+            text=sizes_apart(*shapes),
         ) from None
     return tuple(
         tensor if tensor.array.shape == common else expand.apply(tensor, common) for tensor in given

@@ -64,6 +64,7 @@ def checked_position(name: str, index: Any, size: int, dim: int) -> int:
             "E302",
             f"{name}: position {index} does not exist in dimension {dim}, which has {size}"
             " elements",
+            text=f"index {index} is out of bounds for dimension {dim} with size {size}",
         )
     return FromTheEnd(index, size) if index < 0 else index
 
@@ -139,6 +140,7 @@ def narrowed(
         raise GradcliError(
             "E301",
             f"{name}(): dimension {at} has {shape[at]} elements, not {length} from {first} on",
+            text=f"start ({first}) + length ({length}) exceeds dimension size ({shape[at]}).",
         )
     return at, first, first + length, 1
 
@@ -183,7 +185,11 @@ def diagonal_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]
     """
     first, second = normal_dim(name, dim1, ndim), normal_dim(name, dim2, ndim)
     if first == second:
-        raise GradcliError("E301", f"{name}(): dim1 and dim2 are the same, {first}")
+        raise GradcliError(
+            "E301",
+            f"{name}(): dim1 and dim2 are the same, {first}",
+            text=f"diagonal dimensions cannot be identical {dim1}, {dim2}",
+        )
     return first, second
 
 

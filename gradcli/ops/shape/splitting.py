@@ -122,7 +122,10 @@ def split_with_sizes_(input: Tensor, split_sizes: Any, dim: int = 0) -> Parts:
     sizes = sizes_of("split_with_sizes", (split_sizes,))
     if sum(sizes) != extent or min(sizes, default=0) < 0:
         raise GradcliError(
-            "E301", f"split(): parts of {sizes} do not make up dimension {at} of {extent}"
+            "E301",
+            f"split(): parts of {sizes} do not make up dimension {at} of {extent}",
+            text=f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's"
+            f" size at dimension {at}), but got split_sizes={list(sizes)}",
         )
     return split_with_sizes.apply(input, sizes, at)
 
@@ -175,7 +178,11 @@ def unbind_(input: Tensor, dim: int = 0) -> Parts:
     Example: torch.unbind(tensor([[2., 1.], [1., 3.]]), 0)
     """
     if not input.array.ndim:
-        raise GradcliError("E302", "unbind(): a 0-dim tensor has no dimension to unbind")
+        raise GradcliError(
+            "E302",
+            "unbind(): a 0-dim tensor has no dimension to unbind",
+            text="Dimension specified as 0 but tensor has no dimensions",
+        )
     at = normal_dim("unbind", dim, input.array.ndim)
     charge_tensors(input.array.shape[at])
     return unbind.apply(input, at)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.dtypes import DType
+from gradcli.arrays.dtypes import DType, of_array
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.views import window, with_strides
 from gradcli.autograd.inplace.writes import check_graph, replace_layout
@@ -27,6 +27,26 @@ from gradcli.ops.definition.op import Op, op
 # --- expand -------------------------------------------------------------------------------------
 
 
+def not_expanded(dtype: DType, shape: Sequence[int], size: Sequence[int]) -> str:
+    """PyTorch's text for a shape that cannot be expanded to a size."""
+    leading = len(size) - len(shape)
+    if leading < 0:
+        return (
+            f"expand(torch.{dtype.scalar_type}Tensor{{{list(shape)}}}, size={list(size)}): the"
+            f" number of sizes provided ({len(size)}) must be greater or equal to the number of"
+            f" dimensions in the tensor ({len(shape)})"
+        )
+    apart = [dim for dim, have in enumerate(shape, leading) if have not in (1, size[dim])]
+    if not apart:
+        return f"expand: invalid size {list(size)}"
+    dim = apart[-1]
+    return (
+        f"The expanded size of the tensor ({size[dim]}) must match the existing size"
+        f" ({shape[dim - leading]}) at non-singleton dimension {dim}.  Target sizes: {list(size)}."
+        f"  Tensor sizes: {list(shape)}"
+    )
+
+
 def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
     if type(self) in NATIVE_SCALARS:  # every sum's gradient comes here
         return np.ndarray(size, self.dtype, self, 0, (0,) * len(size))
@@ -34,7 +54,11 @@ def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
     strides = [0] * (len(size) - self.ndim)
     for have, want, step in zip(self.shape, size[len(strides) :], self.strides, strict=True):
         if have not in (1, want):
-            raise ValueError(f"{tuple(self.shape)} cannot be expanded to {tuple(size)}")
+            raise GradcliError(
+                "E301",
+                f"expand: {tuple(self.shape)} cannot be expanded to {tuple(size)}",
+                text=not_expanded(of_array(self), self.shape, size),
+            )
         strides.append(step if have == want else 0)
     for dim in range(len(size) - self.ndim - 1, -1, -1):
         if size[dim] == 1 and self.ndim:
@@ -75,6 +99,7 @@ def expand_(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False)
         raise GradcliError(
             "E301",
             f"expand(): a tensor of shape {tuple(shape)} cannot be expanded to {tuple(wanted)}",
+            text=not_expanded(self.dtype, shape, wanted),
         )
     return expand.apply(self, tuple(wanted))
 
@@ -116,11 +141,18 @@ def inferred_sizes(name: str, sizes: Sequence[int], count: int) -> tuple[int, ..
     """
     known = 1
     unknown = -1
+    written = list(sizes)
     for i, size in enumerate(sizes):
         if size == -1 and unknown < 0:
             unknown = i
         elif size < 0:
-            raise GradcliError("E301", f"{name}(): {tuple(sizes)} is no shape")
+            raise GradcliError(
+                "E301",
+                f"{name}(): {tuple(sizes)} is no shape",
+                text="only one dimension can be inferred"
+                if size == -1
+                else f"invalid shape dimension {size}",
+            )
         else:
             known *= size
     if unknown >= 0 and known:
@@ -128,7 +160,9 @@ def inferred_sizes(name: str, sizes: Sequence[int], count: int) -> tuple[int, ..
         known *= sizes[unknown]
     if known != count or (unknown >= 0 and not known and sizes[unknown] == -1):
         raise GradcliError(
-            "E301", f"{name}(): {count} elements cannot have the shape {tuple(sizes)}"
+            "E301",
+            f"{name}(): {count} elements cannot have the shape {tuple(sizes)}",
+            text=f"shape '{written}' is invalid for input of size {count}",
         )
     return tuple(sizes)
 
@@ -142,6 +176,8 @@ def _view_array(self: Any, size: tuple[int, ...]) -> Any:
             f"view(): a tensor of shape {tuple(self.shape)} and strides"
             f" {tuple(stride // self.itemsize for stride in self.strides)} cannot show its elements"
             f" as {size} without copying",
+            text="view size is not compatible with input tensor's size and stride (at least one"
+            " dimension spans across two contiguous subspaces). Use .reshape(...) instead.",
             help="use reshape()",
         ) from None
 
@@ -486,10 +522,18 @@ def permute_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     given = sizes_of("permute", one_by_one("permute", "dims", order, dims))
     ndim = input.array.ndim
     if len(given) != ndim:
-        raise GradcliError("E301", f"permute(): {len(given)} dimensions named, of {ndim}")
+        raise GradcliError(
+            "E301",
+            f"permute(): {len(given)} dimensions named, of {ndim}",
+            text="permute(sparse_coo): number of dimensions in the tensor input does not match the"
+            f" length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal"
+            f" to len(dims) = {len(given)}",
+        )
     turned = tuple(normal_dim("permute", dim, ndim) for dim in given)
     if sorted(turned) != list(range(ndim)):
         raise GradcliError(
-            "E301", f"permute(): {given} does not name each of the {ndim} dimensions once"
+            "E301",
+            f"permute(): {given} does not name each of the {ndim} dimensions once",
+            text="permute(): duplicate dims are not allowed.",
         )
     return permute.apply(input, turned)

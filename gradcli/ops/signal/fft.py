@@ -25,8 +25,8 @@ from gradcli.ops.spatial.padding import constant_pad_nd
 # --- arguments ------------------------------------------------------------------------------------
 
 
-def _wrong(message: str) -> GradcliError:
-    return GradcliError("E204", message, raises="RuntimeError")
+def _wrong(message: str, text: str | None = None) -> GradcliError:
+    return GradcliError("E204", message, text=text, raises="RuntimeError")
 
 
 def _prepared(name: str, input: Any) -> Tensor:
@@ -58,7 +58,8 @@ def _length(name: str, size: Any) -> int:
     if type(size) is not int:
         raise GradcliError("E202", f"{name}(): a length must be an integer")
     if size < 1:
-        raise _wrong(f"{name}(): a transform of {size} points")
+        text = f"Invalid number of data points ({size}) specified"
+        raise _wrong(f"{name}(): a transform of {size} points", text)
     return size
 
 

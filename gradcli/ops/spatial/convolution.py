@@ -184,6 +184,16 @@ convolution: Op = op(
 # --- what programs write ------------------------------------------------------------------------
 
 
+def _too_large(sizes: Sizes, paddings: Sizes, kernel: Sizes, dilations: Sizes) -> str:
+    """PyTorch's text for a kernel that is larger than its input."""
+    padded = [size + 2 * padding for size, padding in zip(sizes, paddings, strict=True)]
+    spread = [d * (size - 1) + 1 for d, size in zip(dilations, kernel, strict=True)]
+    return (
+        f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size:"
+        f" ({' x '.join(map(str, spread))}). Kernel size can't be greater than actual input size"
+    )
+
+
 def _check(
     name: str, input: Tensor, weight: Tensor, bias: Any, ndim: int, groups: Any, transposed: bool
 ) -> None:
@@ -199,6 +209,8 @@ def _check(
             "E301",
             f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions of the input and {ndim + 2} of"
             f" the weight, not {len(shape)} and {len(kernels)}",
+            text=f"Expected {ndim + 1}D (unbatched) or {ndim + 2}D (batched) input to {name}, but"
+            f" got input of size: {list(shape)}",
         )
     check_dtype(name, input.dtype, dtype_names("bool"))
     check_same_dtype(name, input, weight)
@@ -209,6 +221,9 @@ def _check(
             "E301",
             f"{name}(): a weight of shape {tuple(kernels)} in {groups} group"
             f"{'s' if groups > 1 else ''} does not fit an input of {channels} channels",
+            text=f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size"
+            f" {list(kernels)}, expected input{list(shape)} to have {taken} channels, but got"
+            f" {channels} channels instead",
         )
     if bias is not None:
         check_tensors(name, bias=bias)
@@ -315,6 +330,7 @@ def _expose_convolution(ndim: int) -> None:
                 "E301",
                 f"{name}(): a kernel of {tuple(kernel)} is larger than the padded input, of"
                 f" {tuple(input.array.shape[-ndim:])}",
+                text=_too_large(input.array.shape[-ndim:], paddings, kernel, dilations),
             )
         return _convolved(input, weight, bias, Geometry(windows, groups, False), pad)
 

@@ -167,7 +167,11 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
         raise GradcliError("E202", f"pad(): the sizes must be a tuple, not {type_name(pad)}")
     sizes = sizes_of("pad", (pad,))
     if len(sizes) % 2:
-        raise GradcliError("E301", f"pad(): sizes come in pairs, and {sizes} is odd")
+        raise GradcliError(
+            "E301",
+            f"pad(): sizes come in pairs, and {sizes} is odd",
+            text="Padding length must be divisible by 2",
+        )
     if mode == "constant":
         return constant_pad(input, sizes, value)
     if mode not in ("reflect", "replicate", "circular"):

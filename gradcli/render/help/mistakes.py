@@ -98,7 +98,7 @@ MISTAKES = (
     ),
     Mistake(
         "NumPy's names",
-        "E102",
+        "E202",
         "x = ones(2, 3)\ny = np.sum(x)",
     ),
     Mistake(

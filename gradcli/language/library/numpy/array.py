@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.fusion.write_barrier import write_barrier
@@ -161,7 +162,7 @@ def array_of(tensor: Tensor) -> Any:
             raises="RuntimeError",
         )
     array = tensor.array = forced(tensor.array)
-    if not isinstance(array, np.ndarray):
+    if module_of(array) is not np:
         raise GradcliError(
             "E202",
             f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy"

@@ -129,7 +129,13 @@ class Flags:
 
 
 def _read(name: str) -> Method:
-    return lambda array: wrap(getattr(array.data, name))
+    def read(array: Any) -> Any:
+        try:
+            return wrap(getattr(array.data, name))
+        except ValueError as error:  # `mT` of a vector
+            raise refused(error) from error
+
+    return read
 
 
 ARRAY_METHODS: dict[str, Method] = {

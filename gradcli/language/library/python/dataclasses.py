@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError
-from gradcli.language.functions.calls import call, misfit, unknown_keyword
+from gradcli.language.functions.calls import call, misfit, missing, unknown_keyword
 from gradcli.language.library.copy import deepcopy
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.repr import display
@@ -196,7 +196,10 @@ def _init(cls: UserClass, fields: list[Field]) -> Callable[..., None]:
             value = given[each.name] if each.name in given else each.value()
             if value is MISSING:
                 if each.init:
-                    raise misfit(cls.name, f"needs a value for {each.name!r}", written)
+                    left = [f.name for f in fields if f.init and f.name not in given]
+                    left = [name for name in left if known[name].value() is MISSING]
+                    text = f"{cls.name}.__init__() {missing(left)}"
+                    raise misfit(cls.name, f"needs a value for {each.name!r}", written, text)
                 continue
             self.language_setattr(each.name, value)
         after = type(self).language_class.find("__post_init__")

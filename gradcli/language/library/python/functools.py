@@ -55,7 +55,11 @@ def reduce(function: Callable[[Any, Any], Any], iterable: Any, initial: Any = _N
     values = iter(bounded(iterable))
     result = next(values, _NONE) if initial is _NONE else initial
     if result is _NONE:
-        raise GradcliError("E202", "reduce() of nothing needs a value to begin with")
+        raise GradcliError(
+            "E202",
+            "reduce() of nothing needs a value to begin with",
+            text="reduce() of empty iterable with no initial value",
+        )
     for value in values:
         result = function(result, value)
     return result

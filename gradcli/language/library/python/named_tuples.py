@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError
-from gradcli.language.functions.calls import misfit, unknown_keyword
+from gradcli.language.functions.calls import misfit, missing, unknown_keyword
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
@@ -45,7 +45,9 @@ class NamedTuple(tuple[Any, ...]):
         for key in fields:
             if key not in given:
                 if key not in cls.language_defaults:
-                    raise misfit(name, f"needs a value for {key!r}", written)
+                    left = [f for f in fields if f not in {**given, **cls.language_defaults}]
+                    text = f"{name}.__new__() {missing(left)}"
+                    raise misfit(name, f"needs a value for {key!r}", written, text)
                 given[key] = cls.language_defaults[key]
         return [given[key] for key in fields]
 

@@ -45,6 +45,10 @@ def save(
     Raises:
         GradcliError: E202 for other values, E603 where the file cannot be written, E606 where files
             are out of bounds.
+
+    Example:
+        import io
+        torch.save(ones(2), io.BytesIO())
     """
     check_nesting(obj)
     storages = _Storages()
@@ -80,6 +84,13 @@ def load(
     Raises:
         GradcliError: E502 where the file cannot be read, E504 where it is damaged, E505 where it
             holds anything else, E606 where files are out of bounds.
+
+    Example:
+        import io
+        buffer = io.BytesIO()
+        torch.save(ones(2), buffer)
+        buffer.seek(0)
+        torch.load(buffer)
     """
     if isinstance(f, BytesIO):
         file: DataFile = _Held("BytesIO", data=f.read())

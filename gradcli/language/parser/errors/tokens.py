@@ -126,6 +126,6 @@ def outside_language(location: Location) -> GradcliError | None:
         span = location.span(location.line)
     elif kind == "*" and previous == "except":
         what = "`except*`"
-    return (
-        None if what is None else GradcliError("E007", f"{what} is outside the language", span=span)
-    )
+    if what is None:
+        return None
+    return GradcliError("E007", f"{what} is outside the language", raises="SyntaxError", span=span)

@@ -1,0 +1,1 @@
+"""`torch.distributions`: what can be drawn from, with densities, entropies and divergences."""

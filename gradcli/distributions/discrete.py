@@ -1,0 +1,377 @@
+"""Distributions of truth values, categories and counts: `Bernoulli Categorical OneHotCategorical
+Geometric Poisson Binomial`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.autograd.modes import NoGrad
+from gradcli.autograd.tensor import Tensor
+from gradcli.distributions.distribution import (
+    BOOLEAN,
+    COUNT,
+    NONNEGATIVE,
+    ONE_HOT,
+    REAL,
+    REAL_VECTOR,
+    SIMPLEX,
+    TABLE,
+    UNIT,
+    Constraint,
+    Distribution,
+    T,
+    broadcast_all,
+    call,
+    minus,
+    over,
+    plus,
+    size_of,
+)
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.catalogue import modules, operators
+
+F = modules["torch.nn.functional"]
+
+
+def _one_of(probs: Any, logits: Any) -> str:
+    if (probs is None) == (logits is None):
+        raise GradcliError(
+            "E204",
+            "Either `probs` or `logits` must be specified, but not both.",
+            raises="ValueError",
+        )
+    return "logits" if probs is None else "probs"
+
+
+def _clamped(probs: Any) -> Any:
+    eps = T.finfo(probs.dtype).eps
+    return call(probs, "clamp", min=eps, max=1 - eps)
+
+
+def _binary_logits(self: Any) -> Any:
+    clamped = _clamped(self.probs)
+    return T.log(clamped) - T.log1p(-clamped)
+
+
+_BINARY: dict[str, Callable[[Any], Any]] = {
+    "logits": _binary_logits,
+    "probs": lambda self: T.sigmoid(self.logits),
+}
+
+
+class _Binary(Distribution):
+    """The base of those of an event of one probability."""
+
+    constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = _BINARY
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        name = _one_of(probs, logits)
+        (each,) = broadcast_all(logits if probs is None else probs)
+        self.given = {name: each}
+        super().__init__(each.array.shape, (), validate_args)
+
+
+class Bernoulli(_Binary):
+    """1 with the probability `probs`, else 0."""
+
+    language_name = "torch.distributions.bernoulli.Bernoulli"
+    support = BOOLEAN
+    has_enumerate_support = True
+
+    @property
+    def mean(self) -> Any:
+        return self.probs
+
+    @property
+    def mode(self) -> Any:
+        likely = call(T.ge(self.probs, 0.5), "to", self.probs.dtype)
+        return T.where(T.eq(self.probs, 0.5), math.nan, likely)
+
+    @property
+    def variance(self) -> Any:
+        return self.probs * minus(1, self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with NoGrad():
+            return T.bernoulli(self.expanded("probs", self.shape_of(sample_shape)))
+
+    def log_prob(self, value: Any) -> Any:
+        self.check_value(value)
+        logits, value = broadcast_all(self.logits, value)
+        return -F["binary_cross_entropy_with_logits"](logits, value, reduction="none")
+
+    def entropy(self) -> Any:
+        return F["binary_cross_entropy_with_logits"](self.logits, self.probs, reduction="none")
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """Both values, for each of the batch."""
+        values = T.arange(2, dtype=next(iter(self.given.values())).dtype)
+        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
+        return call(values, "expand", (-1, *self.batch_shape)) if expand else values
+
+    language_attributes = Distribution.language_attributes | {"enumerate_support"}
+
+
+class Geometric(_Binary):
+    """How often an event of the probability `probs` fails before it happens."""
+
+    language_name = "torch.distributions.geometric.Geometric"
+    support = COUNT
+
+    @property
+    def mean(self) -> Any:
+        return minus(over(1.0, self.probs), 1.0)
+
+    @property
+    def mode(self) -> Any:
+        return T.zeros_like(self.probs)
+
+    @property
+    def variance(self) -> Any:
+        return (minus(over(1.0, self.probs), 1.0)) / self.probs
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with NoGrad():
+            empty = T.empty(self.shape_of(sample_shape), dtype=self.probs.dtype)
+            u = call(empty, "uniform_", T.finfo(self.probs.dtype).tiny, 1)
+            return T.floor(T.log(u) / T.log1p(-self.probs))
+
+    def log_prob(self, value: Any) -> Any:
+        self.check_value(value)
+        value, probs = broadcast_all(value, self.probs)
+        sure = T.logical_and(T.eq(probs, 1), T.eq(value, 0))
+        probs = call(probs, "masked_fill", sure, 0)
+        return value * T.log1p(-probs) + T.log(self.probs)
+
+    def entropy(self) -> Any:
+        both = F["binary_cross_entropy_with_logits"](self.logits, self.probs, reduction="none")
+        return both / self.probs
+
+
+class Categorical(Distribution):
+    """The number of a category, each of a probability of its own."""
+
+    language_name = "torch.distributions.categorical.Categorical"
+    language_attributes = Distribution.language_attributes | {"enumerate_support", "param_shape"}
+    constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        "logits": lambda self: T.log(_clamped(self.probs)),
+        "probs": lambda self: F["softmax"](self.logits, -1),
+    }
+    has_enumerate_support = True
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        name = _one_of(probs, logits)
+        given = logits if probs is None else probs
+        if not isinstance(given, Tensor) or given.ndim < 1:
+            raise GradcliError(
+                "E204",
+                f"`{name}` parameter must be at least one-dimensional.",
+                raises="ValueError",
+            )
+        if probs is not None:
+            each = given / call(given, "sum", -1, True)
+        else:
+            each = given - call(given, "logsumexp", dim=-1, keepdim=True)
+        self.given = {name: each}
+        if (given.array < 0).any() and name == "probs":
+            self.given = {name: given}  # what is wrong is shown as it was given
+        super().__init__(each.array.shape[:-1], (), validate_args)
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the probabilities."""
+        return next(iter(self.given.values())).shape
+
+    @property
+    def mean(self) -> Any:
+        return T.full(self.batch_shape, math.nan, dtype=self.probs.dtype)
+
+    variance = mean
+
+    @property
+    def mode(self) -> Any:
+        return T.argmax(self.probs, -1)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with NoGrad():
+            rows = call(self.probs, "reshape", (-1, self.param_shape[-1]))
+            drawn = T.multinomial(rows, size_of(sample_shape).numel(), True)
+            return call(T.t(drawn), "reshape", self.shape_of(sample_shape))
+
+    def check_value(self, value: Any) -> None:
+        super().check_value(value)
+        most = self.param_shape[-1] - 1
+        if self.is_checked:
+            bound = Constraint(
+                f"IntegerInterval(lower_bound=0, upper_bound={most})",
+                lambda x: (x % 1 == 0) & (x >= 0) & (x <= most),
+            )
+            self._check("value argument", value, bound)
+
+    def log_prob(self, value: Any) -> Any:
+        self.check_value(value)
+        index = call(call(value, "long"), "unsqueeze", -1)
+        index, logits = T.broadcast_tensors(index, self.logits)
+        index = operators["[]"](index, (..., slice(None, 1)))
+        return call(call(logits, "gather", -1, index), "squeeze", -1)
+
+    def entropy(self) -> Any:
+        logits = T.clamp(self.logits, min=T.finfo(self.logits.dtype).min)
+        return -call(logits * self.probs, "sum", -1)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All categories, for each of the batch."""
+        values = T.arange(self.param_shape[-1])
+        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
+        return call(values, "expand", (-1, *self.batch_shape)) if expand else values
+
+
+class OneHotCategorical(Distribution):
+    """A category as a vector of zeros with one 1."""
+
+    __slots__ = ("categorical",)
+
+    language_name = "torch.distributions.one_hot_categorical.OneHotCategorical"
+    support = ONE_HOT
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        "logits": lambda self: self.categorical.logits,
+        "probs": lambda self: self.categorical.probs,
+    }
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self.categorical = Categorical(probs, logits, validate_args)
+        shape = self.categorical.param_shape
+        super().__init__(self.categorical.batch_shape, shape[-1:], validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.categorical.probs
+
+    @property
+    def variance(self) -> Any:
+        return self.probs * minus(1, self.probs)
+
+    @property
+    def mode(self) -> Any:
+        count = self.event_shape[0]
+        return call(F["one_hot"](self.categorical.mode, count), "to", self.probs.dtype)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        drawn = self.categorical.sample(sample_shape)
+        return call(F["one_hot"](drawn, self.event_shape[0]), "to", self.probs.dtype)
+
+    def log_prob(self, value: Any) -> Any:
+        self.check_value(value)
+        return self.categorical.log_prob(T.argmax(value, -1))
+
+    def entropy(self) -> Any:
+        return self.categorical.entropy()
+
+
+class Poisson(Distribution):
+    """How many events come that come at a `rate`."""
+
+    language_name = "torch.distributions.poisson.Poisson"
+    constraints: ClassVar[dict[str, Constraint]] = {"rate": NONNEGATIVE}
+    support = COUNT
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (each,) = broadcast_all(rate)
+        self.given = {"rate": each}
+        super().__init__(each.array.shape, (), validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.rate
+
+    variance = mean
+
+    @property
+    def mode(self) -> Any:
+        return T.floor(self.rate)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with NoGrad():
+            return T.poisson(self.expanded("rate", self.shape_of(sample_shape)))
+
+    def log_prob(self, value: Any) -> Any:
+        self.check_value(value)
+        rate, value = broadcast_all(self.rate, value)
+        return call(value, "xlogy", rate) - rate - call(plus(value, 1), "lgamma")
+
+
+class Binomial(Distribution):
+    """How many of `total_count` trials succeed, each with the probability `probs`."""
+
+    language_name = "torch.distributions.binomial.Binomial"
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "total_count": COUNT,
+        "probs": UNIT,
+        "logits": REAL,
+    }
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = _BINARY
+
+    def __init__(
+        self,
+        total_count: Any = 1,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        name = _one_of(probs, logits)
+        total, each = broadcast_all(total_count, logits if probs is None else probs)
+        self.given = {"total_count": call(total, "type_as", each), name: each}
+        super().__init__(each.array.shape, (), validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Any:
+        return T.minimum(T.floor(plus(self.total_count, 1) * self.probs), self.total_count)
+
+    @property
+    def variance(self) -> Any:
+        return self.total_count * self.probs * minus(1, self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        shape = self.shape_of(sample_shape)
+        with NoGrad():
+            return T.binomial(self.expanded("total_count", shape), self.expanded("probs", shape))
+
+    def log_prob(self, value: Any) -> Any:
+        self.check_value(value)
+        total, logits = self.total_count, self.logits
+        all_ways = T.lgamma(plus(total, 1))
+        ways = T.lgamma(plus(value, 1))
+        other_ways = T.lgamma(plus(total - value, 1))
+        above, below = call(logits, "clamp", min=0), call(logits, "clamp", max=0)
+        positive = over(above + logits - below, 2)
+        rest = T.log1p(T.exp(-T.abs(logits)))
+        normalised = total * positive + total * rest - all_ways
+        return value * logits - ways - other_ways - normalised
+
+    def entropy(self) -> Any:
+        total = int(call(self.total_count, "max").array)
+        if call(self.total_count, "min").array != total:
+            raise self.missing("entropy of different total counts")
+        values = T.arange(1 + total, dtype=self.probs.dtype)
+        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
+        log_probs = self.log_prob(call(values, "expand", (-1, *self.batch_shape)))
+        return -call(T.exp(log_probs) * log_probs, "sum", 0)
+
+
+for _kind in (Bernoulli, Geometric, Categorical, OneHotCategorical, Poisson, Binomial):
+    TABLE[_kind.__name__] = _kind

@@ -1,0 +1,391 @@
+"""`Distribution`: parameters, shapes, checks of values; and a distribution of several dimensions
+made of independent ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.arrays.sizes import Size
+from gradcli.autograd.modes import EnableGrad, NoGrad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.nn.extensible import Extensible
+from gradcli.ops.binding.catalogue import methods, modules, operators
+
+TABLE = modules["torch.distributions"]
+
+
+class _Functions:
+    """The functions of torch, as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        return modules["torch"][name]
+
+
+T = _Functions()
+
+plus, minus, times, over = (operators[sign] for sign in "+-*/")
+"""The operators as programs have them: with a number on one side the node is another than that of
+tensors' own operators, which are for the derivatives' formulas.
+"""
+
+
+def call(tensor: Tensor, name: str, *args: Any, **kwargs: Any) -> Any:
+    """A method of a tensor, by its name."""
+    return methods[name](tensor, *args, **kwargs)
+
+
+class Constraint:
+    """Which values a parameter, or what is drawn, may have.
+
+    Attributes:
+        text: as PyTorch prints it.
+        holds: the truth values of an array.
+        dims: how many dimensions one value has.
+    """
+
+    __slots__ = ("dims", "holds", "text")
+
+    def __init__(self, text: str, holds: Callable[[Any], Any], dims: int = 0) -> None:
+        self.text = text
+        self.holds = holds
+        self.dims = dims
+
+
+def _is_simplex(x: Any) -> Any:
+    return np.all(x >= 0, axis=-1) & (abs(x.sum(-1) - 1) < 1e-6)
+
+
+def _is_factor(x: Any) -> Any:
+    lower = np.all(np.tril(x) == x, axis=(-2, -1))
+    return lower & np.all(np.diagonal(x, axis1=-2, axis2=-1) > 0, axis=-1)
+
+
+def _is_covariance(x: Any) -> Any:
+    symmetric = np.all(np.isclose(x, np.swapaxes(x, -1, -2), atol=1e-6), axis=(-2, -1))
+    return symmetric & np.all(np.linalg.eigvalsh(x) > 0, axis=-1)
+
+
+REAL = Constraint("Real()", lambda x: x == x)
+REAL_VECTOR = Constraint("IndependentConstraint(Real(), 1)", lambda x: np.all(x == x, axis=-1), 1)
+POSITIVE = Constraint("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
+NONNEGATIVE = Constraint("GreaterThanEq(lower_bound=0.0)", lambda x: x >= 0)
+POSITIVE_VECTOR = Constraint(
+    "IndependentConstraint(GreaterThan(lower_bound=0.0), 1)", lambda x: np.all(x > 0, axis=-1), 1
+)
+UNIT = Constraint("Interval(lower_bound=0.0, upper_bound=1.0)", lambda x: (x >= 0) & (x <= 1))
+BOOLEAN = Constraint("Boolean()", lambda x: (x == 0) | (x == 1))
+COUNT = Constraint("IntegerGreaterThan(lower_bound=0)", lambda x: (x % 1 == 0) & (x >= 0))
+SIMPLEX = Constraint("Simplex()", _is_simplex, 1)
+FACTOR = Constraint("LowerCholesky()", _is_factor, 2)
+COVARIANCE = Constraint("PositiveDefinite()", _is_covariance, 2)
+ONE_HOT = Constraint(
+    "OneHot()", lambda x: np.all((x == 0) | (x == 1), axis=-1) & (x.sum(-1) == 1), 1
+)
+
+
+def broadcast_all(*values: Any) -> list[Tensor]:
+    """Numbers and tensors as tensors of one shape."""
+    first = next((value for value in values if isinstance(value, Tensor)), None)
+    for value in values:
+        if not isinstance(value, (Tensor, bool, int, float)):
+            raise GradcliError(
+                "E204",
+                "Input arguments must all be instances of Number, torch.Tensor or objects"
+                " implementing __torch_function__.",
+                raises="ValueError",
+            )
+    dtype = T.get_default_dtype() if first is None else first.dtype
+    made = [v if isinstance(v, Tensor) else T.tensor(v, dtype=dtype) for v in values]
+    return list(T.broadcast_tensors(*made))
+
+
+def size_of(shape: Any) -> Size:
+    """A shape that a program gives."""
+    return Size.of(() if shape is None else shape)
+
+
+def sum_rightmost(value: Any, dims: int) -> Any:
+    """The sums over the last dimensions."""
+    if dims == 0 or not isinstance(value, Tensor):
+        return value
+    return call(call(value, "reshape", (*value.array.shape[:-dims], -1)), "sum", -1)
+
+
+class Distribution(Extensible):
+    """The base of all, and of a program's own.
+
+    Attributes:
+        given: the parameters, and what was computed of them, by name.
+        batch_shape: how many distributions there are, side by side.
+        event_shape: the shape of what one draws.
+    """
+
+    __slots__ = ("batch_shape", "event_shape", "given", "is_checked")
+
+    language_name: ClassVar[str] = "torch.distributions.distribution.Distribution"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"arg_constraints", "batch_shape", "cdf", "entropy", "event_shape", "expand"}
+        | {"has_enumerate_support", "has_rsample", "icdf", "log_prob", "mean", "mode"}
+        | {"perplexity", "rsample", "sample", "sample_n", "stddev", "variance"}
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    constraints: ClassVar[dict[str, Constraint]] = {}
+    support: ClassVar[Constraint | None] = None
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+    has_rsample: ClassVar[bool] = False
+    has_enumerate_support: ClassVar[bool] = False
+
+    def __init__(
+        self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None
+    ) -> None:
+        self.batch_shape = size_of(batch_shape)
+        self.event_shape = size_of(event_shape)
+        self.is_checked = validate_args is not False
+        if not hasattr(self, "given"):
+            self.given: dict[str, Any] = {}
+        if self.is_checked:
+            for name, constraint in self.constraints.items():
+                if name in self.given:
+                    self._check(f"parameter {name}", self.given[name], constraint)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "given":
+            raise AttributeError(name)
+        if name in self.given:
+            return self.given[name]
+        compute = type(self).computed.get(name)
+        if compute is None:
+            raise AttributeError(name)
+        with EnableGrad():  # it may first be asked for while numbers are drawn
+            found = self.given[name] = compute(self)
+        return found
+
+    def language_getattr(self, name: str) -> Any:
+        """What a program stored, a parameter; raises AttributeError."""
+        if name in self.values:
+            return self.values[name]
+        if name in self.given or name in self.computed:
+            return getattr(self, name)
+        raise AttributeError(name)
+
+    def _check(self, what: str, value: Tensor, constraint: Constraint) -> None:
+        holds = constraint.holds(np.asarray(value.array))
+        if np.all(holds):
+            return
+        found = "the constraint" if what.startswith("parameter") else ""
+        where = (
+            f"of distribution {self!r} to satisfy {found} {constraint.text}"
+            if found
+            else f"to be within the support ({constraint.text}) of the distribution {self!r}"
+        )
+        shown = value.array if value.ndim == 0 else value
+        raise GradcliError(
+            "E204",
+            f"Expected {what} (Tensor of shape {tuple(value.array.shape)}) {where}, but found"
+            f" invalid values:\n{shown}",
+            raises="ValueError",
+        )
+
+    def check_value(self, value: Any) -> None:
+        """Raise E204 for what cannot have been drawn."""
+        if not isinstance(value, Tensor):
+            raise GradcliError(
+                "E204",
+                "The value argument to log_prob must be a Tensor",
+                raises="ValueError",
+            )
+        if self.is_checked and self.support is not None:
+            self._check("value argument", value, self.support)
+
+    def shape_of(self, sample_shape: Any) -> Size:
+        """The shape of so many draws."""
+        return Size((*size_of(sample_shape), *self.batch_shape, *self.event_shape))
+
+    def expanded(self, name: str, shape: Size) -> Tensor:
+        """A parameter, in a shape of draws."""
+        found: Tensor = call(getattr(self, name), "expand", shape)
+        return found
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """Draws, outside the graph."""
+        with NoGrad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Draws that gradients flow through to the parameters."""
+        raise self.missing("rsample")
+
+    def sample_n(self, n: int) -> Tensor:
+        """`n` draws."""
+        return self.sample((n,))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density, or of the probability."""
+        raise self.missing("log_prob")
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of what is no larger."""
+        raise self.missing("cdf")
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """What a share of all is no larger than."""
+        raise self.missing("icdf")
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        raise self.missing("entropy")
+
+    def perplexity(self) -> Tensor:
+        """The exponential of the entropy."""
+        found: Tensor = T.exp(self.entropy())
+        return found
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        raise self.missing("mean")
+
+    @property
+    def mode(self) -> Tensor:
+        """What is most likely."""
+        raise self.missing("mode")
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        raise self.missing("variance")
+
+    @property
+    def stddev(self) -> Tensor:
+        """The square root of the variance."""
+        found: Tensor = call(self.variance, "sqrt")
+        return found
+
+    @property
+    def arg_constraints(self) -> dict[str, str]:
+        """What the parameters have to be."""
+        return {name: each.text for name, each in self.constraints.items()}
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The same distributions, in a larger batch."""
+        made = object.__new__(type(self))
+        made.values = dict(self.values)
+        batch = size_of(batch_shape)
+        made.given = {
+            name: call(self.given[name], "expand", (*batch, *self._event_of(name)))
+            for name in self.constraints
+            if name in self.given
+        }
+        made.batch_shape, made.event_shape = batch, self.event_shape
+        made.is_checked = self.is_checked
+        return made
+
+    def _event_of(self, name: str) -> tuple[int, ...]:
+        dims = self.constraints[name].dims
+        shape = self.given[name].array.shape
+        return tuple(shape[len(shape) - dims :])
+
+    def missing(self, name: str) -> GradcliError:
+        """The error of what a distribution does not have."""
+        return GradcliError(
+            "E205", f"{type(self).__name__} has no {name}", raises="NotImplementedError"
+        )
+
+    def __repr__(self) -> str:
+        parts = []
+        for name in self.constraints:
+            if name in self.given:
+                value = self.given[name]
+                one = value.array.size == 1
+                shown = value.array.item() if one and value.ndim == 0 else value
+                parts.append(f"{name}: {shown if one else value.shape}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+class Independent(Distribution):
+    """A distribution whose last batch dimensions are those of one event.
+
+    Args:
+        base_distribution: what draws the parts.
+        reinterpreted_batch_ndims: how many of its batch dimensions become the event's.
+    """
+
+    __slots__ = ("base_dist", "reinterpreted_batch_ndims")
+
+    language_name = "torch.distributions.independent.Independent"
+    language_attributes = Distribution.language_attributes | {
+        "base_dist",
+        "reinterpreted_batch_ndims",
+    }
+
+    def __init__(
+        self,
+        base_distribution: Any,
+        reinterpreted_batch_ndims: int,
+        validate_args: bool | None = None,
+    ) -> None:
+        batch = base_distribution.batch_shape
+        if reinterpreted_batch_ndims > len(batch):
+            raise GradcliError(
+                "E204",
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual"
+                f" {reinterpreted_batch_ndims} vs {len(batch)}",
+                raises="ValueError",
+            )
+        kept = len(batch) - reinterpreted_batch_ndims
+        self.base_dist = base_distribution
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        event = (*batch[kept:], *base_distribution.event_shape)
+        super().__init__(batch[:kept], event, validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        """Whether the parts have."""
+        found: bool = self.base_dist.has_rsample
+        return found
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        found: Tensor = self.base_dist.sample(sample_shape)
+        return found
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        found: Tensor = self.base_dist.rsample(sample_shape)
+        return found
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        found: Tensor = sum_rightmost(
+            self.base_dist.log_prob(value), self.reinterpreted_batch_ndims
+        )
+        return found
+
+    def entropy(self) -> Tensor:
+        found: Tensor = sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+        return found
+
+    @property
+    def mean(self) -> Tensor:
+        found: Tensor = self.base_dist.mean
+        return found
+
+    @property
+    def mode(self) -> Tensor:
+        found: Tensor = self.base_dist.mode
+        return found
+
+    @property
+    def variance(self) -> Tensor:
+        found: Tensor = self.base_dist.variance
+        return found
+
+    def __repr__(self) -> str:
+        return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
+
+
+TABLE["Distribution"] = Distribution
+TABLE["Independent"] = Independent

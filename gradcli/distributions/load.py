@@ -1,0 +1,5 @@
+"""All modules of `torch.distributions`, imported once: importing a family registers its classes."""
+
+from __future__ import annotations
+
+from gradcli.distributions import divergence  # noqa: F401

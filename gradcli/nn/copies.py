@@ -1,0 +1,63 @@
+"""Copies of modules and of their tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.nn.attributes import is_initialised
+from gradcli.nn.call import ModuleHooks
+from gradcli.nn.module import Module
+
+
+def copied_tensor(copied: Tensor, original: Tensor) -> Tensor:
+    """Make a copy what the original is: a parameter, a buffer, one that requires grad."""
+    copied.requires_grad = original.requires_grad
+    if original.meta is not None:
+        meta = meta_of(copied)
+        meta.is_parameter = original.meta.is_parameter
+        meta.persistent = original.meta.persistent
+    return copied
+
+
+def not_kept(value: Any, copied: Any) -> None:
+    """What a shallow copy has to keep."""
+
+
+def copied_module(module: Module, of: Any, keep: Any = not_kept) -> Module:
+    """A module with copies of what it holds."""
+    made: Module = object.__new__(type(module))
+    keep(module, made)
+    tables = ["_values"]
+    if is_initialised(module):
+        tables += ["_parameters", "_buffers", "_modules"]
+        object.__setattr__(made, "_transient", set(module._transient))
+        object.__setattr__(made, "training", module.training)
+        object.__setattr__(made, "_hooks", _hooks(module))
+    for name in tables:
+        table = {key: of(value) for key, value in getattr(module, name).items()}
+        object.__setattr__(made, name, table)
+    return made
+
+
+def _hooks(module: Module) -> ModuleHooks | None:
+    """The same hooks in tables of their own."""
+    if module._hooks is None:
+        return None
+    made = ModuleHooks()
+    for name in ModuleHooks.__slots__:
+        getattr(made, name).update(getattr(module._hooks, name))
+    return made
+
+
+def clone(module: Module) -> Module:
+    """A module like another, with tensors of its own."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, Module):
+            return clone(value)
+        if isinstance(value, Tensor):
+            return copied_tensor(Tensor(value.array.copy()), value)
+        return value
+
+    return copied_module(module, of)

@@ -1,0 +1,338 @@
+"""Transformers: `TransformerEncoderLayer TransformerEncoder TransformerDecoderLayer
+TransformerDecoder Transformer`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.nn.copies import clone
+from gradcli.nn.init import xavier_uniform_
+from gradcli.nn.layer import FUNCTIONS, register
+from gradcli.nn.layers.attention import MultiheadAttention
+from gradcli.nn.layers.containers import ModuleList
+from gradcli.nn.layers.linear import Linear
+from gradcli.nn.layers.normalisation import LayerNorm
+from gradcli.nn.module import Module
+from gradcli.ops.binding.catalogue import modules
+
+
+def _activation(chosen: Any) -> Callable[[Any], Any]:
+    """The function between the two linear layers; raises E204 for an unknown name."""
+    if not isinstance(chosen, str):
+        function: Callable[[Any], Any] = chosen
+        return function
+    if chosen not in ("gelu", "relu"):
+        raise GradcliError(
+            "E204", f"activation should be relu/gelu, not {chosen}", raises="RuntimeError"
+        )
+    return lambda input: FUNCTIONS[chosen](input)
+
+
+class _Layer(Module):
+    """The base of both kinds of layer: attention, two linear layers, and what is around each."""
+
+    _attentions: ClassVar[tuple[str, ...]] = ("self_attn",)
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Any = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        place = {"bias": bias, "device": device, "dtype": dtype}
+        for name in self._attentions:
+            attention = MultiheadAttention(
+                d_model, nhead, dropout=dropout, batch_first=batch_first, **place
+            )
+            self.register_module(name, attention)
+        self.linear1 = Linear(d_model, dim_feedforward, **place)
+        self.dropout = modules["torch.nn"]["Dropout"](dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **place)
+        self.norm_first = norm_first
+        count = len(self._attentions) + 1
+        for number in range(1, count + 1):
+            self.register_module(f"norm{number}", LayerNorm(d_model, eps=layer_norm_eps, **place))
+        for number in range(1, count + 1):
+            self.register_module(f"dropout{number}", modules["torch.nn"]["Dropout"](dropout))
+        self.activation = _activation(activation)
+
+    def _around(self, x: Tensor, number: int, block: Callable[[Tensor], Tensor]) -> Tensor:
+        """A block with its normalisation, before it or behind the sum."""
+        norm = self._modules[f"norm{number}"]
+        dropout = self._modules[f"dropout{number}"]
+        if self.norm_first:
+            first: Tensor = x + dropout(block(norm(x)))
+            return first
+        found: Tensor = norm(x + dropout(block(x)))
+        return found
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return found
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and two linear layers, each added to its input and normalised.
+
+    Raises E204 for an unknown activation.
+
+    Example: nn.TransformerEncoderLayer(2, 1, 4, dropout=0.)(ones(3, 1, 2)).shape
+    """
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        def attend(x: Tensor) -> Tensor:
+            found: Tensor = self.self_attn(
+                x,
+                x,
+                x,
+                attn_mask=src_mask,
+                key_padding_mask=src_key_padding_mask,
+                need_weights=False,
+                is_causal=is_causal,
+            )[0]
+            return found
+
+        return self._around(self._around(src, 1, attend), 2, self._feed_forward)
+
+
+class TransformerDecoderLayer(_Layer):
+    """Self-attention, attention to an encoder's output, and two linear layers.
+
+    Raises E204 for an unknown activation.
+
+    Example: nn.TransformerDecoderLayer(2, 1, 4)(ones(3, 1, 2), ones(3, 1, 2)).shape
+    """
+
+    _attentions = ("self_attn", "multihead_attn")
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        def attend(x: Tensor) -> Tensor:
+            found: Tensor = self.self_attn(
+                x,
+                x,
+                x,
+                attn_mask=tgt_mask,
+                key_padding_mask=tgt_key_padding_mask,
+                is_causal=tgt_is_causal,
+                need_weights=False,
+            )[0]
+            return found
+
+        def attend_to_memory(x: Tensor) -> Tensor:
+            found: Tensor = self.multihead_attn(
+                x,
+                memory,
+                memory,
+                attn_mask=memory_mask,
+                key_padding_mask=memory_key_padding_mask,
+                is_causal=memory_is_causal,
+                need_weights=False,
+            )[0]
+            return found
+
+        x = self._around(self._around(tgt, 1, attend), 2, attend_to_memory)
+        return self._around(x, 3, self._feed_forward)
+
+
+class _Stack(Module):
+    """The base of both stacks: copies of a layer, one on the other."""
+
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__()
+        self.layers = ModuleList([clone(layer) for _ in range(num_layers)])
+        self.num_layers = num_layers
+        self.register_module("norm", norm)
+
+    def _normalised(self, x: Tensor) -> Tensor:
+        found: Tensor = x if self.norm is None else self.norm(x)
+        return found
+
+
+class TransformerEncoder(_Stack):
+    """`num_layers` copies of an encoder's layer.
+
+    Example: nn.TransformerEncoder(nn.TransformerEncoderLayer(2, 1, 4), 2)(ones(3, 1, 2)).shape
+    """
+
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
+        super().__init__(encoder_layer, num_layers, norm)
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        x = src
+        for layer in self.layers:
+            x = layer(x, src_mask=mask, src_key_padding_mask=src_key_padding_mask)
+        return self._normalised(x)
+
+
+class TransformerDecoder(_Stack):
+    """`num_layers` copies of a decoder's layer.
+
+    Example:
+        layer = nn.TransformerDecoderLayer(2, 1, 4)
+        nn.TransformerDecoder(layer, 1)(ones(3, 1, 2), ones(3, 1, 2)).shape
+    """
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__(decoder_layer, num_layers, norm)
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        x = tgt
+        for layer in self.layers:
+            x = layer(
+                x,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask,
+            )
+        return self._normalised(x)
+
+
+class Transformer(Module):
+    """An encoder and a decoder.
+
+    Example: nn.Transformer(2, 1, 1, 1, 4)(ones(3, 1, 2), ones(2, 1, 2)).shape
+    """
+
+    language_class_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"generate_square_subsequent_mask"}
+    )
+    language_attributes = Module.language_attributes | language_class_attributes
+
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Any = "relu",
+        custom_encoder: Any = None,
+        custom_decoder: Any = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        looks = (activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
+        layer = (d_model, nhead, dim_feedforward, dropout, *looks)
+        end = {"eps": layer_norm_eps, "bias": bias, "device": device, "dtype": dtype}
+        if custom_encoder is None:
+            inner: Module = TransformerEncoderLayer(*layer)
+            custom_encoder = TransformerEncoder(
+                inner, num_encoder_layers, LayerNorm(d_model, **end)
+            )
+        self.encoder = custom_encoder
+        if custom_decoder is None:
+            inner = TransformerDecoderLayer(*layer)
+            custom_decoder = TransformerDecoder(
+                inner, num_decoder_layers, LayerNorm(d_model, **end)
+            )
+        self.decoder = custom_decoder
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                xavier_uniform_(parameter)
+        self.d_model = d_model
+        self.nhead = nhead
+        self.batch_first = batch_first
+
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask)
+        found: Tensor = self.decoder(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+        )
+        return found
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+        """A mask that hides what comes later: minus infinity above the diagonal."""
+        torch = modules["torch"]
+        full = torch["full"]((sz, sz), -math.inf, dtype=dtype, device=device)
+        found: Tensor = torch["triu"](full, diagonal=1)
+        return found
+
+
+for _kind in (
+    TransformerEncoderLayer,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerDecoder,
+    Transformer,
+):
+    register("transformer", _kind)
