@@ -103,4 +103,5 @@ WARNINGS: dict[str, Code] = {
     "W012": _warning("nothing is drawn"),
     "W013": _warning("an op has no batching rule"),
     "W014": _warning("anomaly detection is on"),
+    "W015": _warning("a name is deprecated"),
 }

@@ -132,7 +132,7 @@ def test_no_option_reads_or_writes_in_the_sandbox(
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("function", FILES)
 def test_no_function_does(function: str, name: str, folder: Path) -> None:
-    given = f"'{name}'" if function == "load" else f"ones(1), '{name}'"
+    given = f"ones(1), '{name}'" if function == "save" else f"'{name}'"
     error = run(f"{function}({given})", limits=Limits(files=False)).error
     assert error is not None
     assert error.code == "E606"

@@ -111,7 +111,7 @@ HELPS = [
         "tensors come in as `NAME=@FILE`: npy, npz, csv, json, safetensors; a column of a table is"
         " `NAME=@t.csv:column`",
     ),
-    ("open('x')", "files come in as `NAME=@FILE`, and `load('x.npy')` reads one"),
+    ("open('x', 'w')", "`print` what is to be kept, or write tensors with `save(x, 'x.npy')`"),
     ("'a' + 1", "turn the number into text first: `str(x)`, or use an f-string"),
     ("2.5 ^ 2", "a power is written `**`"),
     ("sum(ones(2, 2), dim=0)", "this is Python's sum(); the op on tensors is torch.sum()"),

@@ -199,7 +199,7 @@ def test_command_lines(words: list[str]) -> None:
         ("().__class__.__base__", "E102"),
         ("type(1).mro()", "E102"),
         ("'{0.__class__}'.format(1)", "E102"),
-        ("open('x')", "E101"),
+        ("open('x')", "E502"),
         ("exec('1')", "E101"),
         ("\0\x1b]0;\x7f", "E002"),
         ("\u0300", "E002"),

@@ -30,7 +30,11 @@ from tests.running import OutOfTime, run, time_limit
 
 ATTACKS = [
     ("__import__('os')", "E101"),
-    ("open('x')", "E101"),
+    ("open('x', 'w')", "E205"),
+    ("open(1)", "E202"),
+    ("open(__file__)", "E101"),
+    ("open('/dev/null').buffer", "E102"),
+    ("open('/dev/null', 'rb').raw", "E102"),
     ("exec('1')", "E101"),
     ("eval('1')", "E101"),
     ("compile('1', 'x', 'eval')", "E101"),
@@ -136,7 +140,7 @@ ATTACKS = [
     ("try: 1 / 0\nexcept Exception as e: e.__traceback__", "E102"),
     ("try: 1 / 0\nexcept Exception as e: e.span", "E102"),
     ("try: ones(2) + ones(3)\nexcept Exception as e: e.with_traceback(None)", "E102"),
-    ("with open('x') as f: pass", "E101"),
+    ("with open('x') as f: pass", "E502"),
     ("with (lambda: 0): pass", "E202"),
     ("def g(): yield\ng().gi_frame", "E102"),
     ("def g(): yield\ng().source", "E102"),

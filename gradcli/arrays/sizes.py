@@ -47,7 +47,7 @@ class Size(tuple[int, ...]):
         except TypeError:
             wrong = [
                 (number, type(size).__name__)
-                for number, size in enumerate(sizes)
+                for number, size in enumerate(sizes if isinstance(sizes, Iterable) else ())
                 if not hasattr(type(size), "__index__")
             ]
             text = "torch.Size() takes an iterable of 'int' (item {} is '{}')"

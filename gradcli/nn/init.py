@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.creation.random import generator_of, normal_array, uniform_array
 from gradcli.ops.definition.doc import RANDOM, WRITES, describe, effects
+from gradcli.state import active
 
 _LINEAR = frozenset(
     {
@@ -322,3 +324,38 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
             values[(group * width + channel, channel, *middle)] = 1
     with NoGrad():
         return copy_(tensor, Tensor(values))
+
+
+# --- names of old -------------------------------------------------------------------------------
+
+
+def _deprecated(new: Callable[..., Tensor]) -> None:
+    """Register a filling under its name of old, without the underscore; calling it warns (W015)."""
+    name, old = new.__name__, new.__name__[:-1]
+
+    @wraps(new)
+    def fill(*args: Any, **keywords: Any) -> Tensor:
+        active.state.warn(
+            "W015",
+            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{name}`.",
+            help=f"write `nn.init.{name}`",
+        )
+        return new(*args, **keywords)
+
+    function(old, module="torch.nn.init")(fill)
+
+
+for _filling in (
+    constant_,
+    dirac_,
+    eye_,
+    kaiming_normal_,
+    kaiming_uniform_,
+    normal_,
+    orthogonal_,
+    sparse_,
+    uniform_,
+    xavier_normal_,
+    xavier_uniform_,
+):
+    _deprecated(_filling)

@@ -175,6 +175,10 @@ class LRScheduler(Extensible):
                 setattr(self, name, value)
 
 
+class _LRScheduler(LRScheduler):
+    """The name that the base had before: programs derive their schedules from it."""
+
+
 def _functions(lr_lambda: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
     count = len(optimizer.param_groups)
     if not isinstance(lr_lambda, (list, tuple)):
@@ -415,6 +419,7 @@ class CosineAnnealingLR(LRScheduler):
 
 for _kind in (
     LRScheduler,
+    _LRScheduler,
     LambdaLR,
     MultiplicativeLR,
     StepLR,

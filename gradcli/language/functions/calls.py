@@ -24,6 +24,7 @@ from gradcli.language.tree.scopes import PARENT, Scope, Variables
 from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.arguments import NUMPY_NAMES
 from gradcli.record import Record
 from gradcli.state import State, active
 
@@ -302,7 +303,35 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     except NeedsExamples:
         return active.state.batch.looped(called, args, kwargs)
     except Exception as error:
+        if type(error) is TypeError and not NUMPY_NAMES.keys().isdisjoint(kwargs):
+            own = _own_names(called, kwargs, str(error))
+            if own is not None:
+                return call(called, args, own)
         raise call_failed(error, function, args, kwargs) from error
+
+
+def _own_names(function: Any, kwargs: dict[str, Any], problem: str) -> dict[str, Any] | None:
+    """The keywords of a call with PyTorch's names for NumPy's, None where that is not the problem
+    or the function, which PyTorch writes in Python, takes no others.
+    """
+    name = _name(function)
+    tables = (catalogue.methods, *[catalogue.modules[module] for module in _NATIVE])
+    # An op's table has its generated function, which the one that a program holds may stand for.
+    forms = (function, getattr(function, "__wrapped__", function))
+    if (
+        "unexpected keyword argument" not in problem
+        or name in _WRITTEN_IN_PYTHON
+        or not any(table.get(name) in forms for table in tables)
+    ):
+        return None
+    own = {NUMPY_NAMES.get(keyword, keyword): value for keyword, value in kwargs.items()}
+    return own if len(own) == len(kwargs) else None
+
+
+_NATIVE = ("torch", "torch.fft", "torch.linalg", "torch.special")
+
+_WRITTEN_IN_PYTHON = frozenset({"norm", "split", "stft", "unique", "unique_consecutive"})
+"""Functions of torch that take the names of their own parameters alone."""
 
 
 def _full_name(value: Any) -> str:

@@ -57,7 +57,7 @@ UNSUPPORTED = {
         float8_e5m2 float8_e5m2fnuz float8_e8m0fnu int1 int2 int3 int4 int5 int6 int7 qint32 qint8
         quint2x4 quint4x2 quint8 uint1 uint16 uint2 uint3 uint32 uint4 uint5 uint6 uint64 uint7""",
     "it belongs to PyTorch's own machinery": """
-        accelerator AcceleratorError adaptive_max_pool1d_with_indices
+        AcceleratorError adaptive_max_pool1d_with_indices
         adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices affine_grid_generator
         AggregationType AliasDb AnyType ao ArgumentSpec as_strided_scatter assert_int_or_pair
         attention autocast_decrement_nesting autocast_increment_nesting AwaitType
@@ -110,7 +110,7 @@ UNSUPPORTED = {
         ScriptObjectProperty serialization SerializationStorageContext set_anomaly_enabled
         set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled
         set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled
-        set_autocast_xla_dtype set_autocast_xla_enabled set_default_tensor_type
+        set_autocast_xla_dtype set_autocast_xla_enabled
         set_deterministic_debug_mode set_warn_always shifted_chebyshev_polynomial_v
         shifted_chebyshev_polynomial_w slice_inverse StaticModule StorageBase StreamObjType
         StringType SwizzleType sym_constrain_range sym_constrain_range_for_size sym_fresh_size

@@ -1,4 +1,4 @@
-"""`load` and `save`: read tensors from data files, and write them."""
+"""`load` and `save`: read tensors from data files, and write them. `open` reads texts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.objects.types import type_name
 from gradcli.ops.binding import catalogue
+from gradcli.state import active
 
 
 def load(f: str, /) -> Any:
@@ -99,5 +100,54 @@ def _array(value: Any) -> Any:
     return to_host(tensor.array)
 
 
-FILES = {"load": load, "save": save}
+def read_file(
+    file: str,
+    mode: str = "r",
+    buffering: int = -1,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+) -> Any:
+    """What a file holds, to be read as Python's `open(file)` does: a text, or bytes for "rb".
+
+    Raises:
+        GradcliError: E202 and E204 for arguments of no use, E205 for a mode that writes, E502 where
+            the file cannot be read, E504 where it is no text, E602 where it is too large, E606
+            where files are out of bounds.
+    """
+    if not isinstance(file, str):
+        raise GradcliError("E202", f"open() takes the name of a file, not {type_name(file)}")
+    if mode not in ("r", "rt", "tr", "rb", "br"):
+        active.state.limits.check_file(file)
+        raise GradcliError(
+            "E205",
+            f"open() reads files here: there is no mode {mode!r}",
+            help="`print` what is to be kept, or write tensors with `save(x, 'x.npy')`",
+        )
+    from gradcli.files.data_file import DataFile  # lazy: start-up
+    from gradcli.language.library.python.system import ReadBytes, ReadText  # lazy: start-up
+
+    found = DataFile(f"./{file}" if file == "-" else file)
+    content = found.content()
+    if "b" in mode:
+        return ReadBytes(content, file, mode)
+    if (encoding or "utf-8").lower() not in _ENCODINGS or errors not in _DECODING_ERRORS:
+        raise GradcliError("E204", f"open() knows no encoding {encoding!r} with errors={errors!r}")
+    try:
+        text = content.decode(encoding or "utf-8", errors or "strict")
+    except UnicodeDecodeError as error:
+        made = found.damaged(f"byte {error.start}", f"it is not {encoding or 'UTF-8'}")
+        made.raises = "UnicodeDecodeError"
+        raise made from error
+    return ReadText(text, file, mode, newline)
+
+
+read_file.__name__ = read_file.__qualname__ = "open"
+
+_ENCODINGS = frozenset(
+    {"utf-8", "utf8", "utf-8-sig", "ascii", "latin-1", "latin1", "iso-8859-1", "cp1252", "utf-16"}
+)
+_DECODING_ERRORS = frozenset({None, "strict", "ignore", "replace"})
+
+FILES = {"load": load, "open": read_file, "save": save}
 """The functions of the language that touch files."""

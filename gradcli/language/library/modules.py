@@ -73,6 +73,7 @@ LIBRARY: dict[str, str] = {
     "types": "typing:TYPES",
     "typing": "typing:TYPING",
     "unicodedata": "python.text:UNICODEDATA",
+    "torch.accelerator": "torch.settings:ACCELERATOR",
     "torch.amp": "torch.settings:AMP",
     "torch.amp.autocast_mode": "torch.settings:AMP",
     "torch.backends": "torch.settings:BACKENDS",
@@ -176,7 +177,7 @@ _KNOWN = {
     "dataclasses": ("dataclass",),
     "enum": ("Enum",),
     "functools": ("lru_cache", "partial", "wraps"),
-    "torch.autograd": ("Function", "Variable", "backward", "grad"),
+    "torch.autograd": ("Function", "backward", "grad"),
     "torch.func": ("hessian", "jacfwd", "jacrev", "jvp", "vjp"),
     "typing": ("Callable", "Dict", "List", "NamedTuple", "Optional", "Union"),
 }

@@ -71,6 +71,7 @@ def _load_nn() -> None:
     import gradcli.nn.load  # noqa: F401  # lazy: family
 
     name_classes(catalogue.modules["torch.nn"])
+    name_classes(catalogue.modules["torch.nn.utils.rnn"])
 
 
 def _load_optim() -> None:
@@ -228,7 +229,6 @@ UNSUPPORTED = {
     "exec": "a program cannot run text as code",
     "id": "`a is b` tells whether two values are the same",
     "input": "a program does not wait for a person: values come in as `NAME=VALUE`",
-    "open": "files come in as `NAME=@FILE`, and `load('x.npy')` reads one",
 }
 """Names of Python that are not supported, and why."""
 

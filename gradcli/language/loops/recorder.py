@@ -111,7 +111,8 @@ class Recorder(Listener):
         builder = self.builder
         operands = self._operands(op, arguments)
         if op.view and self._is_constant(operands):
-            builder.constant(output.array)  # the same part of the same memory in every iteration
+            for each in tensors_in(output):  # the same part of the same memory in every iteration
+                builder.constant(each.array)
             return
         # The wrapper serves half precision.
         forward = Kernel(op.name, getattr(op.forward, "__wrapped__", op.forward))

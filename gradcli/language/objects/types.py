@@ -93,6 +93,7 @@ _BASES = {
     "TypeError": "Exception",
     "UnboundLocalError": "NameError",
     "UnicodeError": "ValueError",
+    "UnicodeDecodeError": "UnicodeError",
     "ValueError": "Exception",
     "ZeroDivisionError": "ArithmeticError",
     "_LinAlgError": "RuntimeError",

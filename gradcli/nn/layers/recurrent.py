@@ -6,7 +6,7 @@ ops as in PyTorch. One direction of an LSTM in single precision is one node, as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
+from gradcli.nn.layers.packed_sequences import PackedSequence
 from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
 from gradcli.nn.layers.recurrent_node import as_one_node
 from gradcli.ops.binding.catalogue import methods
@@ -22,6 +23,16 @@ from gradcli.state import charge_tensors
 
 _LAYER_TENSORS = 32
 """Tensors that are made in the time that a layer's parameters take, with their initial values."""
+
+
+def _rows(state: State, start: int, end: int) -> State:
+    """The state of some sequences of a batch."""
+    return tuple(methods["narrow"](each, 0, start, end - start) for each in state)
+
+
+def _joined(states: Sequence[State]) -> State:
+    """The states of sequences, side by side."""
+    return tuple(cat_(list(parts), 0) for parts in zip(*states, strict=True))
 
 
 class _Layers(Recurrent):
@@ -105,21 +116,57 @@ class _Layers(Recurrent):
         self, input: Tensor, suffix: str, state: State, weights: Sequence[Any]
     ) -> tuple[Tensor, State]:
         """The same, composed of ops."""
-        projection = self._parameters.get(f"weight_hr_{suffix}")
         input_weight, hidden_weight, input_bias, hidden_bias = weights
         projected = FUNCTIONS["linear"](input, input_weight, input_bias)
         steps = list(methods["unbind"](projected, 0))
         backward = suffix.endswith("_reverse")
         outputs = []
         for step in reversed(steps) if backward else steps:
-            hidden = linear(state[0], hidden_weight, hidden_bias)
-            state = self.next_state(step, hidden, state)
-            if projection is not None:
-                state = (linear(state[0], projection, None), *state[1:])
+            state = self._step(step, suffix, state, hidden_weight, hidden_bias)
             outputs.append(state[0])
         return stack_(outputs[::-1] if backward else outputs), state
 
-    def _check(self, input: Tensor, hx: Any) -> None:
+    def _step(self, step: Tensor, suffix: str, state: State, weight: Any, bias: Any) -> State:
+        """The next state, from the projection of an input."""
+        state = self.next_state(step, linear(state[0], weight, bias), state)
+        projection = self._parameters.get(f"weight_hr_{suffix}")
+        if projection is None:
+            return state
+        return linear(state[0], projection, None), *state[1:]
+
+    def _packed_direction(
+        self, data: Tensor, suffix: str, first: State, counts: list[int]
+    ) -> tuple[Tensor, State]:
+        """The outputs of all steps of packed sequences, and the last state of each sequence."""
+        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        weights: list[Any] = [self._parameters.get(f"{kind}_{suffix}") for kind in kinds]
+        input_weight, weight, input_bias, bias = weights
+        projected = linear(data, input_weight, input_bias)
+        charge_tensors(len(counts))
+        steps = []
+        at = 0
+        for count in counts:
+            steps.append(methods["narrow"](projected, 0, at, count))
+            at += count
+        backward = suffix.endswith("_reverse")
+        before = counts[-1 if backward else 0]
+        state = _rows(first, 0, before) if backward else first
+        outputs, ended = [], []
+        for step in reversed(steps) if backward else steps:
+            count = step.array.shape[0]
+            if count > before:  # backwards, the shorter sequences begin later
+                state = _joined([state, _rows(first, before, count)])
+            elif count < before:
+                ended.append(_rows(state, count, before))
+                state = _rows(state, 0, count)
+            before = count
+            state = self._step(step, suffix, state, weight, bias)
+            outputs.append(state[0])
+        if backward:
+            return cat_(outputs[::-1], 0), state
+        return cat_(outputs, 0), _joined([state, *reversed(ended)])
+
+    def _check(self, input: Tensor) -> None:
         name = self._get_name()
         if input.dtype is not self.weight_ih_l0.dtype:
             raise GradcliError(
@@ -138,10 +185,12 @@ class _Layers(Recurrent):
                 f" {self.input_size}, got {input.array.shape[-1]}",
             )
 
-    def forward(self, input: Tensor, hx: Any = None) -> Any:
-        self._check(input, hx)
-        batched = input.ndim == 3
+    def forward(self, input: Any, hx: Any = None) -> Any:
         given = () if hx is None else (hx if isinstance(hx, tuple) else (hx,))
+        if isinstance(input, PackedSequence):
+            return self._packed(input, given)
+        self._check(input)
+        batched = input.ndim == 3
         batch_dim = 0 if self.batch_first else 1
         if not batched:
             input = methods["unsqueeze"](input, batch_dim)
@@ -150,18 +199,8 @@ class _Layers(Recurrent):
             input = methods["transpose"](input, 0, 1)
             if self._is_one_node(input):
                 input = methods["contiguous"](input)
-        first = self._first(input, given)
-        finals: list[State] = []
-        for layer in range(self.num_layers):
-            directions = []
-            for suffix in self._suffixes(layer):
-                outputs, state = self._direction(input, suffix, first[len(finals)])
-                finals.append(state)
-                directions.append(outputs)
-            input = cat_(directions, -1) if self.bidirectional else directions[0]
-            if self.dropout and self.training and layer < self.num_layers - 1:
-                input = FUNCTIONS["dropout"](input, self.dropout, True)
-        last = tuple(stack_(list(states)) for states in zip(*finals, strict=True))
+        first = self._first(input, given, input.array.shape[1], self._is_one_node(input))
+        input, last = self._through(input, first, self._direction)
         if self.batch_first:
             # As PyTorch does, whose node each makes.
             swap = methods["transpose" if self._is_one_node(input) else "transpose_"]
@@ -171,10 +210,49 @@ class _Layers(Recurrent):
             last = tuple(methods["squeeze"](state, 1) for state in last)
         return input, (last if self.states > 1 else last[0])
 
-    def _first(self, input: Tensor, given: State) -> list[State]:
+    def _packed(self, input: PackedSequence, given: State) -> Any:
+        """The outputs for packed sequences, packed, and the last states in the order as given."""
+        data, sizes, order, back = input
+        self._check(data)
+        counts = input.counts
+        if data.ndim != 2 or not counts or counts != sorted(counts, reverse=True):
+            raise GradcliError(
+                "E204", f"{self._get_name()} takes what pack_padded_sequence() gives"
+            )
+        if order is not None:
+            given = tuple(methods["index_select"](state, 1, order) for state in given)
+        data, last = self._through(
+            data,
+            self._first(data, given, counts[0], False),
+            lambda data, suffix, state: self._packed_direction(data, suffix, state, counts),
+        )
+        if back is not None:
+            last = tuple(methods["index_select"](state, 1, back) for state in last)
+        packed = PackedSequence(data, sizes, order, back)
+        return packed, (last if self.states > 1 else last[0])
+
+    def _through(
+        self,
+        input: Tensor,
+        first: list[State],
+        run: Callable[[Tensor, str, State], tuple[Tensor, State]],
+    ) -> tuple[Tensor, State]:
+        """The outputs of the last layer and the last states of all; `run` runs a direction."""
+        finals: list[State] = []
+        for layer in range(self.num_layers):
+            directions = []
+            for suffix in self._suffixes(layer):
+                outputs, state = run(input, suffix, first[len(finals)])
+                finals.append(state)
+                directions.append(outputs)
+            input = cat_(directions, -1) if self.bidirectional else directions[0]
+            if self.dropout and self.training and layer < self.num_layers - 1:
+                input = FUNCTIONS["dropout"](input, self.dropout, True)
+        return input, tuple(stack_(list(states)) for states in zip(*finals, strict=True))
+
+    def _first(self, input: Tensor, given: State, batch: int, one_node: bool) -> list[State]:
         """The first state of each layer and direction; E301 where one does not fit."""
         count = self.num_layers * (2 if self.bidirectional else 1)
-        batch = input.array.shape[1]
         widths = (self.proj_size or self.hidden_size, self.hidden_size)[: self.states]
         if not given:
             given = tuple(self._zeros(input, count, batch, width) for width in widths)
@@ -185,7 +263,7 @@ class _Layers(Recurrent):
                     f"the first state has shape {tuple(state.array.shape)}, and should have"
                     f" {(count, batch, width)}",
                 )
-        if self._is_one_node(input):
+        if one_node:
             apart = [[methods["select"](state, 0, n) for n in range(count)] for state in given]
         else:
             apart = [methods["unbind"](state, 0) for state in given]

@@ -18,6 +18,16 @@ from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op
 from gradcli.state import active, look
 
+NUMPY_NAMES = {
+    "axis": "dim",
+    "keepdims": "keepdim",
+    "a": "input",
+    "x": "input",
+    "x1": "input",
+    "x2": "other",
+}
+"""NumPy's names of arguments, which torch's functions take for their own."""
+
 
 def check_tensors(name: str, **operands: Any) -> None:
     """Raise E202 for an operand of the function `name` that is not a tensor."""

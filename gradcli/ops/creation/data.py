@@ -16,7 +16,7 @@ from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.creation.copies import detach, to
 from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
 from gradcli.ops.creation.tensor_methods import requires_grad_
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import STATE, describe, effects
 from gradcli.ops.definition.lints import check_copied
 from gradcli.state import active
 
@@ -262,6 +262,28 @@ for _name, _dtype in _TYPES:
 _TYPE_NAMES = {dtype: f"torch.{dtype.scalar_type}Tensor" for dtype in dtypes.DTYPES.values()}
 
 
+def _named_dtype(type: Any) -> DType | None:
+    """The dtype that `torch.FloatTensor`, or its name as a string, stands for; None for others."""
+    for dtype, name in _TYPE_NAMES.items():
+        if type == name or type is modules["torch"].get(name.removeprefix("torch.")):
+            return dtype
+    return None
+
+
+@function("set_default_tensor_type")
+@effects(STATE)
+def set_default_tensor_type(t: Any) -> None:
+    """The old way to set the dtype of new floating tensors: by `torch.DoubleTensor` or its name.
+    Raises E202 for what is no floating type.
+
+    Example: torch.set_default_tensor_type('torch.FloatTensor')
+    """
+    dtype = _named_dtype(t)
+    if dtype is None or not dtype.is_floating_point:
+        raise GradcliError("E202", "only floating-point types are supported as the default type")
+    active.state.default_dtype = dtype.name
+
+
 @method("type")
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The old name of the tensor's type, `torch.FloatTensor`; with a dtype, or such a name, the
@@ -271,14 +293,11 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """
     if dtype is None:
         return _TYPE_NAMES[self.dtype]
+    named = _named_dtype(dtype)
+    if named is not None:
+        return to(self, named)
     if isinstance(dtype, str):
-        named = [found for found, name in _TYPE_NAMES.items() if name == dtype]
-        if not named:
-            raise GradcliError("E204", f"type(): there is no type {dtype!r}")
-        return to(self, named[0])
-    for name, named_dtype in _TYPES:
-        if dtype is modules["torch"][name]:
-            return to(self, named_dtype)
+        raise GradcliError("E204", f"type(): there is no type {dtype!r}")
     if not isinstance(dtype, DType) and hasattr(dtype, "hosts"):
         raise GradcliError("E204", f"type(): Python's {dtype} is no type of tensors")
     return to(self, checked_dtype("type", dtype, self.dtype))

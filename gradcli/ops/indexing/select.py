@@ -65,6 +65,20 @@ index_select: Op = op(
 )
 
 
+def _unpacked(grad: Any, self_sizes: Sizes, index: Any) -> Any:
+    rows = view(zeros(grad, self_sizes), (self_sizes[0] * self_sizes[1], *self_sizes[2:]))
+    return view(index_add(rows, 0, index, grad), self_sizes)
+
+
+pack_padded_sequence: Op = op(
+    "_pack_padded_sequence",
+    lambda self, index: self.reshape(-1, *self.shape[2:])[index],
+    constant=("index",),
+    self=lambda grad, self_sizes, index: _unpacked(grad, self_sizes, index),
+    doc="The rows at positions in two dimensions that count as one.",
+)
+
+
 def _add_parts(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
     whole = module_of(self).array(self, order="C")
     values = source if alpha == 1 else source * alpha

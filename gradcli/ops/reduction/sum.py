@@ -32,7 +32,7 @@ from gradcli.kernels.sums.cascade_sum import (
     wide,
 )
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.arguments import NUMPY_NAMES, check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules
 from gradcli.ops.binding.dims import Dims, normal_dims, sizes_of
 from gradcli.ops.codegen.promotion import EVERYDAY, NATIVE_SCALARS
@@ -50,8 +50,6 @@ Axes = int | tuple[int, ...] | None
 
 # --- arguments ----------------------------------------------------------------------------------
 
-_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x2": "other"}
-
 
 def reduction(
     *names: str,
@@ -67,7 +65,7 @@ def reduction(
     def decorate(body: Function) -> Function:
         def renamed(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
-                kwargs = {_NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
+                kwargs = {NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
                 if "dtype" in kwargs:
                     kwargs["dtype"] = checked_dtype(names[0], kwargs["dtype"], None)
             return body(*args, **kwargs)

@@ -80,7 +80,7 @@ stack: Op = op(
 
 
 @function("cat", "concat", "concatenate")
-def cat_(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
+def cat_(tensors: Any, dim: int = 0) -> Tensor:
     """The tensors one after another along a dimension, in their common dtype.
 
     Raises E204 for an empty list, E301 where the other dimensions differ. Empty vectors go with any
@@ -105,7 +105,7 @@ def cat_(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
             )
     if not full:  # PyTorch then takes any dimension
         return cat.apply(parts, 0)
-    at = normal_dim("cat", dim if axis is None else axis, len(full[0]))
+    at = normal_dim("cat", dim, len(full[0]))
     for shape in shapes:
         if shape != (0,) and len(shape) != len(full[0]):
             raise GradcliError(

@@ -118,9 +118,13 @@ def as_tensor(value: Any) -> Any:
 _WITH_DTYPE = frozenset({"as_tensor", "asarray", "new_tensor", "tensor"})
 """The functions of torch that take the dtype of a number of NumPy's."""
 
-_OF_DATA = _WITH_DTYPE | {
-    f"{kind}Tensor"
-    for kind in ("", "Float", "Double", "Half", "Long", "Int", "Short", "Char", "Byte", "Bool")
+_OF_DATA = {
+    "pack_padded_sequence",
+    *_WITH_DTYPE,
+    *[
+        f"{kind}Tensor"
+        for kind in ("", "Float", "Double", "Half", "Long", "Int", "Short", "Char", "Byte", "Bool")
+    ],
 }
 """The functions of torch that take data of NumPy's."""
 

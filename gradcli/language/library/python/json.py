@@ -1,4 +1,4 @@
-"""The module `json`: text only; files of numbers come in as `NAME=@FILE`."""
+"""The module `json`; files of numbers come in as `NAME=@FILE`, too."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.errors import GradcliError
 from gradcli.language.functions.calls import call
 from gradcli.language.limits import check_nesting, check_text
+from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.types import EXCEPTIONS, type_name
 
@@ -82,23 +83,21 @@ def loads(
         raise Raised("JSONDecodeError", str(error), (str(error),), "E204") from error
 
 
-def _files(name: str) -> Any:
-    def refuse(*values: Any, **named: Any) -> None:
-        raise GradcliError(
-            "E205",
-            f"json.{name}() works on files, which a program does not open",
-            help="`load('x.json')` reads one; `print(json.dumps(value))` shows the text",
-        )
+def load(fp: Any, **named: Any) -> Any:
+    """`json.load(file)`: the value of what is read from a file."""
+    return loads(call(get_attribute(fp, "read"), (), {}), **named)
 
-    refuse.__name__ = refuse.__qualname__ = name
-    return refuse
+
+def dump(obj: Any, fp: Any, **named: Any) -> None:
+    """`json.dump(value, file)`: the text goes to the file's `write`."""
+    call(get_attribute(fp, "write"), (dumps(obj, **named),), {})
 
 
 JSON: dict[str, Any] = {
     "JSONDecodeError": EXCEPTIONS["JSONDecodeError"],
-    "dump": _files("dump"),
+    "dump": dump,
     "dumps": dumps,
-    "load": _files("load"),
+    "load": load,
     "loads": loads,
 }
 """What `json` holds."""

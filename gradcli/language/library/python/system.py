@@ -233,6 +233,28 @@ class StringIO:
         self.buffer.close()
 
 
+class ReadText(StringIO):
+    """A file that `open(name)` read: its text, which cannot be written."""
+
+    __slots__ = ("mode", "name")
+
+    language_name: ClassVar[str] = "_io.TextIOWrapper"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"close", "closed", "mode", "name", "read", "readline", "readlines", "seek", "tell"}
+    )
+
+    def __init__(self, text: str, name: str, mode: str, newline: str | None) -> None:
+        check_text(len(text))
+        self.buffer = io.StringIO(text, newline)
+        self.name = name
+        self.mode = mode
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self.buffer.closed
+
+
 class BytesIO:
     """`io.BytesIO(content)`: bytes that are written like a file."""
 
@@ -289,6 +311,28 @@ class BytesIO:
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self.buffer.close()
+
+
+class ReadBytes(BytesIO):
+    """A file that `open(name, "rb")` read: its bytes, which cannot be written."""
+
+    __slots__ = ("mode", "name")
+
+    language_name: ClassVar[str] = "_io.BufferedReader"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"close", "closed", "mode", "name", "read", "seek", "tell"}
+    )
+
+    def __init__(self, content: bytes, name: str, mode: str) -> None:
+        check_text(len(content))
+        self.buffer = io.BytesIO(content)
+        self.name = name
+        self.mode = mode
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self.buffer.closed
 
 
 IO: dict[str, Any] = {"BytesIO": BytesIO, "StringIO": StringIO}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.language.objects.attributes import PerSession
 from gradcli.language.objects.types import type_name
@@ -48,6 +49,41 @@ def _setting(name: str, start: Any) -> PerSession:
 
     return PerSession(lambda: kept().get(name, start), write)
 
+
+def _current_accelerator(check_available: bool = False) -> Device | None:
+    """The device that computes beside the CPU, None where there is none."""
+    return Device("cuda") if _CUDA["is_available"]() else None
+
+
+def _of_gpu(name: str) -> Callable[..., Any]:
+    """A function of `torch.cuda`, where there is a GPU."""
+
+    def call(*values: Any) -> Any:
+        if not _CUDA["is_available"]():
+            raise GradcliError("E604", "Cannot access accelerator device when none is available.")
+        return _CUDA[name](*values)
+
+    return call
+
+
+ACCELERATOR: dict[str, Any] = {
+    "current_accelerator": _current_accelerator,
+    "device_count": _named("device_count", lambda: _CUDA["device_count"]()),
+    "is_available": _named("is_available", lambda: _CUDA["is_available"]()),
+    **{
+        own: _named(own, _of_gpu(name))
+        for own, name in (
+            ("current_device_index", "current_device"),
+            ("empty_cache", "empty_cache"),
+            ("max_memory_allocated", "max_memory_allocated"),
+            ("memory_allocated", "memory_allocated"),
+            ("memory_reserved", "memory_reserved"),
+            ("set_device_index", "set_device"),
+            ("synchronize", "synchronize"),
+        )
+    },
+}
+"""What `torch.accelerator` holds: the GPU, whatever its maker calls it."""
 
 _UNAVAILABLE = {"is_available": _named("is_available", _no)}
 
@@ -103,10 +139,39 @@ MPS_DEVICE: dict[str, Any] = {
     "empty_cache": _named("empty_cache", lambda: None),
     "manual_seed": _named("manual_seed", lambda seed: None),
 }
+
+
+def current_accelerator(check_available: bool = False) -> Any:
+    """The kind of device that is faster than the processor, None where there is none."""
+    return modules["torch"]["device"]("cuda") if _CUDA["is_available"]() else None
+
+
+def _on_accelerator(name: str) -> Callable[..., Any]:
+    """A function of the GPU; RuntimeError where there is none."""
+
+    def ask(*values: Any) -> Any:
+        if not _CUDA["is_available"]():
+            raise GradcliError("E604", "Cannot access accelerator device when none is available.")
+        return _CUDA[name](*values)
+
+    return ask
+
+
+ACCELERATOR: dict[str, Any] = {
+    "current_accelerator": current_accelerator,
+    "current_device_index": _named("current_device_index", _on_accelerator("current_device")),
+    "device_count": _named("device_count", lambda: _CUDA["device_count"]()),
+    "empty_cache": _named("empty_cache", lambda: None),
+    "is_available": _named("is_available", lambda: _CUDA["is_available"]()),
+    "set_device_index": _named("set_device_index", _on_accelerator("set_device")),
+    "synchronize": _named("synchronize", _on_accelerator("synchronize")),
+}
+"""What `torch.accelerator` holds."""
+
 DISTRIBUTED: dict[str, Any] = {**_UNAVAILABLE, "is_initialized": _named("is_initialized", _no)}
 
 VERSION: dict[str, Any] = {
-    "__version__": "2.13.0",
+    "__version__": modules["torch"]["__version__"],
     "cuda": None,
     "debug": False,
     "git_version": "",
