@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.arrays import backend
+from gradcli.arrays import backend, dtypes
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.gpu import runtime
 from gradcli.arrays.random.philox import philox
@@ -306,6 +306,31 @@ def test_the_published_draws_of_philox() -> None:
     assert [hex(int(word[0])) for word in philox([np.full(1, ones)] * 4, full)] == [
         "0x408f276d", "0x41c83b0e", "0xa20bc7c6", "0x6d5451fd",
     ]  # fmt: skip
+
+
+# --- what CuPy refuses ----------------------------------------------------------------------------
+
+REFUSED: dict[str, Any] = {
+    "initial": lambda cupy, x: x.max(axis=0, initial=0),
+    "where": lambda cupy, x: cupy.sum(x, where=True),
+    "ndarrays": lambda cupy, x: cupy.add(x, np.ones(3)),
+    "complex numbers at one place": lambda cupy, x: cupy.add.at(x * 1j, [0], x[:1] * 1j),
+    "small integers at one place": lambda cupy, x: cupy.add.at(x.astype("int8"), [0], x[:1]),
+    "half precision at one place": lambda cupy, x: cupy.maximum.at(x.astype("float16"), [0], x[:1]),
+    "logic of complex numbers": lambda cupy, x: cupy.logical_not(x * 1j),
+    "order of bfloat16": lambda cupy, x: cupy.sort(x.astype(dtypes.bfloat16.numpy_dtype)),
+    "views to write to": lambda cupy, x: cupy.lib.stride_tricks.sliding_window_view(
+        x, 2, 0, writeable=True
+    ),
+}
+"""Calls that NumPy takes and CuPy does not; tests/test_cupy.py asks CuPy itself."""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_stand_in_refuses_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in_cupy.install(monkeypatch)
+    with pytest.raises((TypeError, NotImplementedError)):
+        REFUSED[name](stand_in_cupy, stand_in_cupy.asarray(np.ones(3)))
 
 
 # --- plans --------------------------------------------------------------------------------------

@@ -193,6 +193,7 @@ class ndarray(NDArrayOperatorsMixin):  # CuPy's name
 
         def call(*args: Any, **keywords: Any) -> Any:
             same = tried(f"ndarray.{name}", (self, *args), keywords)
+            _refuse(name, (self, *args), keywords)
             return same(_wrapped(found(*_plain(args), **_plain(keywords))))
 
         return call
@@ -234,12 +235,33 @@ def _wrapped(value: Any) -> Any:
     return value
 
 
+_REDUCTIONS = frozenset({"all", "any", "max", "mean", "min", "prod", "sum"})
+
+_LOGICAL = frozenset({"logical_and", "logical_not", "logical_or", "logical_xor"})
+
+_ORDERING = frozenset({"argsort", "sort"})
+
+
+def _refuse(name: str, args: Any, keywords: Any) -> None:
+    """Raise what CuPy raises for keywords and dtypes that only NumPy takes."""
+    dtypes = {str(getattr(each, "dtype", "")) for each in args}
+    if name in _REDUCTIONS and not keywords.keys().isdisjoint({"initial", "where"}):
+        raise TypeError(f"{name}() got an unexpected keyword argument")
+    if name in _LOGICAL and not dtypes.isdisjoint({"complex64", "complex128"}):
+        raise TypeError(f"Wrong type of arguments for cupy_{name}")
+    if name in _ORDERING and "bfloat16" in dtypes:
+        raise NotImplementedError("Sorting arrays with dtype 'bfloat16' is not supported")
+    if name == "sliding_window_view" and keywords.get("writeable"):
+        raise NotImplementedError("Writeable views are not supported.")
+
+
 def _function(function: Any, module: str = "") -> Any:
     name = f"{module}{function.__name__}"
 
     def call(*args: Any, **keywords: Any) -> Any:
         counts.launched += 1
         same = tried(name, args, keywords)
+        _refuse(function.__name__, args, keywords)
         out = keywords.get("out")
         with np.errstate(all="ignore"):
             result = function(*_plain(args), **_plain(keywords))
