@@ -139,35 +139,6 @@ MPS_DEVICE: dict[str, Any] = {
     "empty_cache": _named("empty_cache", lambda: None),
     "manual_seed": _named("manual_seed", lambda seed: None),
 }
-
-
-def current_accelerator(check_available: bool = False) -> Any:
-    """The kind of device that is faster than the processor, None where there is none."""
-    return modules["torch"]["device"]("cuda") if _CUDA["is_available"]() else None
-
-
-def _on_accelerator(name: str) -> Callable[..., Any]:
-    """A function of the GPU; RuntimeError where there is none."""
-
-    def ask(*values: Any) -> Any:
-        if not _CUDA["is_available"]():
-            raise GradcliError("E604", "Cannot access accelerator device when none is available.")
-        return _CUDA[name](*values)
-
-    return ask
-
-
-ACCELERATOR: dict[str, Any] = {
-    "current_accelerator": current_accelerator,
-    "current_device_index": _named("current_device_index", _on_accelerator("current_device")),
-    "device_count": _named("device_count", lambda: _CUDA["device_count"]()),
-    "empty_cache": _named("empty_cache", lambda: None),
-    "is_available": _named("is_available", lambda: _CUDA["is_available"]()),
-    "set_device_index": _named("set_device_index", _on_accelerator("set_device")),
-    "synchronize": _named("synchronize", _on_accelerator("synchronize")),
-}
-"""What `torch.accelerator` holds."""
-
 DISTRIBUTED: dict[str, Any] = {**_UNAVAILABLE, "is_initialized": _named("is_initialized", _no)}
 
 VERSION: dict[str, Any] = {
