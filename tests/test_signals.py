@@ -39,7 +39,7 @@ WORK = [
     ["-e", "for i in range(10**7): print(i)"],
     ["-e", "x = torch.randn(200, 200)", "-e", "while True: save(x, 'x.json')"],
     ["run", "-"],
-    ["-e", "def f(n): return n if n < 2 else f(n - 1) + f(n - 2)", "-e", "f(25)"],
+    ["-e", "def f(n): return n if n < 2 else f(n - 1) + f(n - 2)", "-e", "f(35)"],
 ]
 
 
