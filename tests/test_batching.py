@@ -25,7 +25,7 @@ REFUSED = (
     "inplace arithmetic(self, *extra_args) is not possible",
     "backward() called inside a functorch transform",
     "call Tensor.requires_grad_()",
-    "does not require grad and has no grad_fn",
+    "does not require grad and does not have a grad_fn",
 )
 """Parts of PyTorch's texts for what cannot be batched."""
 
@@ -41,7 +41,7 @@ def _batched(batch: Batch, whole: list[Tensor]) -> Any:
     try:
         return vmap(batch.function)(*whole)
     except GradcliError as error:
-        if any(part in error.message for part in REFUSED):
+        if any(part in (error.text or error.message) for part in REFUSED):
             return None
         raise
 

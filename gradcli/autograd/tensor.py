@@ -379,11 +379,16 @@ def share_birth(result: Tensor, source: Tensor) -> None:
         active.state.born.pop(id(result), None)  # type: ignore[union-attr]
 
 
-def refuse_transformed(what: str) -> None:
-    """Raise E204 for what cannot be done inside a function that `torch.func` transforms."""
+def refuse_transformed(what: str, text: str | None = None) -> None:
+    """Raise E204 for what cannot be done inside a function that `torch.func` transforms; `text` is
+    what PyTorch says of it.
+    """
     if active.state.transforms:
         raise GradcliError(
-            "E204", f"{what} inside a function that torch.func transforms", raises="RuntimeError"
+            "E204",
+            f"{what} inside a function that torch.func transforms",
+            raises="RuntimeError",
+            text=text,
         )
 
 

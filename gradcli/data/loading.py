@@ -77,17 +77,7 @@ class DataLoader:
     )
 
     language_name: ClassVar[str] = "torch.utils.data.dataloader.DataLoader"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {
-            "batch_sampler",
-            "batch_size",
-            "collate_fn",
-            "dataset",
-            "drop_last",
-            "generator",
-            "sampler",
-        }
-    )
+    language_attributes: ClassVar[frozenset[str]] = frozenset(__slots__)
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(

@@ -51,13 +51,9 @@ def standard_normal(shape: Any, like: Tensor) -> Tensor:
     return call(T.empty(shape, dtype=like.dtype, device=like.device), "normal_")
 
 
-class Normal(Distribution):
-    """Numbers around `loc`, with the standard deviation `scale`.
+class _Around(Distribution):
+    """The base of those that lie around `loc`, as wide as `scale` says."""
 
-    Example: torch.distributions.Normal(0., 1.).log_prob(tensor(0.5))
-    """
-
-    language_name = "torch.distributions.normal.Normal"
     constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
     support = REAL
     has_rsample = True
@@ -70,6 +66,15 @@ class Normal(Distribution):
         return self.loc
 
     mode = mean
+
+
+class Normal(_Around):
+    """Numbers around `loc`, with the standard deviation `scale`.
+
+    Example: torch.distributions.Normal(0., 1.).log_prob(tensor(0.5))
+    """
+
+    language_name = "torch.distributions.normal.Normal"
 
     @property
     def stddev(self) -> Any:
@@ -109,22 +114,10 @@ class Normal(Distribution):
         return plus(0.5 + 0.5 * math.log(2 * math.pi), T.log(self.scale))
 
 
-class Laplace(Distribution):
+class Laplace(_Around):
     """Numbers around `loc` that fall off exponentially on both sides."""
 
     language_name = "torch.distributions.laplace.Laplace"
-    constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
-    support = REAL
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        _pair(self, ("loc", "scale"), (loc, scale), validate_args)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    mode = mean
 
     @property
     def variance(self) -> Any:

@@ -5,7 +5,6 @@ where files are out of bounds.
 from __future__ import annotations
 
 import os
-import select
 import stat
 from typing import IO
 
@@ -30,6 +29,8 @@ def opened(path: str, *, is_program: bool = False) -> IO[bytes]:
         limits.check_file(path)
     if limits.timeout is None or not stat.S_ISFIFO(os.stat(path).st_mode):
         return open(path, "rb")
+    import select  # lazy: start-up
+
     file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")  # noqa: SIM115
     try:
         if not select.select([file], [], [], limits.timeout)[0]:

@@ -147,6 +147,12 @@ def _roots(
     return roots
 
 
+_IN_TRANSFORM = (
+    "backward() called inside a functorch transform. This is not supported, please use"
+    " functorch.grad or functorch.vjp instead or call backward() outside of functorch transforms."
+)
+
+
 def backward(
     tensors: Tensors,
     grad_tensors: Any = None,
@@ -173,7 +179,7 @@ def backward(
 
     Example: torch.autograd.backward(tensor(1., requires_grad=True) * 2)
     """
-    refuse_transformed("backward()")
+    refuse_transformed("backward()", _IN_TRANSFORM)
     outputs = _several(tensors, "tensors")
     seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
     keep = create_graph if retain_graph is None else bool(retain_graph)

@@ -91,16 +91,15 @@ def _added(frame: Frame, self: Tensor, product: Any, rank: int, beta: Any, alpha
     return scaled(behind(whole, rank + 1), beta) + product
 
 
-@batching("addmm")
-def _addmm(frame: Frame, op: Op, args: Any) -> Any:
-    self, left, right, beta, alpha = _with_factors(args)
-    return _added(frame, self, _product(frame, _mm, left, right), 2, beta, alpha)
+_PRODUCTS = {"addmm": (_mm, 2), "addmv": (_mv, 1), "baddbmm": (_bmm, 3)}
+"""The rule of the product that is added, and the dimensions of the sum for one example."""
 
 
-@batching("addmv")
-def _addmv(frame: Frame, op: Op, args: Any) -> Any:
+@batching(*_PRODUCTS)
+def _added_product(frame: Frame, op: Op, args: Any) -> Any:
     self, left, right, beta, alpha = _with_factors(args)
-    return _added(frame, self, _product(frame, _mv, left, right), 1, beta, alpha)
+    rule, rank = _PRODUCTS[op.name]
+    return _added(frame, self, _product(frame, rule, left, right), rank, beta, alpha)
 
 
 @batching("addr")
@@ -108,12 +107,6 @@ def _addr(frame: Frame, op: Op, args: Any) -> Any:
     self, left, right, beta, alpha = _with_factors(args)
     column, row = _column(frame.first(left)), unsqueeze.apply(frame.first(right), 1)
     return _added(frame, self, mul.apply(column, row), 2, beta, alpha)
-
-
-@batching("baddbmm")
-def _baddbmm(frame: Frame, op: Op, args: Any) -> Any:
-    self, left, right, beta, alpha = _with_factors(args)
-    return _added(frame, self, _product(frame, _bmm, left, right), 3, beta, alpha)
 
 
 @batching("addbmm")

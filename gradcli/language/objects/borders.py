@@ -6,7 +6,9 @@ The tables are empty until a program uses NumPy, which fills them; so nobody els
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from gradcli.record import Record
 
 FOREIGN: set[type] = set()
 """The types of arguments that an op of torch may not take as they are."""
@@ -15,7 +17,7 @@ SCALARS: set[type] = set()
 """NumPy's numbers."""
 
 
-class Hooks(NamedTuple):
+class Hooks(Record):
     """What is done at the border.
 
     Attributes:

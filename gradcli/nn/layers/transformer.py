@@ -80,6 +80,21 @@ class _Layer(Module):
         found: Tensor = norm(x + dropout(block(x)))
         return found
 
+    def _attend(
+        self, x: Tensor, source: Tensor, name: str, mask: Any, padding: Any, is_causal: bool
+    ) -> Tensor:
+        """What the attention of a name makes of queries x, and keys and values from a source."""
+        found: Tensor = self._modules[name](
+            x,
+            source,
+            source,
+            attn_mask=mask,
+            key_padding_mask=padding,
+            need_weights=False,
+            is_causal=is_causal,
+        )[0]
+        return found
+
     def _feed_forward(self, x: Tensor) -> Tensor:
         found: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
         return found
@@ -101,16 +116,7 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            found: Tensor = self.self_attn(
-                x,
-                x,
-                x,
-                attn_mask=src_mask,
-                key_padding_mask=src_key_padding_mask,
-                need_weights=False,
-                is_causal=is_causal,
-            )[0]
-            return found
+            return self._attend(x, x, "self_attn", src_mask, src_key_padding_mask, is_causal)
 
         return self._around(self._around(src, 1, attend), 2, self._feed_forward)
 
@@ -137,28 +143,11 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            found: Tensor = self.self_attn(
-                x,
-                x,
-                x,
-                attn_mask=tgt_mask,
-                key_padding_mask=tgt_key_padding_mask,
-                is_causal=tgt_is_causal,
-                need_weights=False,
-            )[0]
-            return found
+            return self._attend(x, x, "self_attn", tgt_mask, tgt_key_padding_mask, tgt_is_causal)
 
         def attend_to_memory(x: Tensor) -> Tensor:
-            found: Tensor = self.multihead_attn(
-                x,
-                memory,
-                memory,
-                attn_mask=memory_mask,
-                key_padding_mask=memory_key_padding_mask,
-                is_causal=memory_is_causal,
-                need_weights=False,
-            )[0]
-            return found
+            padding = memory_key_padding_mask
+            return self._attend(x, memory, "multihead_attn", memory_mask, padding, memory_is_causal)
 
         x = self._around(self._around(tgt, 1, attend), 2, attend_to_memory)
         return self._around(x, 3, self._feed_forward)

@@ -90,20 +90,8 @@ def backward(
 
     Example: tensor(1., requires_grad=True).backward()
     """
-    _refuse_in_transforms(_BACKWARD)
     engine_entry.backward(self, gradient, retain_graph, create_graph, inputs)
 
-
-def _refuse_in_transforms(message: str) -> None:
-    """Raise E204 inside a transform of `torch.func`, with PyTorch's text."""
-    if active.state.transforms:
-        raise GradcliError("E204", message, raises="RuntimeError")
-
-
-_BACKWARD = (
-    "backward() called inside a functorch transform. This is not supported, please use"
-    " functorch.grad or functorch.vjp instead or call backward() outside of functorch transforms."
-)
 
 _REQUIRES_GRAD = (
     "You are attempting to call Tensor.requires_grad_() (or perhaps using"
@@ -187,7 +175,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
             text="requires_grad_(): argument 'requires_grad' (position 1) must be bool, not"
             f" {type(requires_grad).__name__}",
         )
-    _refuse_in_transforms(_REQUIRES_GRAD)
+    refuse_transformed("requires_grad_()", _REQUIRES_GRAD)
     _set_requires_grad(self, requires_grad, "floating point")
     return self
 
