@@ -91,7 +91,6 @@ class RandomSampler(Sampler):
                 "E204",
                 "num_samples should be a positive integer value, but got"
                 f" num_samples={self.num_samples}",
-                raises="ValueError",
             )
 
     def __iter__(self) -> Iterator[int]:
@@ -153,7 +152,6 @@ class WeightedRandomSampler(Sampler):
                 "E204",
                 "num_samples should be a positive integer value, but got"
                 f" num_samples={num_samples}",
-                raises="ValueError",
             )
         torch = modules["torch"]
         if isinstance(weights, Tensor):
@@ -185,7 +183,6 @@ class BatchSampler(Sampler):
             raise GradcliError(
                 "E204",
                 f"batch_size should be a positive integer value, but got batch_size={batch_size}",
-                raises="ValueError",
             )
         self.sampler = sampler
         self.batch_size = batch_size

@@ -357,9 +357,7 @@ class Dirichlet(Distribution):
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.ndim < 1:
             raise GradcliError(
-                "E204",
-                "`concentration` parameter must be at least one-dimensional.",
-                raises="ValueError",
+                "E204", "`concentration` parameter must be at least one-dimensional."
             )
         self.given = {"concentration": concentration}
         shape = concentration.array.shape
@@ -525,7 +523,7 @@ class MultivariateNormal(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         if loc.ndim < 1:
-            raise GradcliError("E204", "loc must be at least one-dimensional.", raises="ValueError")
+            raise GradcliError("E204", "loc must be at least one-dimensional.")
         named = {
             "covariance_matrix": covariance_matrix,
             "precision_matrix": precision_matrix,
@@ -537,14 +535,12 @@ class MultivariateNormal(Distribution):
                 "E204",
                 "Exactly one of covariance_matrix or precision_matrix or scale_tril may be"
                 " specified.",
-                raises="ValueError",
             )
         ((name, matrix),) = chosen
         if matrix.ndim < 2:
             raise GradcliError(
                 "E204",
                 f"{name} must be at least two-dimensional, with optional leading batch dimensions",
-                raises="ValueError",
             )
         batch = T.broadcast_shapes(matrix.array.shape[:-2], loc.array.shape[:-1])
         self.given = {

@@ -38,11 +38,7 @@ F = modules["torch.nn.functional"]
 
 def _one_of(probs: Any, logits: Any) -> str:
     if (probs is None) == (logits is None):
-        raise GradcliError(
-            "E204",
-            "Either `probs` or `logits` must be specified, but not both.",
-            raises="ValueError",
-        )
+        raise GradcliError("E204", "Either `probs` or `logits` must be specified, but not both.")
     return "logits" if probs is None else "probs"
 
 
@@ -172,11 +168,7 @@ class Categorical(Distribution):
         name = _one_of(probs, logits)
         given = logits if probs is None else probs
         if not isinstance(given, Tensor) or given.ndim < 1:
-            raise GradcliError(
-                "E204",
-                f"`{name}` parameter must be at least one-dimensional.",
-                raises="ValueError",
-            )
+            raise GradcliError("E204", f"`{name}` parameter must be at least one-dimensional.")
         if probs is not None:
             each = given / call(given, "sum", -1, True)
         else:

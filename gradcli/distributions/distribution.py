@@ -97,7 +97,6 @@ def broadcast_all(*values: Any) -> list[Tensor]:
                 "E204",
                 "Input arguments must all be instances of Number, torch.Tensor or objects"
                 " implementing __torch_function__.",
-                raises="ValueError",
             )
     dtype = T.get_default_dtype() if first is None else first.dtype
     made = [v if isinstance(v, Tensor) else T.tensor(v, dtype=dtype) for v in values]
@@ -189,17 +188,12 @@ class Distribution(Extensible):
             "E204",
             f"Expected {what} (Tensor of shape {tuple(value.array.shape)}) {where}, but found"
             f" invalid values:\n{shown}",
-            raises="ValueError",
         )
 
     def check_value(self, value: Any) -> None:
         """Raise E204 for what cannot have been drawn."""
         if not isinstance(value, Tensor):
-            raise GradcliError(
-                "E204",
-                "The value argument to log_prob must be a Tensor",
-                raises="ValueError",
-            )
+            raise GradcliError("E204", "The value argument to log_prob must be a Tensor")
         if self.is_checked and self.support is not None:
             self._check("value argument", value, self.support)
 
@@ -293,9 +287,7 @@ class Distribution(Extensible):
 
     def missing(self, name: str) -> GradcliError:
         """The error of what a distribution does not have."""
-        return GradcliError(
-            "E205", f"{type(self).__name__} has no {name}", raises="NotImplementedError"
-        )
+        return GradcliError("E205", f"{type(self).__name__} has no {name}")
 
     def __repr__(self) -> str:
         parts = []
@@ -336,7 +328,6 @@ class Independent(Distribution):
                 "E204",
                 "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual"
                 f" {reinterpreted_batch_ndims} vs {len(batch)}",
-                raises="ValueError",
             )
         kept = len(batch) - reinterpreted_batch_ndims
         self.base_dist = base_distribution

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.shape.joining import cat_
 from gradcli.optim.line_search import LineSearch, Point
@@ -201,9 +201,7 @@ class _Step:
 
     def _search(self, slope: Any) -> None:
         if self.group["line_search_fn"] != "strong_wolfe":
-            raise GradcliError(
-                "E204", "line_search_fn is 'strong_wolfe' or None", raises="RuntimeError"
-            )
+            raise runtime_error("line_search_fn is 'strong_wolfe' or None")
         origin = [methods["clone"](parameter) for parameter in self.parameters]
 
         def evaluate(position: Any) -> Point:

@@ -13,7 +13,7 @@ from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.extensible import Extensible, Slotted
 from gradcli.nn.module import clear_grad
@@ -314,10 +314,8 @@ def _shown(value: Any) -> Any:
 def _arguments(replaced: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments that a hook returned for a step."""
     if not isinstance(replaced, tuple) or len(replaced) != 2:
-        raise GradcliError(
-            "E204",
-            "a hook before a step has to return None, or arguments and keywords in a tuple",
-            raises="RuntimeError",
+        raise runtime_error(
+            "a hook before a step has to return None, or arguments and keywords in a tuple"
         )
     args, kwargs = replaced
     return args, kwargs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli.autograd.batched import batched_tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 from gradcli.functional.structure import leaves, mapped, rebuilt
 from gradcli.state import active
 
@@ -51,10 +51,8 @@ def by_own_rule(frame: Frame, function: Any, args: tuple[Any, ...], mode: bool) 
 
     answer = frame.run(computed)
     if type(answer) is not tuple or len(answer) != 2:
-        raise GradcliError(
-            "E204",
-            "vmap(): the vmap staticmethod has to return an output and its out_dims",
-            raises="RuntimeError",
+        raise runtime_error(
+            "vmap(): the vmap staticmethod has to return an output and its out_dims"
         )
     output, dims = answer
     found = leaves(output)

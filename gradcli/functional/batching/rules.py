@@ -121,9 +121,7 @@ def _check_some_example(frame: Frame, op: Op, args: tuple[Any, ...]) -> None:
     batched = [each for each in operands if frame.is_batched(each)]
     if len(batched) == 1 and batched[0].array.ndim == 0:
         raise GradcliError(
-            "E302",
-            "select(): index 0 out of range for tensor of size [0] at dimension 0",
-            raises="IndexError",
+            "E302", "select(): index 0 out of range for tensor of size [0] at dimension 0"
         )
 
 

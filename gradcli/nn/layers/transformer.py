@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 from gradcli.nn.copies import clone
 from gradcli.nn.init import xavier_uniform_
 from gradcli.nn.layer import FUNCTIONS, register
@@ -27,9 +27,7 @@ def _activation(chosen: Any) -> Callable[[Any], Any]:
         function: Callable[[Any], Any] = chosen
         return function
     if chosen not in ("gelu", "relu"):
-        raise GradcliError(
-            "E204", f"activation should be relu/gelu, not {chosen}", raises="RuntimeError"
-        )
+        raise runtime_error(f"activation should be relu/gelu, not {chosen}")
     return lambda input: FUNCTIONS[chosen](input)
 
 

@@ -60,7 +60,7 @@ def _index(name: str, device: Any) -> int:
     else:
         target_device = backend.located(name, device)
     if target_device.index is None:
-        raise GradcliError("E204", f"{name}() takes a GPU, not {device}", raises="ValueError")
+        raise GradcliError("E204", f"{name}() takes a GPU, not {device}")
     return target_device.index
 
 

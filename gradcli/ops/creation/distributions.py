@@ -14,7 +14,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
     check_floating,
@@ -35,7 +35,6 @@ from gradcli.ops.creation.random import (
     drawn_over,
     generator_of,
     integer_array,
-    invalid_argument,
     normal_array,
     normal_over,
     shaped,
@@ -71,7 +70,7 @@ def _bernoulli_each(p: Tensor, generator: Any) -> Any:
 def _check_chances(chances: Any) -> None:
     """Raise E204 unless numbers lie between 0 and 1."""
     if not np.all((chances >= 0) & (chances <= 1)):
-        raise invalid_argument(
+        raise runtime_error(
             "bernoulli(): the probabilities do not all lie between 0 and 1",
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message"
             " be improved?  If so, please report an enhancement request to PyTorch.)",
@@ -140,7 +139,7 @@ def normal(
         return made("normal", array, target_device, requires_grad)
     means, deviations = (v.array if isinstance(v, Tensor) else v for v in (mean, std))
     if np.any(np.less(deviations, 0)):
-        raise invalid_argument(
+        raise runtime_error(
             "normal(): the standard deviation is negative",
             "normal expects all elements of std >= 0.0",
         )
@@ -240,7 +239,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
     check_inplace(self)
     check_floating("exponential_", self, "RuntimeError")
     if not lambd > 0:
-        raise invalid_argument(f"exponential_(): the rate {lambd} is not positive")
+        raise runtime_error(f"exponential_(): the rate {lambd} is not positive")
     source = generator_of(generator, self.device.type)
     values = drawn_over(
         self.array,
@@ -356,14 +355,14 @@ def multinomial(
     if chances.ndim not in (1, 2):
         raise GradcliError("E301", "multinomial() takes a vector or a matrix of probabilities")
     if num_samples < 1 or (not replacement and num_samples > chances.shape[-1]):
-        raise invalid_argument(
+        raise runtime_error(
             f"multinomial(): {num_samples} samples of {chances.shape[-1]} categories"
         )
     if not np.all(np.isfinite(chances) & (chances >= 0)) or not np.all(np.sum(chances, -1)):
         text = "probability tensor contains either `inf`, `nan` or element < 0"
         if np.all(np.isfinite(chances) & (chances >= 0)):
             text = "invalid multinomial distribution (sum of probabilities <= 0)"
-        raise invalid_argument("multinomial(): a row holds no probabilities", text)
+        raise runtime_error("multinomial(): a row holds no probabilities", text)
     source = generator_of(generator, input.device.type)
     if not replacement or num_samples == 1:
         # The positions that a race of exponential waiting times reaches first.

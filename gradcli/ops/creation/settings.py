@@ -99,11 +99,7 @@ def set_default_tensor_type(t: Any, /) -> None:
     """
     name = t if isinstance(t, str) else f"torch.{getattr(t, '__name__', '')}"
     if name not in _TENSOR_TYPES:
-        raise GradcliError(
-            "E202",
-            "only floating-point types are supported as the default type",
-            raises="TypeError",
-        )
+        raise GradcliError("E202", "only floating-point types are supported as the default type")
     set_default_dtype(DTYPES[_TENSOR_TYPES[name]])
 
 

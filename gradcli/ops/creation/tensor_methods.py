@@ -19,7 +19,7 @@ from gradcli.autograd.tensor import (
     share_birth,
     storage_of,
 )
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.conjugate import lazy_conjugation_of
 from gradcli.ops.binding.catalogue import (
     function,
@@ -266,7 +266,7 @@ def _set_grad(tensor: Tensor, value: Any) -> None:
                 text=_unlike(value, tensor),
             )
         if value is tensor:
-            raise GradcliError("E204", "a tensor cannot be its own gradient", raises="RuntimeError")
+            raise runtime_error("a tensor cannot be its own gradient")
     meta_of(tensor).grad = value
 
 

@@ -15,7 +15,7 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.cascade_sum import LARGEST, lane_product, wide, wider
 from gradcli.ops.arithmetic.arithmetic import ones, sub, zeros, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
@@ -306,7 +306,7 @@ def diff(
         raise GradcliError("E301", "diff() needs a tensor of at least one dimension")
     at = normal_dim("diff", dim, input.array.ndim)
     if n < 0:
-        raise GradcliError("E204", f"diff(): no {n}-th differences", raises="RuntimeError")
+        raise runtime_error(f"diff(): no {n}-th differences")
     parts = [part for part in (prepend, input, append) if part is not None]
     if len(parts) > 1:
         input = cat(parts, at)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
@@ -68,12 +68,10 @@ def check_not_empty(name: str, array: Any, dims: tuple[int, ...] | None = None) 
     if empty:
         raise GradcliError("E302", f"{name}(): dimension {empty[0]} has no elements")
     if dims is None and not array.size:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             f"{name}(): a tensor of shape {tuple(array.shape)} has no elements",
             text=f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify"
             " the reduction dim with the 'dim' argument.",
-            raises="RuntimeError",
         )
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import add, div, div_number, mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -19,7 +19,7 @@ from gradcli.ops.shape.views import view
 
 
 def _wrong(message: str) -> GradcliError:
-    return GradcliError("E204", f"gradient(): {message}", raises="RuntimeError")
+    return runtime_error(f"gradient(): {message}")
 
 
 def _at_equal_distance(input: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 from gradcli.kernels import vector_math
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import (
@@ -168,9 +168,7 @@ def polygamma_(n: int, input: Tensor) -> Tensor:
     """
     n = plain_integer("polygamma", "n", n)
     if n < 0:
-        raise GradcliError(
-            "E204", "polygamma(): the order must not be negative", raises="RuntimeError"
-        )
+        raise runtime_error("polygamma(): the order must not be negative")
     return polygamma.apply(input, n)
 
 
