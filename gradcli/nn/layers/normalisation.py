@@ -11,7 +11,7 @@ from gradcli.autograd.inplace.writes import check_graph, overwrite
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.init import ones_, zeros_
-from gradcli.nn.layer import FUNCTIONS, REQUIRED, layer, new_parameter, new_tensor, register
+from gradcli.nn.layer import FUNCTIONS, layer, new_parameter, new_tensor, register
 from gradcli.nn.module import Module
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.creation.fill import zeros
@@ -309,10 +309,6 @@ class GroupNorm(Module):
 for _kind in (LayerNorm, RMSNorm, GroupNorm):
     register("normalization", _kind)
 
-layer(
-    "normalization",
-    "LocalResponseNorm",
-    "local_response_norm",
-    {"size": REQUIRED, "alpha": 0.0001, "beta": 0.75, "k": 1.0},
-    "{size}, alpha={alpha}, beta={beta}, k={k}",
-)
+_SETTINGS = "size alpha beta k"
+_SHOWN = "{size}, alpha={alpha}, beta={beta}, k={k}"
+layer("normalization", "LocalResponseNorm", "local_response_norm", _SETTINGS, _SHOWN)
