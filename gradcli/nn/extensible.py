@@ -7,6 +7,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 
+def arguments_of(names: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a method, from its `locals()`."""
+    return {k: value for k, value in names.items() if k not in ("self", "cls", "__class__")}
+
+
 def stored_value(self: Any, name: str) -> Any:
     """What a program stored under a name in an object's `values`; raises AttributeError."""
     try:

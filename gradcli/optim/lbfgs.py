@@ -11,7 +11,15 @@ from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.shape.joining import cat_
 from gradcli.optim.line_search import LineSearch, Point
-from gradcli.optim.optimizer import Group, Optimizer, State, check_range, number, register
+from gradcli.optim.optimizer import (
+    Group,
+    Optimizer,
+    State,
+    check_range,
+    number,
+    register,
+    settings_of,
+)
 
 Closure = Callable[[], Any]
 
@@ -48,18 +56,8 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:
         check_range("lr", number(lr))
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "max_iter": max_iter,
-                "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-                "tolerance_grad": tolerance_grad,
-                "tolerance_change": tolerance_change,
-                "history_size": history_size,
-                "line_search_fn": line_search_fn,
-            },
-        )
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        super().__init__(params, settings_of(locals()))
         if len(self.param_groups) != 1:
             raise GradcliError("E204", "LBFGS takes one group of parameters")
 

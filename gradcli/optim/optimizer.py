@@ -15,7 +15,7 @@ from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.attributes import kind_of
-from gradcli.nn.extensible import Extensible, Slotted
+from gradcli.nn.extensible import Extensible, Slotted, arguments_of
 from gradcli.nn.module import clear_grad
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.creation.copies import to
@@ -80,7 +80,7 @@ def settings_of(arguments: Group, **before: str) -> Group:
     `param_groups` PyTorch has some before others that are arguments before them: `eps="rho"`; at
     the end where the other is "".
     """
-    names = [name for name in arguments if name not in ("self", "params", "__class__")]
+    names = [name for name in arguments_of(arguments) if name != "params"]
     for name, other in before.items():
         names.remove(name)
         names.insert(names.index(other) if other else len(names), name)
