@@ -140,19 +140,13 @@ named("to", to)
 
 @method("cuda")
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """The tensor on a GPU; itself where it is there already. Raises E604 where there is none.
-
-    Example: tensor([0.5, 1., 2.]).cuda()
-    """
+    """The tensor on a GPU; itself where it is there already. Raises E604 where there is none."""
     return to(self, device="cuda" if device is None else device)
 
 
 @method("cpu")
 def cpu(self: Tensor) -> Tensor:
-    """The tensor in the host's memory; itself where it is there already.
-
-    Example: tensor([0.5, 1., 2.]).cpu()
-    """
+    """The tensor in the host's memory; itself where it is there already."""
     return to(self, device="cpu")
 
 
@@ -187,37 +181,25 @@ for _name in (
 
 @method("byte")
 def byte(self: Tensor) -> Tensor:
-    """The tensor as torch.uint8.
-
-    Example: tensor([0.5, 1., 2.]).byte()
-    """
+    """The tensor as torch.uint8."""
     return to(self, DTYPES["uint8"])
 
 
 @method("char")
 def char(self: Tensor) -> Tensor:
-    """The tensor as torch.int8.
-
-    Example: tensor([0.5, 1., 2.]).char()
-    """
+    """The tensor as torch.int8."""
     return to(self, DTYPES["int8"])
 
 
 @method("type_as")
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in another one's dtype.
-
-    Example: tensor([0.5, 1., 2.]).type_as(tensor([2., 1., 3.]))
-    """
+    """The tensor in another one's dtype."""
     return to(self, other.dtype)
 
 
 @method("contiguous")
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor with its elements in row order: itself where they are already.
-
-    Example: tensor([0.5, 1., 2.]).contiguous()
-    """
+    """The tensor with its elements in row order: itself where they are already."""
     if isinstance(self.array, np.generic) or self.array.flags.c_contiguous:
         return self
     return row_order.apply(self)

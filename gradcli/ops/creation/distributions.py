@@ -199,10 +199,7 @@ def _written(self: Tensor, entry: Op, values: Any) -> Tensor:
 @method("uniform_")
 @effects(RANDOM, WRITES)
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
-    """Write uniformly distributed numbers from one bound to the other, exclusive.
-
-    Example: tensor([0.5, 1., 2.]).uniform_()
-    """
+    """Write uniformly distributed numbers from one bound to the other, exclusive."""
     low, high = plain_float("uniform_", "from", from_), plain_float("uniform_", "to", to)
     check_generator(generator)
     check_inplace(self)
@@ -214,10 +211,7 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
 @method("normal_")
 @effects(RANDOM, WRITES)
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
-    """Write normally distributed numbers.
-
-    Example: tensor([0.5, 1., 2.]).normal_()
-    """
+    """Write normally distributed numbers."""
     mean, std = plain_float("normal_", "mean", mean), plain_float("normal_", "std", std)
     check_generator(generator)
     check_inplace(self)
@@ -231,8 +225,6 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = N
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Write exponentially distributed numbers of the given rate. Raises E204 unless that is
     positive.
-
-    Example: tensor([0.5, 1., 2.]).exponential_()
     """
     lambd = plain_float("exponential_", "lambd", lambd)
     check_generator(generator)
@@ -251,10 +243,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
 @method("bernoulli_")
 @effects(RANDOM, WRITES)
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
-    """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere.
-
-    Example: tensor([0.5, 1., 2.]).bernoulli_()
-    """
+    """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere."""
     if not isinstance(p, Tensor):
         check_number("bernoulli_", "p", p)
     check_generator(generator)
@@ -307,8 +296,6 @@ _NO_COMPLEX = dtype_names("complex", raises="RuntimeError")
 def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any = None) -> Tensor:
     """Write integers below a bound, `random_(to)`, or from one bound up to another; without bounds
     any that the dtype holds exactly.
-
-    Example: tensor([0.5, 1., 2.]).random_()
     """
     if from_ is not None:
         from_ = plain_integer("random_", "from", from_)

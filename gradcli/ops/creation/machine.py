@@ -44,10 +44,7 @@ def set_num_threads(int: Any, /) -> None:
 
 @function("get_num_threads", "get_num_interop_threads")
 def get_num_threads() -> int:
-    """The number of threads that was set, else 1.
-
-    Example: torch.get_num_threads()
-    """
+    """The number of threads that was set, else 1."""
     count: int = _kept().get("threads", 1)
     return count
 
@@ -64,10 +61,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 @function("are_deterministic_algorithms_enabled")
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether `use_deterministic_algorithms` was asked for.
-
-    Example: torch.are_deterministic_algorithms_enabled()
-    """
+    """Whether `use_deterministic_algorithms` was asked for."""
     mode: bool = _kept().get("deterministic", False)
     return mode
 
@@ -85,20 +79,14 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 @function("get_float32_matmul_precision")
 def get_float32_matmul_precision() -> str:
-    """The precision that was set.
-
-    Example: torch.get_float32_matmul_precision()
-    """
+    """The precision that was set."""
     precision: str = _kept().get("precision", "highest")
     return precision
 
 
 @function("is_autocast_enabled")
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether operations cast by themselves, which none do here.
-
-    Example: torch.is_autocast_enabled()
-    """
+    """Whether operations cast by themselves, which none do here."""
     return False
 
 

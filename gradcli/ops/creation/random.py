@@ -122,20 +122,14 @@ def manual_seed(seed: Any) -> Generator:
 
 @function("initial_seed")
 def initial_seed() -> int:
-    """The seed that the session's generator started from.
-
-    Example: torch.initial_seed()
-    """
+    """The seed that the session's generator started from."""
     return generator_of(None).initial_seed()
 
 
 @function("seed")
 @effects(STATE)
 def seed() -> int:
-    """Start the session's generator again from a seed that the system draws; returns the seed.
-
-    Example: torch.seed()
-    """
+    """Start the session's generator again from a seed that the system draws; returns the seed."""
     return generator_of(None).seed()
 
 

@@ -168,8 +168,6 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Counts of a Poisson distribution, each element the rate of one.
 
     Raises E204 for negative rates.
-
-    Example: torch.poisson(tensor([0.5, 1., 2.]))
     """
     check_tensors("poisson", input=input)
     if not np.all(np.asarray(input.array) >= 0):

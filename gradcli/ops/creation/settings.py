@@ -105,10 +105,7 @@ def set_default_tensor_type(t: Any, /) -> None:
 
 @function("get_default_dtype")
 def get_default_dtype() -> DType:
-    """The dtype of new floating tensors.
-
-    Example: torch.get_default_dtype()
-    """
+    """The dtype of new floating tensors."""
     return dtypes.default_dtype()
 
 

@@ -45,7 +45,6 @@ def _comparison(name: str, symbol: str, forward: Function, doc: str, *aliases: s
         name,
         forward,
         doc=doc,
-        example=f"torch.{name}(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     )
     expose(entry, name, *aliases, function=False)
 

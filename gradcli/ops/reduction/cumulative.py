@@ -178,11 +178,7 @@ def _expose_running(entry: Op, words: str) -> None:
         check_reduced(name, input)
         return entry.apply(input, normal_dim(name, dim, input.array.ndim), dtype)
 
-    describe(
-        running,
-        f"The running {words} along a dimension. Integers and bools give int64.",
-        f"torch.{name}(tensor([[2., 1.], [1., 3.]]), 0)",
-    )
+    describe(running, f"The running {words} along a dimension. Integers and bools give int64.")
 
 
 _expose_running(cumsum, "sum")
@@ -224,11 +220,7 @@ def _running_extreme(name: str, ufunc: Any) -> Function:
         check_reduced(name, input)
         return result(entry.apply(input, normal_dim(name, dim, input.array.ndim)))
 
-    describe(
-        running,
-        f"The running {name[3:]}imum along a dimension, and its indices.",
-        f"torch.{name}(tensor([[2., 1.], [1., 3.]]), 0)",
-    )
+    describe(running, f"The running {name[3:]}imum along a dimension, and its indices.")
     return running
 
 
@@ -279,10 +271,7 @@ logcumsumexp = op(
 
 @reduction("logcumsumexp")
 def logcumsumexp_(input: Tensor, dim: int) -> Tensor:
-    """The logarithm of the running sum of exponentials. Raises E203 for integers.
-
-    Example: torch.logcumsumexp(tensor([[2., 1.], [1., 3.]]), 0)
-    """
+    """The logarithm of the running sum of exponentials. Raises E203 for integers."""
     check_reduced("logcumsumexp", input)
     return logcumsumexp.apply(input, normal_dim("logcumsumexp", dim, input.array.ndim))
 

@@ -142,8 +142,7 @@ def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
         extreme,
         f"The {name}imum of all elements; along `dim`, the values with their indices; of two"
         " tensors, element by element.",
-        f"torch.{name}(tensor([0.5, 1., 2.]))",
-        "Ties share the gradient evenly; along `dim`, the first one found gets it all.",
+        conventions="Ties share the gradient evenly; along `dim`, the first one found gets it all.",
     )
     return extreme
 
@@ -177,8 +176,7 @@ def _extreme_over(name: str, ufunc: Any) -> tuple[Op, Function]:
     describe(
         extreme,
         f"The {name[1:]}imum over the dimensions; ties share the gradient.",
-        f"torch.{name}(tensor([0.5, 1., 2.]))",
-        "Ties share the gradient evenly.",
+        conventions="Ties share the gradient evenly.",
     )
     return entry, extreme
 
@@ -258,9 +256,7 @@ def _index_of_extreme(name: str, argument: Function) -> Function:
         return entry.apply(input, at, keepdim)
 
     describe(
-        index_of,
-        f"The index of the first {name[3:]}imum along `dim`, or in the flattened tensor.",
-        f"torch.{name}(tensor([0.5, 1., 2.]))",
+        index_of, f"The index of the first {name[3:]}imum along `dim`, or in the flattened tensor."
     )
     return index_of
 

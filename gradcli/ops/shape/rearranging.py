@@ -228,11 +228,7 @@ def _triangle(name: str, forward: Any) -> Op:
         return entry.apply(input, plain_integer(name, "diagonal", diagonal))
 
     side = "lower" if name == "tril" else "upper"
-    describe(
-        triangle,
-        f"The {side} triangle up to a diagonal of the last two dimensions, else 0.",
-        f"torch.{name}(tensor([[2., 1.], [1., 3.]]))",
-    )
+    describe(triangle, f"The {side} triangle up to a diagonal of the last two dimensions, else 0.")
     return entry
 
 

@@ -61,7 +61,6 @@ erf = pointwise(
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (2 / math.sqrt(math.pi)) * grad,
     doc="The error function.",
-    example="torch.erf(tensor([0.5, 1., 2.]))",
     numpy="""\
 def erf(x):
     return np.vectorize(math.erf, otypes=[x.dtype])(x)
@@ -74,7 +73,6 @@ erfc = pointwise(
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (-2 / math.sqrt(math.pi)) * grad,
     doc="1 minus the error function.",
-    example="torch.erfc(tensor([0.5, 1., 2.]))",
 )
 
 erfinv: Op = pointwise(
