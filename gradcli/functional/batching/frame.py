@@ -13,8 +13,7 @@ from gradcli.functional.batching.custom import by_own_rule
 from gradcli.functional.batching.description import described
 from gradcli.functional.batching.indexing import as_tensor, picked_by_examples, put_by_examples
 from gradcli.functional.batching.looping import level_of, looped
-from gradcli.functional.batching.rules import At, behind, key_of, rule_of
-from gradcli.functional.batching.unbatched_ops import warn_of
+from gradcli.functional.batching.rules import At, behind, key_of, rule_of, warn_of
 from gradcli.functional.structure import leaves
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import clone, copy_

@@ -42,6 +42,7 @@ clone = op(
     "clone",
     lambda self: copied_in_order(self),
     keeps_layout=True,
+    leading=True,
     self=lambda grad: grad,
 )
 
@@ -55,6 +56,7 @@ cast_to_floating = op(
     "_to_copy",
     lambda self, dtype: _cast(self, dtype),
     keeps_layout=True,
+    leading=True,
     # The engine casts the gradient back to the input's dtype.
     self=lambda grad: grad,
 )
@@ -64,6 +66,7 @@ cast_to_integer = op(
     lambda self, dtype: _cast(self, dtype),
     constant=("self",),
     keeps_layout=True,
+    leading=True,
 )
 
 
@@ -83,6 +86,7 @@ def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
 to_device: Op = op(
     "_to_copy.device",
     lambda self, device, home: moved(self, device),
+    leading=True,
     node="ToCopyBackward0",
     self=lambda grad, device, home: to_device(grad, home, device),
 )
@@ -206,7 +210,11 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 row_order = op(
-    "contiguous", lambda self: self.copy(order="C"), node="CloneBackward0", self=lambda grad: grad
+    "contiguous",
+    lambda self: self.copy(order="C"),
+    leading=True,
+    node="CloneBackward0",
+    self=lambda grad: grad,
 )
 
 # --- leaving the graph --------------------------------------------------------------------------
@@ -298,6 +306,7 @@ filled_with_tensor = op(
 zeroed = op(
     "zero",
     lambda self: module_of(self).zeros(self.shape, self.dtype),
+    leading=True,
     self=lambda grad: zeros_like(grad),
 )
 

@@ -218,6 +218,7 @@ def _triangle(name: str, forward: Any) -> Op:
     entry: Op = op(
         name,
         forward,
+        leading=True,
         self=lambda grad, diagonal: entry(grad, diagonal),
         numpy=name,
     )

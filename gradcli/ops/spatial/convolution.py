@@ -267,8 +267,7 @@ def _of_complex(input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Ge
     first = convolution.apply(real, weight_real, bias_real, geometry)
     second = convolution.apply(imaginary, weight_imaginary, None, geometry)
     third = convolution.apply(real + imaginary, weight_real + weight_imaginary, bias_sum, geometry)
-    whole: Tensor = first - second + (third - first - second) * 1j
-    return whole
+    return first - second + (third - first - second) * 1j
 
 
 def _parts(tensor: Tensor) -> tuple[Tensor, Tensor]:

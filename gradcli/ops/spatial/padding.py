@@ -45,6 +45,7 @@ def _padded(self: Any, pad: Sequence[int], value: Any) -> Any:
 constant_pad_nd: Op = op(
     "constant_pad_nd",
     _padded,
+    leading=True,
     self=lambda grad, pad: constant_pad_nd(grad, tuple(-size for size in pad), 0),
 )
 
