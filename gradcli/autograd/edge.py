@@ -26,14 +26,12 @@ class GradientEdge(tuple[Any, ...]):
     @property
     def node(self) -> Node:
         """The node."""
-        found: Node = self[0]
-        return found
+        return self[0]
 
     @property
     def output_nr(self) -> int:
         """Which of its outputs."""
-        found: int = self[1]
-        return found
+        return self[1]
 
     def __repr__(self) -> str:
         return f"GradientEdge(node={self[0]!r}, output_nr={self[1]}, ownership_token={self[2]!r})"

@@ -23,8 +23,7 @@ def draw_seed(generator: Any) -> int:
 
 
 def _numbers(name: str, *args: Any, **kwargs: Any) -> list[int]:
-    found: list[int] = modules["torch"][name](*args, **kwargs).array.tolist()
-    return found
+    return modules["torch"][name](*args, **kwargs).array.tolist()
 
 
 class Sampler(Extensible):

@@ -203,8 +203,7 @@ class Distribution(Extensible):
 
     def expanded(self, name: str, shape: Size) -> Tensor:
         """A parameter, in a shape of draws."""
-        found: Tensor = call(getattr(self, name), "expand", shape)
-        return found
+        return call(getattr(self, name), "expand", shape)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draws, outside the graph."""
@@ -237,8 +236,7 @@ class Distribution(Extensible):
 
     def perplexity(self) -> Tensor:
         """The exponential of the entropy."""
-        found: Tensor = T.exp(self.entropy())
-        return found
+        return T.exp(self.entropy())
 
     @property
     def mean(self) -> Tensor:
@@ -258,8 +256,7 @@ class Distribution(Extensible):
     @property
     def stddev(self) -> Tensor:
         """The square root of the variance."""
-        found: Tensor = call(self.variance, "sqrt")
-        return found
+        return call(self.variance, "sqrt")
 
     @property
     def arg_constraints(self) -> dict[str, str]:
@@ -338,41 +335,31 @@ class Independent(Distribution):
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         """Whether the parts have."""
-        found: bool = self.base_dist.has_rsample
-        return found
+        return self.base_dist.has_rsample
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        found: Tensor = self.base_dist.sample(sample_shape)
-        return found
+        return self.base_dist.sample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        found: Tensor = self.base_dist.rsample(sample_shape)
-        return found
+        return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        found: Tensor = sum_rightmost(
-            self.base_dist.log_prob(value), self.reinterpreted_batch_ndims
-        )
-        return found
+        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:
-        found: Tensor = sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
-        return found
+        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     @property
     def mean(self) -> Tensor:
-        found: Tensor = self.base_dist.mean
-        return found
+        return self.base_dist.mean
 
     @property
     def mode(self) -> Tensor:
-        found: Tensor = self.base_dist.mode
-        return found
+        return self.base_dist.mode
 
     @property
     def variance(self) -> Tensor:
-        found: Tensor = self.base_dist.variance
-        return found
+        return self.base_dist.variance
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"

@@ -136,8 +136,7 @@ def _duals() -> Duals:
     state = active.state
     if state.duals is None:
         state.duals = Duals()
-    duals: Duals = state.duals
-    return duals
+    return state.duals
 
 
 @function(module=_MODULE)

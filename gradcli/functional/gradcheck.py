@@ -355,8 +355,7 @@ def _clone(tensor: Tensor) -> Tensor:
 
 
 def _normal(tensor: Tensor) -> Tensor:
-    drawn: Tensor = modules["torch"]["randn_like"](detach(tensor))
-    return drawn
+    return modules["torch"]["randn_like"](detach(tensor))
 
 
 def _tangent_of(output: Tensor) -> Tensor:

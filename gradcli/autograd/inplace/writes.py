@@ -104,8 +104,7 @@ class CopySlices(Node):
             )
         if type(grads.array) is BatchedArray:
             return clone(grads)
-        gradient: Tensor = active.state.batch.own(grads)
-        return gradient
+        return active.state.batch.own(grads)
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         gradient, part, memory = self._copied(grads)

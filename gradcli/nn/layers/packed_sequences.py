@@ -116,10 +116,7 @@ class PackedSequence(ReturnType):
             raise GradcliError("E204", "batch_sizes is a vector of torch.int64")
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
-        made: PackedSequence = tuple.__new__(
-            cls, (data, batch_sizes, sorted_indices, unsorted_indices)
-        )
-        return made
+        return tuple.__new__(cls, (data, batch_sizes, sorted_indices, unsorted_indices))
 
     def __repr__(self) -> str:
         shown = [f"{name}={value!r}" for name, value in zip(self.fields, self, strict=True)]

@@ -226,8 +226,7 @@ def _constant(name: str, value: float, *names: str) -> Any:
 def _for_examples(pattern: Tensor, new: Tensor) -> Tensor:
     """A new tensor, which inside `vmap` each example has for itself where each has its pattern."""
     batch = active.state.batch
-    result: Tensor = new if batch is None else batch.for_examples(pattern, new)
-    return result
+    return new if batch is None else batch.for_examples(pattern, new)
 
 
 def _pattern(name: str, input: Any) -> Tensor:

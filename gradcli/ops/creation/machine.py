@@ -19,8 +19,7 @@ _PRECISIONS = ("highest", "high", "medium")
 
 
 def _kept() -> dict[str, Any]:
-    found: dict[str, Any] = active.state.library.setdefault("torch", {})
-    return found
+    return active.state.library.setdefault("torch", {})
 
 
 def _check_count(name: str, count: Any) -> None:
@@ -45,8 +44,7 @@ def set_num_threads(int: Any, /) -> None:
 @function("get_num_threads", "get_num_interop_threads")
 def get_num_threads() -> int:
     """The number of threads that was set, else 1."""
-    count: int = _kept().get("threads", 1)
-    return count
+    return _kept().get("threads", 1)
 
 
 @function("use_deterministic_algorithms")
@@ -62,8 +60,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 @function("are_deterministic_algorithms_enabled")
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether `use_deterministic_algorithms` was asked for."""
-    mode: bool = _kept().get("deterministic", False)
-    return mode
+    return _kept().get("deterministic", False)
 
 
 @function("set_float32_matmul_precision")
@@ -80,8 +77,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 @function("get_float32_matmul_precision")
 def get_float32_matmul_precision() -> str:
     """The precision that was set."""
-    precision: str = _kept().get("precision", "highest")
-    return precision
+    return _kept().get("precision", "highest")
 
 
 @function("is_autocast_enabled")

@@ -199,8 +199,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Any:
 @function("eigvalsh", module="torch.linalg")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of symmetric matrices, smallest first."""
-    values: Tensor = eigenvalues_of("eigvalsh", A, UPLO)[0]
-    return values
+    return eigenvalues_of("eigvalsh", A, UPLO)[0]
 
 
 # --- singular values ----------------------------------------------------------------------------
@@ -301,5 +300,4 @@ def svd_(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices, largest first."""
     check_matrices("svdvals", square=False, A=A)
-    values: Tensor = svd.apply(A, False)[1]
-    return values
+    return svd.apply(A, False)[1]

@@ -85,5 +85,4 @@ def eig_(A: Tensor) -> Any:
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of square matrices, complex. Raises E301 for others."""
     check_matrices("eigvals", A=A)
-    values: Tensor = eig.apply(A)[0]
-    return values
+    return eig.apply(A)[0]

@@ -64,8 +64,7 @@ def inverted(name: str, A: Tensor) -> Tensor:
     """The inverses of matrices that are checked; raises E204 for a singular one."""
     inverse, info = inv_ex.apply(A)
     check_nonsingular(name, unbatched(info.array))
-    result: Tensor = inverse
-    return result
+    return inverse
 
 
 @function("inv", module="torch.linalg")

@@ -213,5 +213,4 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
             f"multilabel_margin_loss(): a target is none of the {classes} classes",
             raises="RuntimeError",
         )
-    loss: Tensor = multilabel_margin_loss_.apply(input, target, number)[0]
-    return loss
+    return multilabel_margin_loss_.apply(input, target, number)[0]

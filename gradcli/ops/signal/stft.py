@@ -50,8 +50,7 @@ def _window(name: str, window: Tensor | None, win: int, n_fft: int) -> Tensor | 
     left = (n_fft - win) // 2
     if win == n_fft:
         return window
-    padded: Tensor = constant_pad_nd.apply(window, (left, n_fft - win - left), 0)
-    return padded
+    return constant_pad_nd.apply(window, (left, n_fft - win - left), 0)
 
 
 @function("stft", method=True)
