@@ -22,7 +22,8 @@ class Dataset(Extensible):
 
     __slots__ = ()
 
-    language_name: ClassVar[str] = "torch.utils.data.dataset.Dataset"
+    home = "torch.utils.data.dataset"
+    tables = ("torch.utils.data",)
     language_attributes: ClassVar[frozenset[str]] = frozenset()
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
@@ -43,8 +44,6 @@ class IterableDataset(Dataset):
 
     __slots__ = ()
 
-    language_name = "torch.utils.data.dataset.IterableDataset"
-
     def __iter__(self) -> Iterator[Any]:
         raise GradcliError("E205", "an iterable data set has to define __iter__()")
 
@@ -57,7 +56,6 @@ class ChainDataset(IterableDataset):
 
     __slots__ = ("datasets",)
 
-    language_name = "torch.utils.data.dataset.ChainDataset"
     language_attributes = frozenset({"datasets"})
 
     def __init__(self, datasets: Any) -> None:
@@ -91,7 +89,6 @@ class TensorDataset(_Finite):
 
     __slots__ = ("tensors",)
 
-    language_name = "torch.utils.data.dataset.TensorDataset"
     language_attributes = frozenset({"tensors"})
 
     def __init__(self, *tensors: Tensor) -> None:
@@ -123,7 +120,6 @@ class Subset(_Finite):
 
     __slots__ = ("dataset", "indices")
 
-    language_name = "torch.utils.data.dataset.Subset"
     language_attributes = frozenset({"dataset", "indices"})
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
@@ -142,7 +138,6 @@ class ConcatDataset(_Finite):
 
     __slots__ = ("cumulative_sizes", "datasets")
 
-    language_name = "torch.utils.data.dataset.ConcatDataset"
     language_attributes = frozenset({"cumulative_sizes", "datasets"})
 
     def __init__(self, datasets: Any) -> None:
@@ -199,14 +194,5 @@ def get_worker_info() -> None:
     """Nothing: items are taken by the program's own process."""
 
 
-for _kind in (
-    Dataset,
-    IterableDataset,
-    ChainDataset,
-    TensorDataset,
-    Subset,
-    ConcatDataset,
-):
-    TABLE[_kind.__name__] = _kind
 TABLE["get_worker_info"] = get_worker_info
 TABLE["random_split"] = random_split

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.data.datasets import TABLE
 from gradcli.errors import GradcliError
 from gradcli.nn.extensible import Extensible
 from gradcli.ops.binding.catalogue import methods, modules
@@ -31,7 +30,8 @@ class Sampler(Extensible):
 
     __slots__ = ()
 
-    language_name: ClassVar[str] = "torch.utils.data.sampler.Sampler"
+    home = "torch.utils.data.sampler"
+    tables = ("torch.utils.data",)
     language_attributes: ClassVar[frozenset[str]] = frozenset()
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
@@ -46,8 +46,6 @@ class SequentialSampler(Sampler):
     """One after the other."""
 
     __slots__ = ("data_source",)
-
-    language_name = "torch.utils.data.sampler.SequentialSampler"
 
     def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
@@ -71,7 +69,6 @@ class RandomSampler(Sampler):
 
     __slots__ = ("data_source", "generator", "num_samples", "replacement")
 
-    language_name = "torch.utils.data.sampler.RandomSampler"
     language_attributes = frozenset({"num_samples", "replacement"})
 
     def __init__(
@@ -117,7 +114,6 @@ class SubsetRandomSampler(Sampler):
 
     __slots__ = ("generator", "indices")
 
-    language_name = "torch.utils.data.sampler.SubsetRandomSampler"
     language_attributes = frozenset({"indices"})
 
     def __init__(self, indices: Sequence[Any], generator: Any = None) -> None:
@@ -140,7 +136,6 @@ class WeightedRandomSampler(Sampler):
 
     __slots__ = ("generator", "num_samples", "replacement", "weights")
 
-    language_name = "torch.utils.data.sampler.WeightedRandomSampler"
     language_attributes = frozenset({"num_samples", "replacement", "weights"})
 
     def __init__(
@@ -174,7 +169,6 @@ class BatchSampler(Sampler):
 
     __slots__ = ("batch_size", "drop_last", "sampler")
 
-    language_name = "torch.utils.data.sampler.BatchSampler"
     language_attributes = frozenset({"batch_size", "drop_last", "sampler"})
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
@@ -205,14 +199,3 @@ def batches(values: Iterator[Any], size: int, drop_last: bool) -> Iterator[list[
             batch = []
     if batch and not drop_last:
         yield batch
-
-
-for _kind in (
-    Sampler,
-    SequentialSampler,
-    RandomSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-    BatchSampler,
-):
-    TABLE[_kind.__name__] = _kind

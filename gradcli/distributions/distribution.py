@@ -126,13 +126,14 @@ class Distribution(Extensible):
 
     __slots__ = ("batch_shape", "event_shape", "given", "is_checked")
 
-    language_name: ClassVar[str] = "torch.distributions.distribution.Distribution"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"arg_constraints", "batch_shape", "cdf", "entropy", "event_shape", "expand"}
         | {"has_enumerate_support", "has_rsample", "icdf", "log_prob", "mean", "mode"}
         | {"perplexity", "rsample", "sample", "sample_n", "stddev", "variance"}
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
+    home = "torch.distributions.{snake}"
+    tables = ("torch.distributions",)
 
     constraints: ClassVar[dict[str, Constraint]] = {}
     support: ClassVar[Constraint | None] = None
@@ -152,6 +153,17 @@ class Distribution(Extensible):
             for name, constraint in self.constraints.items():
                 if name in self.given:
                     self._check(f"parameter {name}", self.given[name], constraint)
+
+    def set_up(self, validate_args: bool | None, **parameters: Any) -> None:
+        """Set up a distribution of parameters of one number each."""
+        values = broadcast_all(*parameters.values())
+        self.given = dict(zip(parameters, values, strict=True))
+        Distribution.__init__(self, values[0].array.shape, (), validate_args)
+
+    def values_for_each(self, values: Any, expand: bool = True) -> Any:
+        """A vector of values in front of the batch, for each of it where they are expanded."""
+        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
+        return call(values, "expand", (-1, *self.batch_shape)) if expand else values
 
     def __getattr__(self, name: str) -> Any:
         if name == "given":
@@ -307,7 +319,6 @@ class Independent(Distribution):
 
     __slots__ = ("base_dist", "reinterpreted_batch_ndims")
 
-    language_name = "torch.distributions.independent.Independent"
     language_attributes = Distribution.language_attributes | {
         "base_dist",
         "reinterpreted_batch_ndims",
@@ -363,7 +374,3 @@ class Independent(Distribution):
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
-
-
-TABLE["Distribution"] = Distribution
-TABLE["Independent"] = Independent

@@ -61,10 +61,6 @@ def _normal(p: Any, q: Any) -> Any:
     return times(0.5, minus(ratio + apart, 1) - T.log(ratio))
 
 
-def _log_normal(p: Any, q: Any) -> Any:
-    return _normal(p.base_dist, q.base_dist)
-
-
 def _where(condition: Any, value: float, other: Any) -> Any:
     return call(other, "masked_fill", call(condition, "expand_as", other), value)
 
@@ -86,10 +82,6 @@ def _categorical(p: Any, q: Any) -> Any:
     each = p.probs * (p.logits - q.logits)
     each = _where(T.eq(p.probs, 0), 0, _where(T.eq(q.probs, 0), math.inf, each))
     return call(each, "sum", -1)
-
-
-def _one_hot(p: Any, q: Any) -> Any:
-    return _categorical(p.categorical, q.categorical)
 
 
 def _exponential(p: Any, q: Any) -> Any:
@@ -173,10 +165,10 @@ _FORMULAS: dict[type, Callable[[Any, Any], Any]] = {
     Gamma: _gamma,
     Independent: _independent,
     Laplace: _laplace,
-    LogNormal: _log_normal,
+    LogNormal: lambda p, q: _normal(p.base_dist, q.base_dist),
     MultivariateNormal: _multivariate_normal,
     Normal: _normal,
-    OneHotCategorical: _one_hot,
+    OneHotCategorical: lambda p, q: _categorical(p.categorical, q.categorical),
     Poisson: _poisson,
     Uniform: _uniform,
 }

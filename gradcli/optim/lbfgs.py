@@ -17,7 +17,6 @@ from gradcli.optim.optimizer import (
     State,
     check_range,
     number,
-    register,
     settings_of,
 )
 
@@ -32,7 +31,6 @@ def _largest(tensor: Tensor) -> Any:
     return methods["max"](methods["abs"](tensor))
 
 
-@register
 class LBFGS(Optimizer):
     """Steps along the gradient times an estimate of the inverse Hessian.
 

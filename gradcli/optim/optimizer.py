@@ -17,7 +17,6 @@ from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.extensible import Extensible, Slotted, arguments_of
 from gradcli.nn.module import clear_grad
-from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.creation.copies import to
 from gradcli.optim.arithmetic import scaled_sum
 
@@ -98,7 +97,8 @@ class Optimizer(Extensible, metaclass=Slotted):
 
     __slots__ = ("_hooks", "defaults", "param_groups", "state")
 
-    language_name: ClassVar[str] = "torch.optim.optimizer.Optimizer"
+    home = "torch.optim.{lower}"
+    tables = ("torch.optim",)
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {
             "add_param_group",
@@ -367,13 +367,3 @@ def stepped(state: State) -> float:
 def decayed(array: Any, gradient: Any, weight_decay: float) -> Any:
     """The gradient with that of a penalty on the parameter's square."""
     return scaled_sum(gradient, array, weight_decay) if weight_decay else gradient
-
-
-def register(kind: type[Optimizer]) -> type[Optimizer]:
-    """Make an optimiser reachable as `torch.optim.NAME`; a class decorator."""
-    kind.language_name = f"torch.optim.{kind.__name__.lower()}.{kind.__name__}"
-    modules["torch.optim"][kind.__name__] = kind
-    return kind
-
-
-modules["torch.optim"]["Optimizer"] = Optimizer

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.ops.binding.catalogue import modules
 from gradcli.optim.optimizer import Optimizer
 from gradcli.optim.schedules import LRScheduler, check_optimizer, rates_of, set_rate
 
@@ -27,7 +26,6 @@ class ReduceLROnPlateau(LRScheduler):
     Example: torch.optim.lr_scheduler.ReduceLROnPlateau(torch.optim.SGD([tensor(1.)], lr=0.1))
     """
 
-    language_name: ClassVar[str] = "torch.optim.lr_scheduler.ReduceLROnPlateau"
     language_attributes: ClassVar[frozenset[str]] = LRScheduler.language_attributes | {
         "best",
         "num_bad_epochs",
@@ -114,6 +112,3 @@ class ReduceLROnPlateau(LRScheduler):
             new = max(old * self.factor, least)
             if old - new > self.eps:
                 set_rate(group, new)
-
-
-modules["torch.optim.lr_scheduler"]["ReduceLROnPlateau"] = ReduceLROnPlateau
