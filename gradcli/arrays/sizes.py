@@ -34,7 +34,6 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     language_attributes: ClassVar[frozenset[str]] = frozenset({"numel"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def of(cls, sizes: Iterable[Any] = ()) -> Size:
@@ -119,7 +118,6 @@ class Device:
     __slots__ = ("index", "type")
 
     language_attributes: ClassVar[frozenset[str]] = frozenset({"index", "type"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, type: str | int | Device, index: int | None = None) -> None:
         """

@@ -18,7 +18,6 @@ class GradientEdge(tuple[Any, ...]):
 
     language_name: ClassVar[str] = "torch.autograd.graph.GradientEdge"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"node", "output_nr"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __new__(cls, node: Node, output_nr: int, ownership_token: Any = None) -> GradientEdge:
         return super().__new__(cls, (node, output_nr, ownership_token))

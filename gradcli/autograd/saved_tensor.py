@@ -44,7 +44,6 @@ class SavedTensor(Record):
 
     language_name: ClassVar[str] = "torch._C._autograd.SavedTensor"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"register_hooks"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def register_hooks(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
         """Keep what `pack_hook(tensor)` returns; `unpack_hook` turns it back when it is needed.

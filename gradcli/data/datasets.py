@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -24,8 +24,6 @@ class Dataset(Extensible):
 
     home = "torch.utils.data.dataset"
     tables = ("torch.utils.data",)
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self) -> None:
         """Nothing to set up."""

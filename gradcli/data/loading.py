@@ -76,7 +76,6 @@ class DataLoader:
 
     language_name: ClassVar[str] = "torch.utils.data.dataloader.DataLoader"
     language_attributes: ClassVar[frozenset[str]] = frozenset(__slots__)
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(
         self,

@@ -131,7 +131,6 @@ class Distribution(Extensible):
         | {"has_enumerate_support", "has_rsample", "icdf", "log_prob", "mean", "mode"}
         | {"perplexity", "rsample", "sample", "sample_n", "stddev", "variance"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     home = "torch.distributions.{snake}"
     tables = ("torch.distributions",)
 

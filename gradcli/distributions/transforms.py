@@ -38,7 +38,6 @@ class Transform(Extensible):
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"_call", "_inverse", "bijective", "inv", "log_abs_det_jacobian", "sign"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     home = "torch.distributions.transforms"
     tables = ("torch.distributions", "torch.distributions.transforms")
     bijective: ClassVar[bool] = True

@@ -171,8 +171,6 @@ class DualLevel:
 
     language_name: ClassVar[str] = "torch.autograd.forward_ad.dual_level"
     language_context: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __enter__(self) -> int:
         return enter_dual_level()

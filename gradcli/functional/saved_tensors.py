@@ -57,8 +57,6 @@ class SavedTensorsHooks:
 
     language_name: ClassVar[str] = "torch.autograd.graph.saved_tensors_hooks"
     language_context: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
         if not (callable(pack_hook) and callable(unpack_hook)):
@@ -148,8 +146,6 @@ class DisableSavedTensorsHooks:
 
     language_name: ClassVar[str] = "torch.autograd.graph.disable_saved_tensors_hooks"
     language_context: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, error_message: str) -> None:
         self._listener = _Disabled(str(error_message))

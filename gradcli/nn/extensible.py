@@ -58,6 +58,7 @@ class Extensible:
 
     language_base: ClassVar[bool] = True
     language_name: ClassVar[str]
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
     home: ClassVar[str] = ""
     tables: ClassVar[tuple[str, ...]] = ()
 

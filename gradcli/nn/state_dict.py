@@ -43,7 +43,6 @@ class OrderedDict(collections.OrderedDict[Any, Any]):
             "values",
         }
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def copy(self) -> OrderedDict:
         """Another dictionary of the same keys and values."""
@@ -60,7 +59,6 @@ class IncompatibleKeys(tuple[list[str], list[str]]):
 
     language_name: ClassVar[str] = "torch.nn.modules.module._IncompatibleKeys"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"missing_keys", "unexpected_keys"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def missing_keys(self) -> list[str]:

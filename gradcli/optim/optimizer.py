@@ -33,7 +33,6 @@ class States(dict[Tensor, State]):
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"clear", "get", "items", "keys", "pop", "setdefault", "update", "values"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __missing__(self, parameter: Tensor) -> State:
         state: State = {}

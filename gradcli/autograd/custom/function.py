@@ -53,7 +53,6 @@ class Function:
         {"backward", "forward", "jvp", "setup_context", "vjp", "vmap"}
     )
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"apply"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     node_class: ClassVar[type[FunctionNode] | None] = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -25,7 +25,6 @@ class VmapInfo:
 
     language_name: ClassVar[str] = "torch._functorch.autograd_function.VmapInfo"
     language_attributes: ClassVar[frozenset[str]] = frozenset(__slots__)
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, batch_size: int, randomness: str) -> None:
         self.batch_size = batch_size

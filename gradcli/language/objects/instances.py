@@ -237,7 +237,7 @@ def set_instance_attribute(value: Any, cls: UserClass, name: str, new: Any) -> N
         raise GradcliError("E102", f"the attribute '{name}' of {cls.name} cannot be set", text=text)
     if type(found) is Property:
         found.fset(value, new)
-    elif name in value.settable_attributes:
+    elif name in getattr(type(value), "settable_attributes", ()):
         setattr(value, name, new)
     else:
         value.language_setattr(name, new)

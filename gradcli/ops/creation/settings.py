@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DTYPES, DType
@@ -22,9 +22,6 @@ class Named:
     """A value identified only by its name: `torch.strided`, `torch.contiguous_format`."""
 
     __slots__ = ("name",)
-
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, name: str) -> None:
         self.name = name
