@@ -151,8 +151,7 @@ polygamma: Op = pointwise(
 )
 
 
-@function("polygamma")
-@function("polygamma", module="torch.special")
+@function("polygamma", also="torch.special")
 def polygamma_(n: int, input: Tensor) -> Tensor:
     """The n-th derivative of `digamma`. Raises E204 for a negative n.
 
