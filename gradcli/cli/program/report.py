@@ -242,13 +242,6 @@ def picture_text(session: Session, format: str, result: Result) -> str:
     return f"{mermaid(annotated)}\n"
 
 
-def trace_of_tensor(terminal: Terminal, session: Session, tensor: Tensor, style: str) -> str:
-    """The backward graph of a tensor in a style, with a line end; steps are rehearsed."""
-    events = session.rehearse(tensor) if style == "steps" else ()
-    result = Result(tensor.name, tensor, None, (), session.graph(tensor), events)
-    return f"{trace_text(terminal, style, result)}\n"
-
-
 def trace_text(terminal: Terminal, style: str, result: Result) -> str:
     """The trace of a result in one of the styles."""
     if style == "steps":
