@@ -197,8 +197,8 @@ def _check_history(tensor: Tensor) -> None:
             "E405",
             f"{_named(tensor)} is a leaf that requires grad, and cannot be changed in place",
             text="a leaf Variable that requires grad is being used in an in-place operation.",
-            help="write under `with torch.no_grad():`; for a value that is computed from it, take a"
-            " new name: `y = x + 1`, since `x = x + 1` makes `x` a tensor without a .grad",
+            help="write under `with torch.no_grad():`, or give the result a name of its own:"
+            " `y = x + 1`",
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.name_uses import ASSIGNED, READ, all_name_uses
-from gradcli.explain.why.detachments import holds
+from gradcli.explain.patterns import holds
 from gradcli.language.tree import syntax as tree
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from gradcli.errors import Span
 from gradcli.explain.blame.causes import name_of
 from gradcli.explain.blame.finding import Blamed, Rewrite
 from gradcli.explain.blame.nonfinite import DATA, FirstNonFinite
-from gradcli.explain.blame.patterns import (
+from gradcli.explain.blame.stable_forms import shifted, stable
+from gradcli.explain.patterns import (
     Expression,
     applied,
     around,
@@ -20,7 +21,6 @@ from gradcli.explain.blame.patterns import (
     inner,
     operand,
 )
-from gradcli.explain.blame.stable_forms import shifted, stable
 from gradcli.language.tree import syntax as tree
 
 

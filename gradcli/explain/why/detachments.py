@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label, Span
+from gradcli.explain.patterns import holds
 from gradcli.language.tree import syntax as tree
 from gradcli.ops.binding.catalogue import modules
 from gradcli.record import Record
@@ -185,11 +186,6 @@ def _language_detachment(flow: Flow, values: dict[int, Any]) -> Detachment:
 
 
 # --- where in the program -----------------------------------------------------------------------
-
-
-def holds(outer: Span, inner: Span) -> bool:
-    """Whether a span of source text contains another one."""
-    return outer.source is inner.source and outer.start <= inner.start and inner.end <= outer.end
 
 
 def switched_off(program: Iterable[tree.Statement], place: Span) -> Span | None:
