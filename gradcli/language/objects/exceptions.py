@@ -131,10 +131,30 @@ def caught(error: Exception) -> GradcliError:
     shape = no_such_shape(error)
     if shape is not None:
         return shape
+    made = _without_init(error) if isinstance(error, AttributeError) else None
+    if made is None:
+        made = unexpected(error)
+    made.__cause__ = error
+    return made
+
+
+def _without_init(error: AttributeError) -> GradcliError | None:
+    """The error of an instance of a program's class that lacks what the `__init__` of a base of
+    ours would have given it; None for any other.
+    """
+    cls = getattr(type(error.obj), "language_class", None)
+    if cls is None or str(error.name).startswith("__"):
+        return None
+    made = GradcliError("E102", f"'{cls.name}' object has no attribute '{error.name}'")
+    made.help = "its `__init__` has to call that of its base: `super().__init__(…)`"
+    return made
+
+
+def unexpected(error: Exception) -> GradcliError:
+    """E209 for an exception of the host's that nothing was expected to raise."""
     kind = next(each for each in type(error).__mro__ if each.__module__ == "builtins")
     made = GradcliError("E209", _message(error) or kind.__name__, raises=kind.__name__)
     made.help = "if the program is right here, this is a bug of gradcli: please report it"
-    made.__cause__ = error
     return made
 
 
