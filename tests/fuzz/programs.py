@@ -475,8 +475,8 @@ def transforms(random: Random) -> str:
         name = random.choice(list(distribution_names()))
         names = distribution_names()[name]
         made = f"D.{name}({given(3)})"
-        use = random.choice(["{}", "{}()", "{}(torch.rand(3))", "{}((2,))", f"{{}}({given(3)})"])
-        return f"{made}.{use.format(random.choice(names))}"
+        use = random.choice(["", "()", "(torch.rand(3))", "((2,))", f"({given(3)})"])
+        return f"{made}.{random.choice(names)}{use}"
 
     of = random.choice(["i", "t"])
     forms: list[Callable[[], str]] = [
