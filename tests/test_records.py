@@ -22,6 +22,10 @@ from tests.machine import PATIENCE, takes_at_most
 
 PROGRAM = "y = (a * b).sum()"
 
+needs_proc = pytest.mark.skipif(
+    not os.path.exists("/proc/self/stat"), reason="/proc tells which processes there are"
+)
+
 
 @pytest.fixture
 def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
@@ -264,7 +268,7 @@ def test_a_closed_pipe_ends_quietly(jobs: str, thousand: dict[int, str]) -> None
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
 )
-@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="there is no /proc")
+@needs_proc
 def test_signals_leave_no_process(number: signal.Signals, code: int) -> None:
     """However the run ends, its processes end with it."""
     endless = "print(a)\nwhile True: pass"
@@ -306,7 +310,7 @@ next(answers)
 
 
 @pytest.mark.parametrize("words", [["stopped"], ["in C"], ["stopped", "thread"]])
-@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="there is no /proc")
+@needs_proc
 def test_no_process_outlives_the_one_that_made_it(words: list[str]) -> None:
     """Not one that is stopped or keeps the interpreter, nor for a fork that is about."""
     command = [sys.executable, "-c", ORPHANS, *words]
@@ -348,6 +352,7 @@ def _wait_for(condition: Any) -> None:
         time.sleep(0.02)
 
 
+@needs_proc
 def test_a_lost_process_costs_only_time(gradcli: CommandLine) -> None:
     slow = "for i in range(20000): pass\ny = x * 2"
     cases(*[{"x": number} for number in range(100)])

@@ -101,7 +101,7 @@ def converted(error: Exception) -> GradcliError:
         return shape
     for kind, code, raises in _CONVERSIONS:
         if isinstance(error, kind):
-            text = str(error)
+            text = _unwrapped(str(error))
             if kind is KeyError and not isinstance(error.args[0] if error.args else "", str):
                 text = _message(error)  # what stands there may be an object of the host's
             made = GradcliError(
@@ -169,7 +169,12 @@ def _out_of_memory(error: MemoryError) -> GradcliError:
 
 def _message(error: Exception) -> str:
     """The host's words, without its error numbers and its advice for the host's own language."""
-    words = str(error.args[-1]) if error.args else ""
+    words = _unwrapped(str(error.args[-1])) if error.args else ""
     return (
         "an integer of more than 4300 digits is not turned into text" if "sys." in words else words
     )
+
+
+def _unwrapped(text: str) -> str:
+    """A text without what Python 3.14 puts around it: the host's own name of the type."""
+    return text.partition("(")[2][:-1] if text.startswith("cannot use '") else text
