@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.nn.layer import FUNCTIONS, Layer, layer
+from gradcli.ops.binding.catalogue import modules
 
 
 class Loss(Layer):
@@ -31,6 +32,17 @@ class Loss(Layer):
             if name not in ("size_average", "reduce")
         }
         return FUNCTIONS[self.function](*inputs, **values)
+
+
+class _OfDistance(Loss):
+    """A loss whose distance is a function or a module of the program's."""
+
+    def check(self) -> None:
+        given = self._values.pop("distance_function")
+        self.register(
+            "distance_function",
+            modules["torch.nn"]["PairwiseDistance"]() if given is None else given,
+        )
 
 
 _LEGACY = {"size_average": None, "reduce": None}
@@ -111,4 +123,12 @@ for _name, _function, _settings in (
 layer("distance", "CosineSimilarity", "cosine_similarity", {"dim": 1, "eps": 1e-08})
 layer(
     "distance", "PairwiseDistance", "pairwise_distance", {"p": 2.0, "eps": 1e-06, "keepdim": False}
+)
+layer(
+    "loss",
+    "TripletMarginWithDistanceLoss",
+    "triplet_margin_with_distance_loss",
+    {"distance_function": None, "margin": 1.0, "swap": False, "reduction": "mean"},
+    base=_OfDistance,
+    example="nn.TripletMarginWithDistanceLoss(swap=True)",
 )
