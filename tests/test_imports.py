@@ -95,7 +95,9 @@ def run(self, module, execute=SourceFileLoader.exec_module):
 
 def names():
     from gradcli.ops.binding import catalogue
-    tables = [*catalogue.modules.values(), catalogue.methods]
+    c = catalogue
+    operators = [c.operators, c.inplace_operators, c.unary_operators]
+    tables = [*c.modules.values(), c.methods, *operators]
     tables = [table for table in tables if isinstance(table, later.Table)]
     return {(table.name, name) for table in tables for name in dict.keys(table)}
 
