@@ -39,7 +39,10 @@ def _operator(symbol: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: catalogue.operators[symbol](self, other)
 
 
-_METHODS = "eq == ne != lt < le <= gt > ge >= matmul @ pow **".split()
-for _name, _symbol in zip(_METHODS[::2], _METHODS[1::2], strict=True):
+for _name, _symbol in zip(
+    ("eq", "ne", "lt", "le", "gt", "ge", "matmul", "pow"),
+    ("==", "!=", "<", "<=", ">", ">=", "@", "**"),
+    strict=True,
+):
     setattr(Tensor, f"__{_name}__", _operator(_symbol))
 setattr(Tensor, "__rpow__", lambda self, other: catalogue.operators["**"](other, self))  # noqa: B010
