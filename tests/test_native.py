@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,7 +131,7 @@ def test_as_in_python(row: Row, level: str, in_python: Callable[[Callable[[], An
                 before = array.copy()
                 found = row.compute(array)
                 np.testing.assert_array_equal(array, before)
-                _check(found, in_python(lambda array=array: row.compute(array)), row.ulps)
+                _check(found, in_python(partial(row.compute, array)), row.ulps)
     finally:
         CORE.use("")
 
