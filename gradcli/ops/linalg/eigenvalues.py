@@ -22,10 +22,6 @@ from gradcli.ops.shape.views import unsqueeze
 from gradcli.packages import imported
 
 
-def _eig_array(A: Any) -> tuple[Any, Any]:
-    return _eig_on_host(A)
-
-
 @on_the_host
 def _eig_on_host(A: Any) -> tuple[Any, Any]:
     # LAPACK in the matrix's own precision, which the signs of the vectors depend on: NumPy's is
@@ -64,7 +60,7 @@ def _eig_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 eig: Op = op(
     "linalg_eig",
-    _eig_array,
+    lambda A: _eig_on_host(A),
     outputs=("eigenvalues", "eigenvectors"),
     keeps_layout=True,
     A=_eig_rule,

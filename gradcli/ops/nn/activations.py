@@ -172,7 +172,7 @@ def _tanh_parts(self: Any) -> tuple[Any, Any, Any]:
 gelu_backward: Op = pointwise(
     "gelu_backward",
     lambda grad_output, self, approximate: grad_output * _gelu_slope(self, approximate),
-    grad_output=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
+    linear=True,
     self=lambda grad, grad_output, self, approximate: (
         grad * grad_output * _gelu_curvature(self, approximate)
     ),
@@ -183,7 +183,7 @@ gelu_ = pointwise(
     lambda self, approximate: in_single(
         _gelu_array, self, approximate, self.size > 1 and of_array(self) in (float32, bfloat16)
     ),
-    self=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
+    self=gelu_backward,
 )
 
 
@@ -213,7 +213,7 @@ softplus_backward: Op = pointwise(
     lambda grad_output, self, beta, threshold: where(
         self * beta > threshold, grad_output, grad_output * sigmoid(self * beta)
     ),
-    grad_output=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
+    linear=True,
     self=lambda grad, grad_output, self, beta, threshold: where(
         self * beta > threshold,
         0.0,
@@ -224,7 +224,7 @@ softplus_backward: Op = pointwise(
 softplus_ = pointwise(
     "softplus",
     lambda self, beta, threshold: in_single(_softplus_array, self, beta, threshold),
-    self=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
+    self=softplus_backward,
 )
 
 
@@ -248,7 +248,7 @@ def _logsigmoid_backward_array(grad_output: Any, self: Any) -> Any:
 logsigmoid_backward: Op = pointwise(
     "log_sigmoid_backward",
     _logsigmoid_backward_array,
-    grad_output=lambda grad, self: logsigmoid_backward(grad, self),
+    linear=True,
     self=lambda grad, grad_output, self: grad * grad_output * (sigmoid(self) - 1) * sigmoid(self),
 )
 
@@ -260,7 +260,7 @@ def _logsigmoid_array(self: Any) -> Any:
 logsigmoid_ = pointwise(
     "log_sigmoid",
     lambda self: in_row_order(in_single(_logsigmoid_array, self)),
-    self=lambda grad, self: logsigmoid_backward(grad, self),
+    self=logsigmoid_backward,
 )
 
 
@@ -332,7 +332,7 @@ glu_ = op(
     "glu",
     _glu_array,
     keeps_layout=True,
-    self=lambda grad, self, dim: glu_backward(grad, self, dim),
+    self=glu_backward,
 )
 
 
