@@ -78,7 +78,6 @@ def frexp_(input: Tensor) -> Any:
 
     Example: torch.frexp(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("frexp", input=input)
     check_floating("frexp", input, "RuntimeError")
     return _FREXP(frexp.apply(input))
 

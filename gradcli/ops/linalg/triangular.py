@@ -276,7 +276,6 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
 @effects(CHECKS)
 def cholesky_(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`."""
-    check_tensors("cholesky", input=input)
     check_not_integral("cholesky", input)
     check_matrices("cholesky", input=input)
     factor, info = cholesky.apply(input, upper)
