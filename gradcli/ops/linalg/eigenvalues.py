@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import real_part
 from gradcli.ops.linalg.decompositions import check_phases, converged
@@ -65,7 +65,6 @@ eig: Op = op(
     keeps_layout=True,
     A=_eig_rule,
 )
-_EIG = return_type("linalg_eig", ("eigenvalues", "eigenvectors"))
 
 
 @function("eig", module="torch.linalg")
@@ -74,7 +73,7 @@ def eig_(A: Tensor) -> Any:
     Raises E301 for others.
     """
     check_matrices("eig", A=A)
-    return _EIG(eig.apply(A))
+    return named("linalg_eig", "eigenvalues eigenvectors", eig.apply(A))
 
 
 @function("eigvals", module="torch.linalg")
