@@ -69,7 +69,6 @@ def bring(table_name: str, name: str) -> None:
 
 
 def bring_all() -> None:
-    """Import all families."""
     if not _index:
         _make()
     for family in sorted({each for names in _index.values() for each in names.values()}):
@@ -171,7 +170,6 @@ def _make() -> None:
 
 
 def installed_path() -> str:
-    """The path of an installation's index."""
     return _INSTALLED
 
 
