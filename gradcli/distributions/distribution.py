@@ -15,6 +15,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.extensible import Extensible
 from gradcli.ops.binding.catalogue import methods, modules, operators
+from gradcli.record import Record
 
 TABLE = modules["torch.distributions"]
 
@@ -39,7 +40,7 @@ def call(tensor: Tensor, name: str, *args: Any, **kwargs: Any) -> Any:
     return methods[name](tensor, *args, **kwargs)
 
 
-class Constraint:
+class Constraint(Record):
     """Which values a parameter, or what is drawn, may have.
 
     Attributes:
@@ -48,12 +49,9 @@ class Constraint:
         dims: how many dimensions one value has.
     """
 
-    __slots__ = ("dims", "holds", "text")
-
-    def __init__(self, text: str, holds: Callable[[Any], Any], dims: int = 0) -> None:
-        self.text = text
-        self.holds = holds
-        self.dims = dims
+    text: str
+    holds: Callable[[Any], Any]
+    dims: int = 0
 
 
 def _is_simplex(x: Any) -> Any:
