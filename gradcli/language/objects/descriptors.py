@@ -85,6 +85,7 @@ class Property:
 
     language_name: ClassVar[str] = "property"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"deleter", "getter", "setter"})
+    language_computes: ClassVar[bool] = True
 
     def __init__(self, fget: Any = None, fset: Any = None, fdel: Any = None) -> None:
         self.fget = fget
@@ -106,6 +107,30 @@ class Property:
     def language_get(self, instance: Any, owner: LanguageType) -> Any:
         """What the property's function computes; the property itself without an instance."""
         return self if instance is None else self.fget(instance)
+
+    def language_set(self, instance: Any, new: Any) -> None:
+        """Have the setter store a value; raises AttributeError where there is none."""
+        if self.fset is None:
+            raise AttributeError
+        self.fset(instance, new)
+
+    def language_delete(self, instance: Any) -> None:
+        """Have the deleter delete it; raises AttributeError where there is none."""
+        if self.fdel is None:
+            raise AttributeError
+        self.fdel(instance)
+
+
+def computes(found: Any) -> bool:
+    """Whether reading or setting what a class holds under a name runs a function: a property, an
+    object of the program's with `__get__`.
+    """
+    return getattr(type(found), "language_computes", False)
+
+
+def is_data(found: Any) -> bool:
+    """Whether it comes before what is stored in the instance: it says how it is set."""
+    return hasattr(type(found), "language_set")
 
 
 def bound(found: Any, instance: Any, owner: LanguageType) -> Any:

@@ -60,6 +60,7 @@ _BASES = {
     "AttributeError": "Exception",
     "AxisError": "ValueError",
     "EOFError": "Exception",
+    "FileExistsError": "OSError",
     "FileNotFoundError": "OSError",
     "GradcheckError": "RuntimeError",
     "FloatingPointError": "ArithmeticError",
