@@ -34,11 +34,13 @@ def per_dimension(name: str, argument: str, value: Any, count: int, least: int =
     return given * count if len(given) == 1 else given
 
 
-def check_counts(name: str, sizes: Sizes, counts: Sizes) -> None:
-    """Raise E301 where no window fits."""
+def check_counts(name: str, sizes: Sizes, counts: Sizes, text: str | None = None) -> None:
+    """Raise E301 where no window fits; `text` is what PyTorch says."""
     if any(count < 1 for count in counts):
         raise GradcliError(
-            "E301", f"{name}(): no window fits a tensor whose last sizes are {tuple(sizes)}"
+            "E301",
+            f"{name}(): no window fits a tensor whose last sizes are {tuple(sizes)}",
+            text=text,
         )
 
 

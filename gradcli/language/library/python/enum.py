@@ -50,6 +50,10 @@ class EnumClass(UserClass):
     def __repr__(self) -> str:
         return f"<enum '{self.name}'>"
 
+    def language_absent(self, name: str) -> str:
+        """What the error of an attribute says that no member and no method has."""
+        return name
+
 
 class Enum(Instance):
     """The base of enumerations."""
