@@ -399,9 +399,7 @@ def no_attribute(value: Any, name: str) -> GradcliError:
         help = suggestion(name, attribute_names(value))
     text = None
     if isinstance(value, LanguageType):
-        text = f"type object '{value.name}' has no attribute '{name}'"
-        if hasattr(type(value), "language_absent"):
-            text = value.language_absent(name)
+        text = value.absent.format(value.name, name)
     return GradcliError("E102", f"{owner} has no attribute '{name}'", text=text, help=help)
 
 

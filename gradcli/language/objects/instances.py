@@ -255,6 +255,9 @@ def instance_attribute(value: Any, cls: UserClass, name: str) -> Any:
         return attributes_of(value)
     if is_dunder(name):
         found = cls.find(name)
+        if found is MISSING and name in _OF_WRAPPERS:
+            place = _held_in(value)
+            return MISSING if place is None else getattr(value, place).get(name, MISSING)
         return MISSING if found is MISSING else bound(found, value, cls)
     found = cls.find(name)
     if computes(found) and is_data(found):
@@ -263,6 +266,10 @@ def instance_attribute(value: Any, cls: UserClass, name: str) -> Any:
         return value.language_getattr(name)
     except AttributeError:
         return bound(found, value, cls) if found is not MISSING else MISSING
+
+
+_OF_WRAPPERS = frozenset({"__doc__", "__name__", "__wrapped__"})
+"""What `functools.update_wrapper` gives an object that stands for a function."""
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
@@ -319,7 +326,7 @@ def store_attribute(value: Any, cls: UserClass, name: str, new: Any) -> None:
             found.language_set(value, new)
         except AttributeError:
             raise _not_settable(cls, name) from None
-    elif name in value.settable_attributes:
+    elif name in getattr(type(value), "settable_attributes", ()):
         setattr(value, name, new)
     else:
         value.language_setattr(name, new)

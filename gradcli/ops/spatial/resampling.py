@@ -195,9 +195,9 @@ def interpolate(
         error = _wrong(f"mode {mode!r} is not for {len(shape)} dimensions", "NotImplementedError")
         if len(shape) not in (3, 4, 5):
             error.text = (
-                "Input Error: Only 3D, 4D and 5D input Tensors supported (got"
-                f" {len(shape)}D) for the modes: nearest | linear | bilinear | bicubic | trilinear |"
-                f" lanczos | area | nearest-exact (got {mode})"
+                "Input Error: Only 3D, 4D and 5D input Tensors supported"
+                f" (got {len(shape)}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | lanczos | area |"
+                f" nearest-exact (got {mode})"
             )
         raise error
     if any(type(count) is not int or count < 1 for count in counts):
@@ -244,11 +244,13 @@ def _unshuffled(self: Any, factor: int) -> Any:
 pixel_shuffle_: Op = op(
     "pixel_shuffle",
     _shuffled,
+    leading=True,
     self=lambda grad, factor: pixel_unshuffle_(grad, factor),
 )
 pixel_unshuffle_: Op = op(
     "pixel_unshuffle",
     _unshuffled,
+    leading=True,
     self=lambda grad, factor: pixel_shuffle_(grad, factor),
 )
 

@@ -21,6 +21,8 @@ class EnumClass(UserClass):
 
     __slots__ = ("members",)
 
+    absent: ClassVar[str] = "{1}"
+
     members: dict[str, Any]
 
     def __call__(self, value: Any, /) -> Any:
@@ -50,10 +52,6 @@ class EnumClass(UserClass):
     def __repr__(self) -> str:
         return f"<enum '{self.name}'>"
 
-    def language_absent(self, name: str) -> str:
-        """What the error of an attribute says that no member and no method has."""
-        return name
-
 
 class Enum(Instance):
     """The base of enumerations."""
@@ -70,6 +68,8 @@ class Enum(Instance):
 
     def __init__(self, *args: Any) -> None:
         """The value was set when the member was made."""
+        if not hasattr(type(self), "language_class"):
+            raise GradcliError("E202", f"{_shown(type(self))} has no members defined")
 
     def __str__(self) -> str:
         return f"{type(self).language_class.name}.{self.name}"
@@ -108,6 +108,10 @@ class Enum(Instance):
         made.names.update(made.members)
         made.names["__members__"] = dict(made.members)
         return made
+
+
+def _shown(base: type[Enum]) -> str:
+    return f"<{'flag' if issubclass(base, Flag) else 'enum'} '{base.__name__}'>"
 
 
 def _is_member(name: str, value: Any) -> bool:
