@@ -226,6 +226,8 @@ class Tensor:
 
     def text(self) -> str:
         """How it is printed outside of transforms."""
+        if hasattr(self.array, "named"):  # it has no elements yet
+            return repr(self.array)
         text = format_tensor(forced(self.array), self._suffixes())
         return f"Parameter containing:\n{text}" if self.meta and self.meta.is_parameter else text
 

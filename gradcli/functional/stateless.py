@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.module import Module, check_module
-from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.shape.joining import stack_
 
@@ -63,6 +63,8 @@ def functional_call(
             (key, latter[key]) for key in given if latter.get(key, _NOTHING) is not _NOTHING
         )
 
+
+modules["torch.nn.utils.stateless"]["functional_call"] = functional_call
 
 _NOTHING = object()
 

@@ -143,6 +143,18 @@ class Members(Attributes):
                 raise GradcliError("E102", f"there is no submodule '{name}' in '{target}'")
         return module
 
+    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
+        """Put a module under a dotted name; E102 where the modules above are not there, or, if
+        `strict`, that one.
+        """
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if not target:
+            raise GradcliError("E204", "Cannot set the submodule without a target name!")
+        if strict:
+            self.get_submodule(target)
+        parent.register(name, module)
+
     def get_parameter(self, target: str) -> Tensor:
         """The parameter of a dotted name; E102 where there is none."""
         return self._tensor_at("_parameters", "parameter", target)

@@ -94,7 +94,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         state: the state of a parameter, by parameter.
     """
 
-    __slots__ = ("_hooks", "defaults", "param_groups", "state")
+    __slots__ = ("_hooks", "_state_hooks", "defaults", "param_groups", "state")
 
     home = "torch.optim.{lower}"
     tables = ("torch.optim",)
@@ -104,6 +104,10 @@ class Optimizer(Extensible, metaclass=Slotted):
             "defaults",
             "load_state_dict",
             "param_groups",
+            "register_load_state_dict_post_hook",
+            "register_load_state_dict_pre_hook",
+            "register_state_dict_post_hook",
+            "register_state_dict_pre_hook",
             "register_step_post_hook",
             "register_step_pre_hook",
             "state",
@@ -134,6 +138,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         self.param_groups: list[Group] = []
         self.state: States = States()
         self._hooks: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
+        self._state_hooks: dict[str, dict[int, Any]] = {}
         given = list(params)
         if not given:
             raise GradcliError(
@@ -223,6 +228,45 @@ class Optimizer(Extensible, metaclass=Slotted):
         """Call `hook(optimizer, args, kwargs)` after each step."""
         return RemovableHandle(self._hooks[1], hook)
 
+    def _state_hook(self, kind: str, hook: Callable[..., Any], prepend: bool) -> RemovableHandle:
+        hooks = self._state_hooks.setdefault(kind, {})
+        handle = RemovableHandle(hooks, hook)
+        if prepend:
+            for key in [key for key in hooks if key != handle.key]:
+                hooks[key] = hooks.pop(key)
+        return handle
+
+    def _called(self, kind: str, *given: Any) -> Any:
+        """What the hooks of a kind leave of what they are given, if anything."""
+        for hook in list(self._state_hooks.get(kind, {}).values()):
+            returned = hook(self, *given)
+            given = given if returned is None else (returned,)
+        return given[0] if given else None
+
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer)` before `state_dict` reads the optimizer."""
+        return self._state_hook("state_pre", hook, prepend)
+
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` after; what it returns is the state."""
+        return self._state_hook("state", hook, prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` before a state is loaded; what it returns is."""
+        return self._state_hook("load_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer)` when a state is loaded."""
+        return self._state_hook("load", hook, prepend)
+
     def _step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
         if closure is not None:
@@ -255,6 +299,7 @@ class Optimizer(Extensible, metaclass=Slotted):
 
     def state_dict(self) -> dict[str, Any]:
         """The groups with numbers for parameters, and the states by those numbers."""
+        self._called("state_pre")
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -264,7 +309,10 @@ class Optimizer(Extensible, metaclass=Slotted):
             packed["params"] = [numbers[id(parameter)] for parameter in group["params"]]
             groups.append(packed)
         state = {numbers[id(tensor)]: kept for tensor, kept in self.state.items() if kept}
-        return {"state": state, "param_groups": groups}
+        packed_state: dict[str, Any] = self._called(
+            "state", {"state": state, "param_groups": groups}
+        )
+        return packed_state
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Load the settings and the states of a `state_dict`; tensors are shared with it, as in
@@ -278,6 +326,7 @@ class Optimizer(Extensible, metaclass=Slotted):
                 f"load_state_dict() takes a dict, not {kind_of(state_dict)}",
                 raises="AttributeError",
             )
+        state_dict = self._called("load_pre", dict(state_dict))
         saved = state_dict["param_groups"]
         sizes = [len(group["params"]) for group in self.param_groups]
         if sizes != [len(group["params"]) for group in saved]:
@@ -292,6 +341,7 @@ class Optimizer(Extensible, metaclass=Slotted):
                 for key, kept in state_dict["state"].items()
             }
         )
+        self._called("load")
 
     # --- text ---------------------------------------------------------------------------------
 

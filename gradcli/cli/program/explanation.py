@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from gradcli.autograd.tensor import Tensor
+from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.replay import explained
 from gradcli.cli.program.report import output_text, trace_text
 from gradcli.explain.ledger.kinks import kinks as kinks_of
@@ -85,7 +84,7 @@ def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:
             return node.leaf
     value = run.session.values.get(name)
     if type(value) is not Tensor or not value.is_leaf:
-        raise click.UsageError(f"--paths: `{name}` is no leaf of the program")
+        raise UsageError(f"--paths: `{name}` is no leaf of the program")
     return value
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import click
 import numpy as np
 
 from gradcli.autograd.recording.recorder import Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.values import Argument
+from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.report import seed_of
 from gradcli.cli.program.rerun import evaluate
 from gradcli.errors import GradcliError, Source
@@ -139,10 +139,10 @@ def by_hand(
     for name, expression in equals:
         if name is None and len(right) > 1:
             names = ", ".join(f"{each}=…" for each in right)
-            raise click.UsageError(f"--equals: say of which input: {names}")
+            raise UsageError(f"--equals: say of which input: {names}")
         called = next(iter(right)) if name is None else name
         if called not in right:
-            raise click.UsageError(f"--equals: the program has no input `{called}`")
+            raise UsageError(f"--equals: the program has no input `{called}`")
         texts[called] = expression
         try:
             array = evaluate(here, expression)
@@ -252,7 +252,7 @@ def _from_file(path: str, right: Mapping[str, Any]) -> dict[str, Any]:
     found = read(DataFile.named(path))
     if not isinstance(found, Mapping):
         if len(right) > 1:
-            raise click.UsageError(f"--against: {path} holds one array, and there are several")
+            raise UsageError(f"--against: {path} holds one array, and there are several")
         return {next(iter(right)): _numbers(path, found)}
     keys = list(found)
     given = {}
@@ -261,7 +261,7 @@ def _from_file(path: str, right: Mapping[str, Any]) -> dict[str, Any]:
         if key in keys:
             given[name] = _numbers(f"{path}:{key}", found[key])
     if not given:
-        raise click.UsageError(f"--against: {path} holds {', '.join(keys)}, and none of the inputs")
+        raise UsageError(f"--against: {path} holds {', '.join(keys)}, and none of the inputs")
     return given
 
 

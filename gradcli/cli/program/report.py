@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from gradcli.autograd.engine.backward import retain_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.options import PICTURES, Options
 from gradcli.cli.arguments.values import Argument, evaluate
+from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.process.terminal import Terminal
 from gradcli.errors import GradcliError, Warned
 from gradcli.explain.gradients import NONE, Gradient, has_nan
@@ -46,7 +45,7 @@ def result_of(
     Raises:
         GradcliError: E401 where a seed is missing, E406 where it does not fit, E501 where it
             cannot be read, and what the backward pass raises.
-        click.UsageError: there is no tensor of the name that was asked for.
+        UsageError: there is no tensor of the name that was asked for.
     """
     found = find_output(session, options, value)
     if found is None:
@@ -92,7 +91,7 @@ def find_output(session: Session, options: Options, value: Any) -> tuple[str | N
     if options.of is not None:
         found = session.values.get(options.of)
         if type(found) is not Tensor:
-            raise click.UsageError(f"--of: {_no_tensor(session, options.of)}")
+            raise UsageError(f"--of: {_no_tensor(session, options.of)}")
         return options.of, found
     if type(value) is Tensor:
         return _name_of(session, value), value
@@ -125,7 +124,7 @@ def _wanted(
         for name in options.wrt:
             tensor = named.get(name, session.values.get(name))
             if type(tensor) is not Tensor:
-                raise click.UsageError(f"--wrt: {_no_tensor(session, name)}")
+                raise UsageError(f"--wrt: {_no_tensor(session, name)}")
             if tensor.requires_grad:
                 retain_grad(tensor)
             named[name] = tensor

@@ -5,12 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli.autograd.batched import batched_tensor
-from gradcli.errors import runtime_error
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.structure import leaves, mapped, rebuilt
 from gradcli.state import active
 
 if TYPE_CHECKING:
     from gradcli.functional.batching.frame import Frame
+
+
+def no_tensor(name: str, value: Any) -> GradcliError:
+    """The error of what a mapped function returned where a tensor was wanted."""
+    return GradcliError(
+        "E204",
+        f"vmap({name}, ...): `{name}` must only return Tensors, got type {shown_class(value)}. Did"
+        " you mean to set out_dims= to None for output?",
+    )
+
+
+def shown_class(value: Any) -> str:
+    """The class of a value as PyTorch's errors have it."""
+    return f"<class '{getattr(type(value), 'language_name', None) or type(value).__name__}'>"
 
 
 class VmapInfo:
@@ -55,6 +70,9 @@ def by_own_rule(frame: Frame, function: Any, args: tuple[Any, ...], mode: bool) 
         )
     output, dims = answer
     found = leaves(output)
+    for value in found:
+        if not isinstance(value, Tensor):
+            raise no_tensor("apply", value)
     every = leaves(dims)
     every = every * len(found) if len(every) == 1 else every
     return rebuilt(

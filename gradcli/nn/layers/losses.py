@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.nn.layer import FUNCTIONS, Layer, Settings, layer
+from gradcli.ops.binding.catalogue import modules
 
 
 class Loss(Layer):
@@ -28,6 +29,17 @@ class Loss(Layer):
     def forward(self, *inputs: Any) -> Tensor:
         values = {name: self.lookup(name) for name in self.settings if name not in self.defaults}
         return FUNCTIONS[self.function](*inputs, **values)
+
+
+class _OfDistance(Loss):
+    """A loss whose distance is a function or a module of the program's."""
+
+    def check(self) -> None:
+        given = self._values.pop("distance_function")
+        self.register(
+            "distance_function",
+            modules["torch.nn"]["PairwiseDistance"]() if given is None else given,
+        )
 
 
 for _name, _function, _settings in (
@@ -72,3 +84,12 @@ for _name, _function, _settings in (
 
 layer("distance", "CosineSimilarity", "cosine_similarity", "dim eps", "")
 layer("distance", "PairwiseDistance", "pairwise_distance", "p eps keepdim", "")
+layer(
+    "loss",
+    "TripletMarginWithDistanceLoss",
+    "triplet_margin_with_distance_loss",
+    "distance_function margin swap reduction",
+    "",
+    _OfDistance,
+    "nn.TripletMarginWithDistanceLoss(swap=True)",
+)

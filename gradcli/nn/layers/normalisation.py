@@ -98,7 +98,7 @@ class _Running(_Affine):
         )
 
 
-class _BatchNorm(_Running):
+class BatchNorm(_Running):
     """Normalises each channel by the batch's mean and variance, or by running ones in
     evaluation.
 
@@ -166,7 +166,7 @@ class _InstanceNorm(_Running):
 
 for _count, _batch, _instance in ((1, (2, 3), (2, 3)), (2, (4,), (3, 4)), (3, (5,), (4, 5))):
     for _name, _home, _base, _ndims in (
-        ("BatchNorm", "batchnorm", _BatchNorm, _batch),
+        ("BatchNorm", "batchnorm", BatchNorm, _batch),
         ("InstanceNorm", "instancenorm", _InstanceNorm, _instance),
     ):
         _body = {"__doc__": _base.__doc__, "ndims": _ndims}

@@ -219,6 +219,12 @@ def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence
     return pack_padded_sequence(padded, lengths, enforce_sorted=enforce_sorted)
 
 
+@function("unpack_sequence", module="torch.nn.utils.rnn")
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences of packed ones, each by itself."""
+    return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), True)
+
+
 @function("pad_packed_sequence", module="torch.nn.utils.rnn")
 def pad_packed_sequence(
     sequence: PackedSequence,

@@ -33,10 +33,10 @@ from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.settings import by_rows
 from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.definition.ref import named, ref
+from gradcli.ops.definition.ref import ref
 from gradcli.state import active
 
-real_part = ref("real_part")
+real_part = ref("elementwise.complex.real_part")
 
 clone = op(
     "clone",
@@ -137,9 +137,6 @@ def to(
     if not copy and target in (None, self.dtype):
         return self
     return cast_to(self, target or self.dtype)
-
-
-named("to", to)
 
 
 @method("cuda")

@@ -57,7 +57,6 @@ def _comparison(name: str, symbol: str, forward: Function, doc: str, *aliases: s
     for alias in (name, *aliases):
         methods[f"{alias}_"] = written
     operators[symbol] = lambda left, right: entry.apply(left, right)
-    setattr(Tensor, f"__{name}__", lambda self, other: entry.apply(self, other))
 
 
 def _written_answer(name: str, forward: Function) -> Function:
@@ -87,7 +86,6 @@ def _equality(symbol: str, answer: bool) -> None:
         return compare(left, right) if type(other) in _COMPARED else answer
 
     operators[symbol] = compared
-    setattr(Tensor, "__eq__" if answer is False else "__ne__", compared)
 
 
 _COMPARED = frozenset({Tensor, bool, int, float, complex})

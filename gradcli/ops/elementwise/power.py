@@ -236,5 +236,3 @@ def square(input: Tensor) -> Tensor:
 
 operators["**"] = power
 inplace_operators["**"] = in_place("pow", power)
-Tensor.__pow__ = power  # type: ignore[method-assign]
-setattr(Tensor, "__rpow__", lambda self, other: power(other, self))  # noqa: B010

@@ -16,6 +16,7 @@ from gradcli.autograd.batched import unbatched
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
+from gradcli.kernels.rows_in_order import running_sums
 from gradcli.kernels.sums.cascade_sum import LARGEST, lane_product, wide, wider
 from gradcli.ops.arithmetic.arithmetic import ones, sub, zeros, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
@@ -54,6 +55,8 @@ def _accumulated(ufunc: Any, self: Any, dim: int, dtype: DType | None) -> Any:
     if self.dtype.kind in "iub":
         target = np.int64 if dtype is None else self.dtype
         return ufunc.accumulate(self, axis=dim, dtype=target)
+    if ufunc is np.add and (found := running_sums(self, dim)) is not None:
+        return found
     results = ufunc.accumulate(wider(self), axis=dim)
     # PyTorch begins with the identity, so that a sum of -0 is 0.
     return ufunc(results, ufunc.identity, out=results).astype(self.dtype, copy=False)
@@ -63,6 +66,8 @@ def _accumulated(ufunc: Any, self: Any, dim: int, dtype: DType | None) -> Any:
 
 
 def _sum_from_the_end(value: Any, dim: int) -> Any:
+    if (found := running_sums(value, dim, True)) is not None:
+        return found
     if type(value) is np.ndarray and value.flags.c_contiguous:
         backwards = (*[slice(None)] * (dim % value.ndim), slice(None, None, -1))
         return _accumulated(np.add, value[backwards], dim, None)[backwards].copy()

@@ -151,7 +151,7 @@ def rot90_(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 # --- repeat -------------------------------------------------------------------------------------
 
 
-sum_dims = ref("sum_dims")
+sum_dims = ref("reduction.sum.sum_dims")
 
 
 def _repeat_rule(grad: Any, self_sizes: tuple[int, ...], repeats: Sequence[int]) -> Any:

@@ -7,7 +7,6 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from gradcli.arrays.views import sliced
-from gradcli.autograd import tensor as tensors
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
@@ -184,9 +183,6 @@ def unbind_(input: Tensor, dim: int = 0) -> Parts:
     at = normal_dim("unbind", dim, input.array.ndim)
     charge_tensors(input.array.shape[at])
     return unbind.apply(input, at)
-
-
-tensors.iterate = unbind_
 
 
 def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
