@@ -11,14 +11,7 @@ from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.shape.joining import cat_
 from gradcli.optim.line_search import LineSearch, Point
-from gradcli.optim.optimizer import (
-    Group,
-    Optimizer,
-    State,
-    check_range,
-    number,
-    settings_of,
-)
+from gradcli.optim.optimizer import Group, Optimizer, State, check_range, number, settings_of
 
 Closure = Callable[[], Any]
 

@@ -340,8 +340,7 @@ def mean_of_windows(input: Tensor, windows: Windows) -> Tensor:
     return _AVERAGE[len(windows.kernel)].apply(input, Averaging(windows, False, True, None))
 
 
-@function("avg_pool1d")
-@function("avg_pool1d", module="torch.nn.functional")
+@function("avg_pool1d", also="torch.nn.functional")
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
