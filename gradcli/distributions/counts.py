@@ -22,7 +22,6 @@ from gradcli.distributions.constraints import (
 from gradcli.distributions.continuous import Gamma
 from gradcli.distributions.discrete import BINARY, Binomial, Categorical, OneHotCategorical, one_of
 from gradcli.distributions.distribution import (
-    TABLE,
     Distribution,
     T,
     broadcast_all,
@@ -41,7 +40,6 @@ F = modules["torch.nn.functional"]
 class NegativeBinomial(Distribution):
     """How many trials of the probability `probs` succeed until `total_count` have failed."""
 
-    language_name = "torch.distributions.negative_binomial.NegativeBinomial"
     constraints: ClassVar[dict[str, Constraint]] = {
         "total_count": greater_than_eq(0),
         "probs": half_open_interval(0.0, 1.0),
@@ -93,7 +91,6 @@ class Multinomial(Distribution):
 
     __slots__ = ("categorical", "total_count")
 
-    language_name = "torch.distributions.multinomial.Multinomial"
     language_attributes = Distribution.language_attributes | {"param_shape", "total_count"}
     constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
@@ -173,7 +170,6 @@ class MixtureSameFamily(Distribution):
 
     __slots__ = ("component_distribution", "mixture_distribution")
 
-    language_name = "torch.distributions.mixture_same_family.MixtureSameFamily"
     language_attributes = Distribution.language_attributes | {
         "component_distribution",
         "mixture_distribution",
@@ -257,24 +253,15 @@ class MixtureSameFamily(Distribution):
 
 
 def _invalid(text: str) -> GradcliError:
-    return GradcliError("E204", text, raises="ValueError")
+    return GradcliError("E204", text)
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
     """`OneHotCategorical` whose draws let gradients through as if they were the probabilities."""
 
-    language_name = "torch.distributions.one_hot_categorical.OneHotCategoricalStraightThrough"
+    home = "torch.distributions.one_hot_categorical"
     has_rsample = True
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         probs = self.probs
         return self.sample(sample_shape) + (probs - call(probs, "detach"))
-
-
-for _kind in (
-    NegativeBinomial,
-    Multinomial,
-    MixtureSameFamily,
-    OneHotCategoricalStraightThrough,
-):
-    TABLE[_kind.__name__] = _kind

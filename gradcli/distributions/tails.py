@@ -8,10 +8,8 @@ from typing import Any, ClassVar
 from gradcli.distributions.constraints import POSITIVE, REAL, Constraint
 from gradcli.distributions.continuous import Chi2, Gamma, standard_normal
 from gradcli.distributions.distribution import (
-    TABLE,
     Distribution,
     T,
-    broadcast_all,
     call,
     minus,
     over,
@@ -23,15 +21,12 @@ from gradcli.distributions.distribution import (
 class Cauchy(Distribution):
     """Numbers around `loc`, so far away at times that they have no mean."""
 
-    language_name = "torch.distributions.cauchy.Cauchy"
     constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
     support = REAL
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        first, second = broadcast_all(loc, scale)
-        self.given = {"loc": first, "scale": second}
-        super().__init__(first.array.shape, (), validate_args)
+        self.set_up(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Any:
@@ -70,7 +65,7 @@ class StudentT(Distribution):
 
     __slots__ = ("chi2",)
 
-    language_name = "torch.distributions.studentT.StudentT"
+    home = "torch.distributions.studentT"
     constraints: ClassVar[dict[str, Constraint]] = {
         "df": POSITIVE,
         "loc": REAL,
@@ -82,9 +77,8 @@ class StudentT(Distribution):
     def __init__(
         self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None
     ) -> None:
-        self.given = dict(zip(("df", "loc", "scale"), broadcast_all(df, loc, scale), strict=True))
+        self.set_up(validate_args, df=df, loc=loc, scale=scale)
         self.chi2 = Chi2(self.df)
-        super().__init__(self.df.array.shape, (), validate_args)
 
     @property
     def mean(self) -> Any:
@@ -130,15 +124,14 @@ class FisherSnedecor(Distribution):
 
     __slots__ = ("gammas",)
 
-    language_name = "torch.distributions.fishersnedecor.FisherSnedecor"
+    home = "torch.distributions.fishersnedecor"
     constraints: ClassVar[dict[str, Constraint]] = {"df1": POSITIVE, "df2": POSITIVE}
     support = POSITIVE
     has_rsample = True
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
-        self.given = dict(zip(("df1", "df2"), broadcast_all(df1, df2), strict=True))
-        self.gammas = [Gamma(times(df, 0.5), df) for df in self.given.values()]
-        super().__init__(self.df1.array.shape, (), validate_args)
+        self.set_up(validate_args, df1=df1, df2=df2)
+        self.gammas = [Gamma(times(df, 0.5), df) for df in (self.df1, self.df2)]
 
     @property
     def mean(self) -> Any:
@@ -173,7 +166,3 @@ class FisherSnedecor(Distribution):
         norm = call(both, "lgamma") - call(half1, "lgamma") - call(half2, "lgamma")
         rising = half1 * call(ratio, "log") + minus(half1, 1) * T.log(value)
         return norm + rising - both * T.log1p(ratio * value)
-
-
-for _kind in (Cauchy, StudentT, FisherSnedecor):
-    TABLE[_kind.__name__] = _kind

@@ -21,7 +21,6 @@ from gradcli.distributions.constraints import (
 from gradcli.distributions.continuous import Exponential, Gamma, Normal, Uniform
 from gradcli.distributions.discrete import BINARY, Categorical, clamped, one_of
 from gradcli.distributions.distribution import (
-    TABLE,
     Distribution,
     T,
     broadcast_all,
@@ -88,7 +87,6 @@ class _Half(TransformedDistribution):
 class HalfNormal(_Half):
     """Absolute values of normally distributed numbers around 0."""
 
-    language_name = "torch.distributions.half_normal.HalfNormal"
     whole = Normal
 
     @property
@@ -103,7 +101,6 @@ class HalfNormal(_Half):
 class HalfCauchy(_Half):
     """Absolute values of a Cauchy distribution's numbers around 0."""
 
-    language_name = "torch.distributions.half_cauchy.HalfCauchy"
     whole = Cauchy
 
     @property
@@ -118,7 +115,6 @@ class HalfCauchy(_Half):
 class Gumbel(TransformedDistribution):
     """The largest of many numbers."""
 
-    language_name = "torch.distributions.gumbel.Gumbel"
     constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
     support = REAL
 
@@ -163,7 +159,6 @@ class Gumbel(TransformedDistribution):
 class Weibull(TransformedDistribution):
     """Times until something breaks that ages, or does not, as `concentration` says."""
 
-    language_name = "torch.distributions.weibull.Weibull"
     constraints: ClassVar[dict[str, Constraint]] = {"scale": POSITIVE, "concentration": POSITIVE}
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "concentration_reciprocal": lambda self: call(self.concentration, "reciprocal")
@@ -205,7 +200,6 @@ class Weibull(TransformedDistribution):
 class Pareto(TransformedDistribution):
     """Numbers above `scale` that fall off as a power."""
 
-    language_name = "torch.distributions.pareto.Pareto"
     constraints: ClassVar[dict[str, Constraint]] = {"alpha": POSITIVE, "scale": POSITIVE}
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
@@ -241,7 +235,6 @@ class Pareto(TransformedDistribution):
 class Kumaraswamy(TransformedDistribution):
     """Shares between 0 and 1, much as `Beta` has them."""
 
-    language_name = "torch.distributions.kumaraswamy.Kumaraswamy"
     constraints: ClassVar[dict[str, Constraint]] = {
         "concentration1": POSITIVE,
         "concentration0": POSITIVE,
@@ -291,7 +284,6 @@ class Kumaraswamy(TransformedDistribution):
 class InverseGamma(TransformedDistribution):
     """Reciprocals of a gamma distribution's numbers."""
 
-    language_name = "torch.distributions.inverse_gamma.InverseGamma"
     constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE, "rate": POSITIVE}
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = _of_base("concentration", "rate")
     support = POSITIVE
@@ -325,7 +317,7 @@ class InverseGamma(TransformedDistribution):
 class LogitRelaxedBernoulli(Distribution):
     """Logits of numbers between 0 and 1 that are close to a Bernoulli distribution's."""
 
-    language_name = "torch.distributions.relaxed_bernoulli.LogitRelaxedBernoulli"
+    home = "torch.distributions.relaxed_bernoulli"
     language_attributes = Distribution.language_attributes | {"temperature"}
     constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = BINARY
@@ -341,9 +333,7 @@ class LogitRelaxedBernoulli(Distribution):
     ) -> None:
         self.temperature = temperature
         name = one_of(probs, logits)
-        (each,) = broadcast_all(logits if probs is None else probs)
-        self.given = {name: each}
-        super().__init__(each.array.shape, (), validate_args)
+        self.set_up(validate_args, **{name: logits if probs is None else probs})
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
@@ -363,7 +353,6 @@ class LogitRelaxedBernoulli(Distribution):
 class RelaxedBernoulli(TransformedDistribution):
     """Numbers between 0 and 1 that are the closer to one of them the lower the temperature."""
 
-    language_name = "torch.distributions.relaxed_bernoulli.RelaxedBernoulli"
     constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = _of_base("temperature", "probs", "logits")
     support = UNIT
@@ -384,7 +373,7 @@ class ExpRelaxedCategorical(Distribution):
 
     __slots__ = ("categorical", "temperature")
 
-    language_name = "torch.distributions.relaxed_categorical.ExpRelaxedCategorical"
+    home = "torch.distributions.relaxed_categorical"
     language_attributes = Distribution.language_attributes | {"temperature"}
     constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
@@ -428,7 +417,7 @@ class ExpRelaxedCategorical(Distribution):
 class RelaxedOneHotCategorical(TransformedDistribution):
     """Shares of categories that are the closer to a single one the lower the temperature."""
 
-    language_name = "torch.distributions.relaxed_categorical.RelaxedOneHotCategorical"
+    home = "torch.distributions.relaxed_categorical"
     constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = _of_base("temperature", "probs", "logits")
     support = SIMPLEX
@@ -442,17 +431,3 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
         super().__init__(base, ExpTransform(), validate_args)
-
-
-for _kind in (
-    HalfNormal,
-    HalfCauchy,
-    Gumbel,
-    Weibull,
-    Pareto,
-    Kumaraswamy,
-    InverseGamma,
-    RelaxedBernoulli,
-    RelaxedOneHotCategorical,
-):
-    TABLE[_kind.__name__] = _kind

@@ -15,7 +15,6 @@ from gradcli.distributions.constraints import (
 )
 from gradcli.distributions.continuous import Normal
 from gradcli.distributions.distribution import (
-    TABLE,
     Distribution,
     T,
     broadcast_all,
@@ -31,7 +30,6 @@ from gradcli.nn.extensible import Extensible
 from gradcli.ops.binding.catalogue import modules, operators
 
 F = modules["torch.nn.functional"]
-TRANSFORMS = modules["torch.distributions.transforms"]
 
 
 class Transform(Extensible):
@@ -41,11 +39,11 @@ class Transform(Extensible):
 
     __slots__ = ()
 
-    language_name: ClassVar[str] = "torch.distributions.transforms.Transform"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"_call", "_inverse", "bijective", "inv", "log_abs_det_jacobian", "sign"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+    home = "torch.distributions.transforms"
+    tables = ("torch.distributions", "torch.distributions.transforms")
     bijective: ClassVar[bool] = True
     sign: ClassVar[int] = 1
 
@@ -104,8 +102,6 @@ class _Inverse(Transform):
 class ExpTransform(Transform):
     """y = exp(x)."""
 
-    language_name = "torch.distributions.transforms.ExpTransform"
-
     def _call(self, x: Any) -> Any:
         return T.exp(x)
 
@@ -118,8 +114,6 @@ class ExpTransform(Transform):
 
 class SigmoidTransform(Transform):
     """y = 1 / (1 + exp(-x))."""
-
-    language_name = "torch.distributions.transforms.SigmoidTransform"
 
     def _call(self, x: Any) -> Any:
         info = T.finfo(x.dtype)
@@ -137,8 +131,6 @@ class SigmoidTransform(Transform):
 class TanhTransform(Transform):
     """y = tanh(x)."""
 
-    language_name = "torch.distributions.transforms.TanhTransform"
-
     def _call(self, x: Any) -> Any:
         return T.tanh(x)
 
@@ -152,7 +144,6 @@ class TanhTransform(Transform):
 class AbsTransform(Transform):
     """y = |x|, which has no inverse: one of two is given."""
 
-    language_name = "torch.distributions.transforms.AbsTransform"
     bijective = False
 
     def _call(self, x: Any) -> Any:
@@ -167,7 +158,6 @@ class PowerTransform(Transform):
 
     __slots__ = ("exponent",)
 
-    language_name = "torch.distributions.transforms.PowerTransform"
     language_attributes = Transform.language_attributes | {"exponent"}
 
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
@@ -191,8 +181,6 @@ class PowerTransform(Transform):
 class SoftplusTransform(Transform):
     """y = log(1 + exp(x))."""
 
-    language_name = "torch.distributions.transforms.SoftplusTransform"
-
     def _call(self, x: Any) -> Any:
         return F["softplus"](x)
 
@@ -206,7 +194,6 @@ class SoftplusTransform(Transform):
 class SoftmaxTransform(Transform):
     """y = exp(x) over its sum, which has no inverse: one of many is given."""
 
-    language_name = "torch.distributions.transforms.SoftmaxTransform"
     bijective = False
     event_dim: ClassVar[int] = 1
 
@@ -223,7 +210,6 @@ class AffineTransform(Transform):
 
     __slots__ = ("event_dim", "loc", "scale")
 
-    language_name = "torch.distributions.transforms.AffineTransform"
     language_attributes = Transform.language_attributes | {"event_dim", "loc", "scale"}
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
@@ -258,7 +244,6 @@ class ComposeTransform(Transform):
 
     __slots__ = ("parts",)
 
-    language_name = "torch.distributions.transforms.ComposeTransform"
     language_attributes = Transform.language_attributes | {"parts"}
 
     def __init__(self, parts: Any, cache_size: int = 0) -> None:
@@ -292,7 +277,6 @@ class TransformedDistribution(Distribution):
 
     __slots__ = ("base_dist", "transforms")
 
-    language_name = "torch.distributions.transformed_distribution.TransformedDistribution"
     language_attributes = Distribution.language_attributes | {"base_dist", "transforms"}
     has_rsample = True
 
@@ -353,7 +337,6 @@ class TransformedDistribution(Distribution):
 class LogNormal(TransformedDistribution):
     """The exponentials of normal numbers."""
 
-    language_name = "torch.distributions.log_normal.LogNormal"
     support = POSITIVE
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "loc": lambda self: self.base_dist.loc,
@@ -378,20 +361,3 @@ class LogNormal(TransformedDistribution):
 
     def entropy(self) -> Any:
         return self.base_dist.entropy() + self.loc
-
-
-for _kind in (TransformedDistribution, LogNormal):
-    TABLE[_kind.__name__] = _kind
-for _transform in (
-    Transform,
-    ExpTransform,
-    SigmoidTransform,
-    TanhTransform,
-    AbsTransform,
-    AffineTransform,
-    ComposeTransform,
-    PowerTransform,
-    SoftmaxTransform,
-    SoftplusTransform,
-):
-    TABLE[_transform.__name__] = TRANSFORMS[_transform.__name__] = _transform

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.backward_hooks import BackwardHooks, Hook
 from gradcli.nn.traversal import Members
 
@@ -218,10 +218,8 @@ class Calling(Members):
 
 def _check_no_other_kind(hooks: dict[int, Any]) -> None:
     if hooks:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             "a module has backward hooks of one kind, and it has one of the other kind already",
-            raises="RuntimeError",
             help="register them all with register_full_backward_hook()",
         )
 
@@ -253,10 +251,8 @@ def _after_prehook(
     if not with_kwargs:
         return (returned if isinstance(returned, tuple) else (returned,)), kwargs
     if not isinstance(returned, tuple) or len(returned) != 2:
-        raise GradcliError(
-            "E204",
-            "a hook with keywords has to return None, or arguments and keywords in a tuple",
-            raises="RuntimeError",
+        raise runtime_error(
+            "a hook with keywords has to return None, or arguments and keywords in a tuple"
         )
     return returned
 

@@ -90,7 +90,6 @@ class Module(Calling, metaclass=Slotted):
             "zero_grad",
         }
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     # --- what the language asks for -----------------------------------------------------------
 

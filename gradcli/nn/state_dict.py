@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.attributes import is_parameter
 from gradcli.ops.creation.copies import copy_, detach
 from gradcli.ops.creation.data import parameter
@@ -44,7 +44,6 @@ class OrderedDict(collections.OrderedDict[Any, Any]):
             "values",
         }
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def copy(self) -> OrderedDict:
         """Another dictionary of the same keys and values."""
@@ -61,7 +60,6 @@ class IncompatibleKeys(tuple[list[str], list[str]]):
 
     language_name: ClassVar[str] = "torch.nn.modules.module._IncompatibleKeys"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"missing_keys", "unexpected_keys"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def missing_keys(self) -> list[str]:
@@ -84,12 +82,12 @@ _EXTRA = "_extra_state"
 
 def get_extra_state(self: Any) -> Any:
     """What `state_dict` keeps besides tensors; a class that has such state overrides this."""
-    raise GradcliError("E204", "the module has no extra state", raises="RuntimeError")
+    raise runtime_error("the module has no extra state")
 
 
 def set_extra_state(self: Any, state: Any) -> None:
     """Take back what `get_extra_state` returned; to be overridden with it."""
-    raise GradcliError("E204", "the module has no extra state", raises="RuntimeError")
+    raise runtime_error("the module has no extra state")
 
 
 def _members(module: Members, prefix: str) -> dict[str, Any]:

@@ -17,8 +17,6 @@ class Walk:
     __slots__ = ("_name", "_number", "_source")
 
     language_name: ClassVar[str] = "generator"
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, name: str, source: Iterator[Any]) -> None:
         self._name = name

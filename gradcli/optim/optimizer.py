@@ -13,11 +13,10 @@ from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.attributes import kind_of
-from gradcli.nn.extensible import Extensible, Slotted
+from gradcli.nn.extensible import Extensible, Slotted, arguments_of
 from gradcli.nn.module import clear_grad
-from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.creation.copies import to
 from gradcli.optim.arithmetic import scaled_sum
 
@@ -34,7 +33,6 @@ class States(dict[Tensor, State]):
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"clear", "get", "items", "keys", "pop", "setdefault", "update", "values"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __missing__(self, parameter: Tensor) -> State:
         state: State = {}
@@ -80,7 +78,7 @@ def settings_of(arguments: Group, **before: str) -> Group:
     `param_groups` PyTorch has some before others that are arguments before them: `eps="rho"`; at
     the end where the other is "".
     """
-    names = [name for name in arguments if name not in ("self", "params", "__class__")]
+    names = [name for name in arguments_of(arguments) if name != "params"]
     for name, other in before.items():
         names.remove(name)
         names.insert(names.index(other) if other else len(names), name)
@@ -98,7 +96,8 @@ class Optimizer(Extensible, metaclass=Slotted):
 
     __slots__ = ("_hooks", "_state_hooks", "defaults", "param_groups", "state")
 
-    language_name: ClassVar[str] = "torch.optim.optimizer.Optimizer"
+    home = "torch.optim.{lower}"
+    tables = ("torch.optim",)
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {
             "add_param_group",
@@ -364,10 +363,8 @@ def _shown(value: Any) -> Any:
 def _arguments(replaced: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments that a hook returned for a step."""
     if not isinstance(replaced, tuple) or len(replaced) != 2:
-        raise GradcliError(
-            "E204",
-            "a hook before a step has to return None, or arguments and keywords in a tuple",
-            raises="RuntimeError",
+        raise runtime_error(
+            "a hook before a step has to return None, or arguments and keywords in a tuple"
         )
     args, kwargs = replaced
     return args, kwargs
@@ -419,13 +416,3 @@ def stepped(state: State) -> float:
 def decayed(array: Any, gradient: Any, weight_decay: float) -> Any:
     """The gradient with that of a penalty on the parameter's square."""
     return scaled_sum(gradient, array, weight_decay) if weight_decay else gradient
-
-
-def register(kind: type[Optimizer]) -> type[Optimizer]:
-    """Make an optimiser reachable as `torch.optim.NAME`; a class decorator."""
-    kind.language_name = f"torch.optim.{kind.__name__.lower()}.{kind.__name__}"
-    modules["torch.optim"][kind.__name__] = kind
-    return kind
-
-
-modules["torch.optim"]["Optimizer"] = Optimizer

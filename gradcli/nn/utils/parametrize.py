@@ -123,9 +123,7 @@ def register_parametrization(
     if original is None:
         original = module._buffers.get(tensor_name)
     if original is None:
-        raise GradcliError(
-            "E204", f"the module has no parameter or buffer '{tensor_name}'", raises="ValueError"
-        )
+        raise GradcliError("E204", f"the module has no parameter or buffer '{tensor_name}'")
     if not isinstance(parametrization, Module):
         raise GradcliError("E202", f"a parametrization is a module, not {kind_of(parametrization)}")
     made = ParametrizationList([parametrization], original)

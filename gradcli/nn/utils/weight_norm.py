@@ -224,7 +224,7 @@ def _unhooked(module: Any, name: str, kind: type[_NormHook]) -> Tensor:
             del hooks[key]
             with NoGrad():
                 return detach(hook.weight(module))
-    raise GradcliError("E204", f"the weight '{name}' is not normalised", raises="ValueError")
+    raise GradcliError("E204", f"the weight '{name}' is not normalised")
 
 
 @function("remove_weight_norm", module="torch.nn.utils")

@@ -14,7 +14,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.fusion.tile_kernels import choose, positive_part
 from gradcli.arrays.strides import in_row_order
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
     check_floating,
@@ -242,7 +242,7 @@ def _rrelu(
 ) -> Tensor:
     check_tensors(name, input=input)
     if lower > upper:
-        raise GradcliError("E204", f"{name}(): `lower` is above `upper`", raises="RuntimeError")
+        raise runtime_error(f"{name}(): `lower` is above `upper`")
     check_floating(name, input)
     if training:
         noisy = rrelu_noisy if entry is rrelu_ else rrelu_noisy_written
@@ -297,7 +297,7 @@ def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
     check_tensors(name, input=input)
     min_val, max_val = plain_number("min_val", min_val), plain_number("max_val", max_val)
     if type(min_val) is complex or type(max_val) is complex:
-        raise GradcliError("E203", f"{name}() takes real bounds", raises="RuntimeError")
+        raise GradcliError("E203", f"{name}() takes real bounds")
     if min_val > max_val:
         raise GradcliError("E204", f"{name}(): `min_val` is above `max_val`")
     if input.dtype is dtypes.uint8 and int(min_val) < 0:
@@ -445,11 +445,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     check_tensors("softshrink", input=input)
     check_floating("softshrink", input)
     if lambd < 0:
-        raise GradcliError(
-            "E204",
-            f"softshrink(): `lambd` must not be negative, and is {lambd}",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"softshrink(): `lambd` must not be negative, and is {lambd}")
     return softshrink_.apply(input, lambd)
 
 
