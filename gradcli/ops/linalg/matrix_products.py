@@ -14,6 +14,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.sizes import sizes_apart
 from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.errors import GradcliError
+from gradcli.kernels.linalg.products import matrix_product
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.codegen.promotion import EVERYDAY
@@ -135,9 +136,11 @@ def _product(left: Any, right: Any) -> Any:
     """NumPy's matmul; half precision is multiplied in float32, as in PyTorch."""
     dtype = left.dtype
     if dtype.itemsize == 2 and dtypes.of_array(left).category == "float":
-        return np.matmul(left.astype(np.float32), right.astype(np.float32)).astype(dtype)
-    if left.ndim != 2 or right.ndim != 2:
+        return _product(left.astype(np.float32), right.astype(np.float32)).astype(dtype)
+    if left.ndim == 1 or right.ndim == 1:
         return np.matmul(left, right)
+    if left.ndim != 2 or right.ndim != 2:
+        return matrix_product(left, right)
     rows, inner = left.shape
     return _of_matrices(left, right, rows, inner, right.shape[1])
 
@@ -149,7 +152,7 @@ def _of_matrices(left: Any, right: Any, rows: int, inner: int, columns: int) -> 
     if inner == 1 < columns and rows > 1:
         return left * right  # a matrix of single products adds nothing: a zero keeps its sign
     # The same product twice: `dot` has less overhead, and fills the result with zeros first.
-    return (np.matmul if rows * columns >= _LARGE else np.dot)(left, right)
+    return (matrix_product if rows * columns >= _LARGE else np.dot)(left, right)
 
 
 _LARGE = 1 << 14
