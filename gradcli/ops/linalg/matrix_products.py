@@ -132,11 +132,11 @@ def _not_multiplied(name: str, left: list[int], right: list[int]) -> str:
     )
 
 
-def _product(left: Any, right: Any) -> Any:
+def product(left: Any, right: Any) -> Any:
     """NumPy's matmul; half precision is multiplied in float32, as in PyTorch."""
     dtype = left.dtype
     if dtype.itemsize == 2 and dtypes.of_array(left).category == "float":
-        return _product(left.astype(np.float32), right.astype(np.float32)).astype(dtype)
+        return product(left.astype(np.float32), right.astype(np.float32)).astype(dtype)
     if left.ndim == 1 or right.ndim == 1:
         return np.matmul(left, right)
     if left.ndim != 2 or right.ndim != 2:
@@ -167,7 +167,7 @@ def _dot_array(name: str, self: Any, tensor: Any) -> Any:
     if self.shape != tensor.shape:
         raise misfit_of_matrices(name, self, tensor)
     check_dtypes(name, self, tensor)
-    return _product(self, tensor)
+    return product(self, tensor)
 
 
 dot = op(
@@ -195,7 +195,7 @@ def _mv_array(self: Any, vec: Any) -> Any:
     check_dtypes("mv", self, vec)
     if self.shape[1] != vec.shape[0]:
         raise misfit_of_matrices("mv", self, vec)
-    return _product(self, vec)
+    return product(self, vec)
 
 
 mv: Op = op(
@@ -224,7 +224,7 @@ def _mm_array(self: Any, mat2: Any) -> Any:
     if self.dtype is mat2.dtype and self.dtype in EVERYDAY:
         return _of_matrices(self, mat2, rows, inner, columns)
     check_dtypes("mm", self, mat2)
-    return _product(self, mat2)
+    return product(self, mat2)
 
 
 # The gradient of a matrix that lies in memory column by column, as the transpose of one by rows
@@ -262,7 +262,7 @@ def _bmm_array(self: Any, mat2: Any) -> Any:
         raise misfit_of_matrices("bmm", self, mat2)
     check_dtypes("bmm", self)  # bools are checked before a difference of dtypes
     check_dtypes("bmm", self, mat2)
-    return _product(self, mat2)
+    return product(self, mat2)
 
 
 bmm: Op = op(
