@@ -152,7 +152,7 @@ def test_every_op_has_a_row() -> None:
             continue
     elsewhere = {
         "_to_copy.device",  # it takes two devices: tests/test_gpu.py
-        "_pack_padded_sequence",  # its result is no tensor: tests/programs/training/packed_sequences
+        "_pack_padded_sequence",  # gives no tensor: tests/programs/training/packed_sequences
         "mkldnn_rnn_layer",  # of single precision only: tests/programs/training/lstm_gradients
     }
     missing = [
