@@ -46,14 +46,26 @@ class Constraint:
         text: as PyTorch prints it.
         holds: the truth values of an array.
         dims: how many dimensions one value has.
+        kernel: PyTorch's name of what complex numbers have not, None where they have it all.
     """
 
-    __slots__ = ("dims", "holds", "text")
+    __slots__ = ("dims", "holds", "kernel", "text")
 
     def __init__(self, text: str, holds: Callable[[Any], Any], dims: int = 0) -> None:
         self.text = text
         self.holds = holds
         self.dims = dims
+        asked = (kernel for name, kernel in _KERNELS.items() if name in text)
+        self.kernel = next(asked, None)
+
+
+_KERNELS = {
+    "IntegerGreaterThan": "remainder",
+    "GreaterThanEq": "ge",
+    "GreaterThan": "gt",
+    "Interval": "ge",
+    "Simplex": "ge",
+}
 
 
 def _is_simplex(x: Any) -> Any:
@@ -175,6 +187,13 @@ class Distribution(Extensible):
         raise AttributeError(name)
 
     def _check(self, what: str, value: Tensor, constraint: Constraint) -> None:
+        if value.array.dtype.kind == "c" and constraint.kernel is not None:
+            kind = f"Complex{'Float' if value.array.dtype.itemsize == 8 else 'Double'}"
+            raise GradcliError(
+                "E203",
+                f"\"{constraint.kernel}_cpu\" not implemented for '{kind}'",
+                raises="NotImplementedError",
+            )
         holds = constraint.holds(np.asarray(value.array))
         if np.all(holds):
             return
