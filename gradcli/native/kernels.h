@@ -3,3 +3,6 @@
 #include "elementary.h"
 #include "random.h"
 #include "order.h"
+#include "pointwise.h"
+#include "norms.h"
+#include "convolution.h"

@@ -3,7 +3,7 @@
  * Every kernel takes what its signature in kernels.def says, a letter an argument:
  *   f d i u b   the elements of an array without gaps that is read: float32, float64, int64, uint32,
  *               bytes; a capital letter for one that is written to
- *   o           float32 as `f`, or None
+ *   o P Q       as `f`, `F` and `D`, or None
  *   n x         an integer, a float
  * The types are checked here and the sizes by the kernel, before it touches an element; a mistake
  * raises ValueError. Kernels run without the interpreter's lock where they have much to do. */
@@ -149,9 +149,9 @@ static int take(PyObject *given, char letter, Argument *taken, Py_buffer *view)
         taken->number = PyFloat_AsDouble(given);
         return taken->number == -1.0 && PyErr_Occurred() ? -1 : 0;
     }
-    if (letter == 'o') {
+    if (letter == 'o' || letter == 'P' || letter == 'Q') {
         if (given == Py_None) return 0;
-        letter = 'f';
+        letter = letter == 'o' ? 'f' : letter == 'P' ? 'F' : 'D';
     }
     char kind = letter;
     int flags = PyBUF_ND | PyBUF_FORMAT;
