@@ -129,7 +129,9 @@ def _batch_norm(array: Any) -> Any:
 
 
 def _convolutions(array: Any) -> Any:
-    found = []
+    found: list[Any] = []
+    if array.ndim < 3:
+        return found
     for rows, columns, above, before in ((3, 3, 1, 1), (1, 1, 0, 0), (2, 5, 0, 2)):
         images = _tame(array, 4, 9, 11, 13)
         weight = _line(array, 10 * 9 * rows * columns).reshape(10, 9, rows, columns)

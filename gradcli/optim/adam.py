@@ -23,7 +23,6 @@ from gradcli.optim.optimizer import (
     check_range,
     decayed,
     number,
-    register,
     scalar,
     settings_of,
     stepped,
@@ -73,7 +72,6 @@ def _step_in_c(array: Any, gradient: Any, state: State, group: Group, step: floa
     )
 
 
-@register
 class Adam(Optimizer):
     """Steps of about `lr`: the running average of the gradient over the root of its square's.
 
@@ -126,7 +124,6 @@ class Adam(Optimizer):
         return 2 if decoupled else 1
 
 
-@register
 class AdamW(Adam):
     """Adam with weight decay apart from the gradient.
 
@@ -148,23 +145,9 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
-        )
+        super().__init__(params, **settings_of(locals()), decoupled_weight_decay=True)
 
 
-@register
 class Adamax(Optimizer):
     """Adam with the largest gradient so far, which fades, in place of the root of the average.
 
@@ -201,7 +184,6 @@ class Adamax(Optimizer):
         return 1
 
 
-@register
 class NAdam(Optimizer):
     """Adam with Nesterov's momentum, which looks one step ahead.
 
@@ -253,7 +235,6 @@ class NAdam(Optimizer):
         return 3 if decoupled else 2
 
 
-@register
 class RAdam(Optimizer):
     """Adam that goes by the gradient's average alone until its square's is reliable.
 

@@ -58,7 +58,6 @@ class Generator:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"device", "initial_seed", "manual_seed", "seed"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __new__(cls, device: Any = "cpu") -> Generator:
         """A generator for a GPU is of a kind of its own; raises E604 where there is no GPU."""

@@ -12,7 +12,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels import selection
 from gradcli.kernels.rows_in_order import largest_of_rows, sorted_rows
 from gradcli.kernels.sums.cascade_sum import wide
@@ -180,11 +180,9 @@ def topk_(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bo
     size = input.array.shape[at] if input.array.ndim else 1
     count = k if type(k) is int else k.__index__()
     if not 0 <= count <= size:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             f"topk(): dimension {at} has {size} elements, not {count}",
             text="selected index k out of range",
-            raises="RuntimeError",
         )
     return _TOPK(topk.apply(input, count, at, largest, sorted))
 
@@ -296,11 +294,7 @@ def searchsorted(
     bounds = sorted_sequence.array
     values = input.array if isinstance(input, Tensor) else module_of(bounds).asarray(input)
     if side not in (None, "left", "right"):
-        raise GradcliError(
-            "E204",
-            f"searchsorted(): side is 'left' or 'right', not {side!r}",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"searchsorted(): side is 'left' or 'right', not {side!r}")
     chosen = side or ("right" if right else "left")
     kind = np.int32 if out_int32 else np.int64
     if bounds.ndim == 1:
