@@ -7,10 +7,13 @@ of it is skipped where the kernels are not built.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +31,8 @@ from gradcli.ops.special import error_functions
 from gradcli.optim.adam import Adam
 from gradcli.optim.arithmetic import add_scaled
 
-CORE = dispatch._core()
+CORE = dispatch.core()
+NAMES = {name for name in dir(CORE) if not name.startswith("_")} - {"use", "serves"} if CORE else ()
 LEVELS = ("baseline", "avx2", "avx512")
 
 built = pytest.mark.skipif(CORE is None, reason="the kernels in C are not built")
@@ -190,16 +194,11 @@ def _arrays() -> Iterator[Any]:
     yield rng.standard_normal((5, 6))  # float64
 
 
-@pytest.fixture
-def in_python(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], Any]:
-    """Runs a function without the kernels in C."""
-
-    def run(function: Callable[[], Any]) -> Any:
-        with monkeypatch.context() as patch:
-            patch.setattr(dispatch, "_loaded", [None])
-            return function()
-
-    return run
+def _with(kernels: Any, compute: Callable[[Any], Any], array: Any) -> Any:
+    """What is computed with some kernels in C."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dispatch, "_kernels", kernels)
+        return compute(array)
 
 
 def _check(found: Any, wanted: Any, within: float) -> None:
@@ -222,24 +221,24 @@ def _check(found: Any, wanted: Any, within: float) -> None:
 @built
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_as_in_python(row: Row, level: str, in_python: Callable[[Callable[[], Any]], Any]) -> None:
+def test_as_in_python(row: Row, level: str) -> None:
     if CORE.use(level) != level:
         pytest.skip(f"this processor has no {level}")
     try:
         with np.errstate(all="ignore"):
             for array in _arrays():
                 before = array.copy()
-                found = row.compute(array)
+                found = _with({name: getattr(CORE, name) for name in NAMES}, row.compute, array)
                 np.testing.assert_array_equal(array, before)
-                _check(found, in_python(partial(row.compute, array)), row.within)
+                wanted = _with(dict.fromkeys(NAMES), row.compute, array)
+                _check(found, wanted, row.within)
     finally:
         CORE.use("")
 
 
 @built
 def test_every_kernel_has_a_row() -> None:
-    names = {name for name in dir(CORE) if not name.startswith("_")} - {"use"}
-    assert names <= {name for row in ROWS for name in row.split(", ")}
+    assert set(NAMES) <= {name for row in ROWS for name in row.split(", ")}
 
 
 @built
@@ -275,3 +274,46 @@ def test_turned_off() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=setting
     )
     assert found.stdout == "None turned off by GRADCLI_NATIVE=0\n"
+
+
+UNDER_SANITIZERS = """
+import importlib.util, pytest, sys
+spec = importlib.util.spec_from_file_location("gradcli.native._core", sys.argv[1])
+module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-m", "not sanitizer", *sys.argv[2:]]))
+"""
+
+
+@pytest.mark.sanitizer
+def test_under_sanitizers(tmp_path: Path) -> None:
+    """This file again with kernels that watch each access to memory and each overflow."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("there is no gcc")
+    pytest.importorskip("setuptools")
+    from gradcli.build_backend import FLAGS
+
+    library = tmp_path / "_core.so"
+    sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
+    source = Path(dispatch.__file__).with_name("module.c")
+    include = f"-I{sysconfig.get_path('include')}"
+    command = [compiler, *FLAGS, *sanitizers, "-fPIC", "-shared", include, str(source)]
+    subprocess.run([*command, "-o", str(library), "-lm"], check=True)
+    runtime = subprocess.run(
+        [compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+    )
+    setting = {
+        **os.environ,
+        "LD_PRELOAD": runtime.stdout.strip(),
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "GRADCLI_NATIVE": "",
+    }
+    found = subprocess.run(
+        [sys.executable, "-c", UNDER_SANITIZERS, str(library), __file__],
+        capture_output=True,
+        text=True,
+        env=setting,
+    )
+    assert found.returncode == 0, found.stdout[-3000:] + found.stderr[-3000:]
+    assert "passed" in found.stdout
