@@ -21,12 +21,13 @@ import pytest
 
 from gradcli.arrays.random.box_muller import fill_blocks
 from gradcli.arrays.random.generator import Generator
-from gradcli.kernels.windows import convolution
+from gradcli.kernels.windows import convolution, max_pool
 from gradcli.kernels.windows.windows import Windows
 from gradcli.native import dispatch
-from gradcli.ops.nn import activations
+from gradcli.ops.nn import activations, attention, softmax
 from gradcli.ops.normalisation import batch, formula, layer
 from gradcli.ops.reduction import cumulative, sorting
+from gradcli.ops.spatial import pooling
 from gradcli.ops.special import error_functions
 from gradcli.optim.adam import Adam
 from gradcli.optim.arithmetic import add_scaled
@@ -150,7 +151,40 @@ def _convolutions(array: Any) -> Any:
     return [array / max(1, np.abs(array).max()) for array in found]
 
 
+def _attention(array: Any) -> Any:
+    rows = np.resize(array, (2, 3, 8, 16))
+    mask = np.where(np.tri(8, 16, array.size % 9 - 4) > 0, 0, -np.inf).astype(array.dtype)
+    found = [
+        attention._weights(rows, np.resize(rows, (2, 3, 16, 16)), m, 0.3) for m in (mask, None)
+    ]
+    return [*found, attention._safe_softmax_array(rows, 3)]
+
+
+def _pools(array: Any) -> Any:
+    images = np.resize(array, (2, 3, 9, 8))
+    found = []
+    for kernel, stride, padding, dilation in (
+        ((2, 2), (2, 2), (0, 0), (1, 1)),
+        ((3, 2), (1, 3), (1, 0), (1, 2)),
+        ((3, 3), (2, 2), (1, 1), (2, 3)),
+    ):
+        windows = Windows(kernel, stride, padding, dilation)
+        values, indices = max_pool.largest_of_windows(images, windows, array.size % 2 == 0)
+        slopes = _line(array, values.size).reshape(values.shape)
+        found += [values, indices, pooling._put_at(slopes, images, indices, 2, windows.apart())]
+    return found
+
+
 ROWS = {
+    "softmax": Row(lambda x: [softmax._softmax_array(x, x.ndim - 1), *_attention(_tame(x))], 1e-6),
+    "softmax_backward": Row(
+        lambda x: softmax._softmax_backward_array(_tame(x), np.cos(_tame(x)), x.ndim - 1), 1e-4
+    ),
+    "log_softmax": Row(lambda x: softmax._log_softmax_array(x, x.ndim - 1), 1e-6),
+    "log_softmax_backward": Row(
+        lambda x: softmax._log_softmax_backward_array(_tame(x), -np.abs(_tame(x)), x.ndim - 1), 1e-4
+    ),
+    "max_pool, put_at": Row(_pools, 1e-6),
     "gelu": Row(lambda x: activations._gelu_array(x, "none", True), 2e-7),
     "gelu_backward": Row(lambda x: activations._gelu_backward_array(x, x[::-1], "none"), 4e-7),
     "erf": Row(error_functions._erf_array, 2e-7),

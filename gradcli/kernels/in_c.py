@@ -12,6 +12,7 @@ import numpy as np
 
 from gradcli.arrays.threads import over_tiles, tile_rows
 from gradcli.kernels.vector_math import FEW
+from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.native.dispatch import kernel
 
 _SINGLE = np.dtype(np.float32)
@@ -63,6 +64,84 @@ def adam(arrays: tuple[Any, ...], numbers: tuple[float, ...]) -> bool:
         return False
     step(*arrays, *numbers)
     return True
+
+
+# --- along the last dimension -------------------------------------------------------------------
+
+
+def by_rows(name: str, *arrays: Any, numbers: tuple[float, ...] = ()) -> Any:
+    """What a kernel makes of the rows of arrays of one shape."""
+    first = arrays[0]
+    if (
+        type(first) is not np.ndarray
+        or first.size < FEW
+        or any(each.shape != first.shape for each in arrays[1:])
+    ):
+        return None
+    compute = kernel(name)
+    if compute is None or not are_plain(*arrays):
+        return None
+    length = first.shape[-1]
+    lines = [each.reshape(-1, length) for each in arrays]
+    out = np.empty_like(lines[0])
+    over_tiles(
+        out.shape,
+        lambda tile: compute(*[each[tile] for each in lines], out[tile], length, *numbers),
+    )
+    return out.reshape(first.shape)
+
+
+def softmax(array: Any, mask: Any = None, scale: float = 1.0, safe: bool = False) -> Any:
+    """Softmax along the last dimension, of the array times a scale plus a mask of the shape of its
+    last dimensions; a `safe` row of minus infinities gives zeros.
+    """
+    if type(array) is not np.ndarray or array.size < FEW or not are_plain(array, mask):
+        return None
+    compute = kernel("softmax")
+    if compute is None:
+        return None
+    if mask is not None and (not mask.ndim or mask.shape != array.shape[-mask.ndim :]):
+        return None
+    # A tile begins where the mask does.
+    rows = array.reshape(-1, array.shape[-1] if mask is None else mask.size)
+    out, length = np.empty_like(rows), array.shape[-1]
+    over_tiles(rows.shape, lambda tile: compute(rows[tile], mask, out[tile], length, scale, safe))
+    return out.reshape(array.shape)
+
+
+# --- pooling ------------------------------------------------------------------------------------
+
+
+def max_pool(array: Any, windows: Windows, counts: Sizes) -> Any:
+    """The largest element of every window of images, and its flat position."""
+    largest = kernel("max_pool")
+    sizes = array.shape[-2:]
+    geometry = (*sizes, *counts, *windows.kernel, *windows.stride, *windows.padding)
+    if largest is None or not array.size or max(*geometry, *windows.dilation) >= 1 << 15:
+        return None
+    if not are_plain(array) or prod(sizes) * max(windows.dilation) >= 1 << 30:
+        return None
+    planes = array.reshape(-1, *sizes)
+    values = np.empty((len(planes), *counts), _SINGLE)
+    indices = np.empty(values.shape, np.int64)
+    over_tiles(
+        (len(planes), prod(sizes)),
+        lambda tile: largest(
+            planes[tile], values[tile], indices[tile], *geometry, *windows.dilation
+        ),
+    )
+    shape = (*array.shape[:-2], *counts)
+    return values.reshape(shape), indices.reshape(shape)
+
+
+def put_at(values: Any, indices: Any, shape: tuple[int, ...], planes: int) -> Any:
+    """Zeros, to which values are added at indices into each plane."""
+    put = kernel("put_at")
+    if put is None or not values.size or not are_plain(values) or not indices.flags.c_contiguous:
+        return None
+    out = np.empty(shape, _SINGLE)
+    put(values, indices, out, out.size // planes, values.size // planes)
+    return out
 
 
 # --- layer norm ---------------------------------------------------------------------------------

@@ -5,4 +5,5 @@
 #include "order.h"
 #include "pointwise.h"
 #include "norms.h"
+#include "rows.h"
 #include "convolution.h"
