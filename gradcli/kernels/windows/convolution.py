@@ -9,13 +9,13 @@ output leaves them out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.threads import cores, in_turns
 from gradcli.kernels import in_c
 from gradcli.kernels.windows.windows import Sizes, Windows
 
@@ -53,12 +53,11 @@ class Columns:
                 (count - 1) * step for count, step in zip(counts, self.steps, strict=True)
             )
 
-    def blocks(self, samples: int, channels: int) -> Iterator[slice]:
+    def blocks(self, samples: int, channels: int) -> list[slice]:
         """The samples in blocks, so that the columns of a block do not grow too large."""
         each = channels * prod(self.windows.kernel) * self.length
         step = max(1, _BLOCK // max(1, each))
-        for start in range(0, samples, step):
-            yield slice(start, min(samples, start + step))
+        return [slice(start, min(samples, start + step)) for start in range(0, samples, step)]
 
     def made(self, input: Any) -> Any:
         """The columns (C, elements of a window, N * length) of an input (N, C, *sizes)."""
@@ -161,9 +160,12 @@ def convolve(
     columns = Columns(windows, input.shape[2:], counts)
     matrices = _weights(weight, groups)
     output = module_of(input).empty((samples, outputs, *counts), input.dtype)
-    for block in columns.blocks(samples, channels):
+
+    def compute(block: slice) -> None:
         rows = np.matmul(matrices, _grouped(columns.made(input[block]), groups))
         output[block] = columns.shown(rows.reshape(outputs, -1))
+
+    in_turns(columns.blocks(samples, channels), compute)
     if bias is not None:
         output += bias.reshape(-1, *(1,) * len(counts))
     return output
@@ -182,9 +184,12 @@ def input_gradient(grad: Any, weight: Any, windows: Windows, groups: int, sizes:
     columns = Columns(windows, sizes, grad.shape[2:])
     matrices = _weights(weight, groups).swapaxes(1, 2)
     output = module_of(grad).empty((samples, channels, *sizes), grad.dtype)
-    for block in columns.blocks(samples, channels):
+
+    def compute(block: slice) -> None:
         product = np.matmul(matrices, _stacked(columns.placed(grad[block]), groups))
         output[block] = columns.added(product.reshape(channels, prod(windows.kernel), -1))
+
+    in_turns(columns.blocks(samples, channels), compute)
     return output
 
 
@@ -201,11 +206,19 @@ def weight_gradient(input: Any, grad: Any, windows: Windows, groups: int) -> Any
     xp, dtype = module_of(input), input.dtype
     if dtype.char == "f" and input.size + grad.size < _SMALL:
         input, grad = input.astype(np.float64), grad.astype(np.float64)
-    total = xp.zeros((groups, prod(shape[1:]), outputs // groups), input.dtype)
-    for block in columns.blocks(samples, channels):
-        made = _grouped(columns.made(input[block]), groups)
-        rows = _stacked(columns.placed(grad[block]), groups)
-        total += np.matmul(made, rows.swapaxes(1, 2))
+    blocks = columns.blocks(samples, channels)
+    sums = xp.zeros(
+        (min(cores(), len(blocks)), groups, prod(shape[1:]), outputs // groups), input.dtype
+    )
+
+    def compute(part: int) -> None:
+        for block in blocks[part :: len(sums)]:
+            made = _grouped(columns.made(input[block]), groups)
+            rows = _stacked(columns.placed(grad[block]), groups)
+            sums[part] += np.matmul(made, rows.swapaxes(1, 2))
+
+    in_turns(range(len(sums)), compute)
+    total = sums.sum(0)
     turned = xp.ascontiguousarray(total.swapaxes(1, 2))
     return turned.astype(dtype, copy=False).reshape(shape)
 

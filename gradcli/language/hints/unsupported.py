@@ -115,7 +115,7 @@ UNSUPPORTED = {
         unify_type_list UnionType unsafe_split_with_sizes USE_GLOBAL_DEPS
         USE_RTLD_GLOBAL_WITH_LIBTORCH """,
     _NO_OP: """
-        cauchy_ geometric_ log_normal_ histogram histogramdd segment_reduce
+        histogram histogramdd segment_reduce
         lobpcg svd_lowrank pca_lowrank ldl_factor ldl_factor_ex ldl_solve
         linear_cross_entropy AdaptiveLogSoftmaxWithLoss
         CrossMapLRN2d LinearCrossEntropyLoss upsample_bilinear

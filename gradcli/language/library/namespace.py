@@ -176,6 +176,7 @@ for _name in ("torch.optim", "torch.optim.lr_scheduler", "torch.optim.swa_utils"
 _TORCH["torch.utils.data"].load = _load_data
 _DISTRIBUTIONS = (
     "torch.distributions",
+    "torch.distributions.constraints",
     "torch.distributions.kl",
     "torch.distributions.transforms",
 )

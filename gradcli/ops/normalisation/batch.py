@@ -152,12 +152,16 @@ def _batch_normed(
         raise GradcliError("E204", f"{name}(): running_mean and running_var go together")
     if training or (running_mean is not None and running_var is not None):
         check_floating(name, input)
-    check_affine(name, input, (channels,), weight=weight, bias=bias)
-    for tensor in running:
-        if tensor is not None and tensor.array.shape != (channels,):
+    given_sizes = dict(zip(("running_mean", "running_var"), running, strict=True))
+    for argument, tensor in {**given_sizes, "weight": weight, "bias": bias}.items():
+        if isinstance(tensor, Tensor) and tensor.array.shape != (channels,):
             raise GradcliError(
-                "E301", f"{name}(): running statistics of {channels} channels needed"
+                "E301",
+                f"{name}(): `{argument}` has the shape {tuple(tensor.array.shape)}, and the input"
+                f" {channels} channels",
+                text=f"{argument} should contain {channels} elements not {tensor.array.size}",
             )
+    check_affine(name, input, (channels,), weight=weight, bias=bias)
     along = (1, channels, *(1,) * (len(shape) - 2))
     given = None
     if not training:

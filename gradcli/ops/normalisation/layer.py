@@ -144,8 +144,7 @@ def torch_layer_norm(
     return layer_norm(input, normalized_shape, weight, bias, eps)
 
 
-@function("rms_norm")
-@function("rms_norm", module="torch.nn.functional")
+@function("rms_norm", also="torch.nn.functional")
 def rms_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:

@@ -243,7 +243,17 @@ def _check_windows(name: str, input: Tensor, ndim: int, windows: Windows, ceil_m
     """Raise unless the input can be pooled and a window fits into it."""
     check_pooled(name, input, ndim)
     sizes = input.array.shape[-ndim:]
-    check_counts(name, sizes, windows.counts(sizes, ceil_mode))
+    counts = windows.counts(sizes, ceil_mode)
+    if name == "max_pool1d":
+        text = f"max_pool1d() Invalid computed output size: {counts[0]}"
+    else:
+        channels = input.array.shape[-ndim - 1]
+        before, behind = ("x".join(map(str, (channels, *each))) for each in (sizes, counts))
+        text = (
+            f"Given input size: ({before}). Calculated output size: ({behind})."
+            " Output size is too small"
+        )
+    check_counts(name, sizes, counts, text)
 
 
 def _flattened(windows: Windows) -> Windows:
@@ -334,8 +344,7 @@ def mean_of_windows(input: Tensor, windows: Windows) -> Tensor:
     return _AVERAGE[len(windows.kernel)].apply(input, Averaging(windows, False, True, None))
 
 
-@function("avg_pool1d")
-@function("avg_pool1d", module="torch.nn.functional")
+@function("avg_pool1d", also="torch.nn.functional")
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
