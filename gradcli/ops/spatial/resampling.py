@@ -192,7 +192,14 @@ def interpolate(
         return adaptive_average(input, counts)
     entry = _ENTRIES.get((mode, ndim))
     if entry is None:
-        raise _wrong(f"mode {mode!r} is not for {len(shape)} dimensions", "NotImplementedError")
+        error = _wrong(f"mode {mode!r} is not for {len(shape)} dimensions", "NotImplementedError")
+        if len(shape) not in (3, 4, 5):
+            error.text = (
+                "Input Error: Only 3D, 4D and 5D input Tensors supported"
+                f" (got {len(shape)}D) for the modes: nearest | linear | bilinear | bicubic |"
+                f" trilinear | lanczos | area | nearest-exact (got {mode})"
+            )
+        raise error
     if any(type(count) is not int or count < 1 for count in counts):
         raise _wrong(f"the output would have the sizes {counts}", "RuntimeError")
     check_filled("interpolate", input, ndim + 2)

@@ -44,11 +44,13 @@ def windows_from(
     )
 
 
-def check_counts(name: str, sizes: Sizes, counts: Sizes) -> None:
-    """Raise E301 where no window fits."""
+def check_counts(name: str, sizes: Sizes, counts: Sizes, text: str | None = None) -> None:
+    """Raise E301 where no window fits; `text` is what PyTorch says."""
     if any(count < 1 for count in counts):
         raise GradcliError(
-            "E301", f"{name}(): no window fits a tensor whose last sizes are {tuple(sizes)}"
+            "E301",
+            f"{name}(): no window fits a tensor whose last sizes are {tuple(sizes)}",
+            text=text,
         )
 
 

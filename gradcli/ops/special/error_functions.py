@@ -14,6 +14,7 @@ from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.kernels import vector_math
+from gradcli.kernels.in_c import elementwise
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import (
     check_no_complex_number,
@@ -49,9 +50,17 @@ def _refuse_complex(self: Any) -> None:
 
 # --- the error function -------------------------------------------------------------------------
 
+_erf_by_scipy = by_scipy("erf")
+
+
+def _erf_array(self: Any) -> Any:
+    found = elementwise("erf", self)
+    return _erf_by_scipy(self) if found is None else found
+
+
 erf = pointwise(
     "erf",
-    by_scipy("erf"),
+    _erf_array,
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (2 / math.sqrt(math.pi)) * grad,
     doc="The error function.",
