@@ -30,18 +30,19 @@ Index = dict[str, dict[str, str]]
 
 
 def _key() -> tuple[Any, ...]:
-    """What the index of a checkout is made from: each module, when it was written, and its size."""
-    return (_FORMAT, sys.version, _FOLDER, *sorted(_modules("")))
+    """What the index of a checkout is made from: when each module was written, and its size."""
+    return (_FORMAT, sys.version, _FOLDER, *sorted(_modules(_FOLDER)))
 
 
-def _modules(folder: str) -> Iterator[tuple[str, int, int]]:
-    for entry in os.scandir(os.path.join(_FOLDER, folder)):
-        path = os.path.join(folder, entry.name)
+def _modules(folder: str) -> list[tuple[str, int, int]]:
+    found = []
+    for entry in os.scandir(folder):
         if entry.name.endswith(".py"):
             status = entry.stat()
-            yield path, status.st_mtime_ns, status.st_size
+            found.append((entry.path, status.st_mtime_ns, status.st_size))
         elif entry.name != "__pycache__" and entry.is_dir():
-            yield from _modules(path)
+            found += _modules(entry.path)
+    return found
 
 
 def _load() -> Index:
@@ -163,8 +164,9 @@ def _make() -> None:
     """Import all families, and store the index of their names."""
     key = _key()
     for path, *_ in key[3:]:
-        if not path.endswith("__init__.py"):
-            import_module(f"{_PACKAGE}.{path.removesuffix('.py').replace(os.sep, '.')}")
+        name = path[len(_FOLDER) : -len(".py")].replace(os.sep, ".")
+        if not name.endswith("__init__"):
+            import_module(_PACKAGE + name)
     _index.update(_recorded)
     cache.write(_CACHED, key, _index)
 

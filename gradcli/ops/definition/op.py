@@ -192,7 +192,6 @@ class Op:
         self.effects = frozenset(effects) if effects else _NO_EFFECTS
         self.node_class: type[Node] | None = None
         self.bindings: list[tuple[dict[str, Any], str]] = []
-        self._check()
 
         def generate_and_call(*args: Any, **kwargs: Any) -> Any:
             if self.apply is generate_and_call:  # a program may hold this function for long
@@ -223,26 +222,6 @@ class Op:
         table[name] = self.apply
         self.bindings.append((table, name))
 
-    def _check(self) -> None:
-        """Raise TypeError where rules and inputs do not match."""
-        if self.node_name and not self.rules and not self.joint:
-            raise TypeError(f"{self.name}: a node name goes with derivative rules")
-        known = {"grad", "grads", "needs", *self.parameters, *self.outputs}
-        known |= {f"{tensor}_sizes" for tensor in (*self.tensors, *self.lists)}
-        known |= {f"{tensor}_strides" for tensor in self.tensors}
-        for name in (*self.inputs, *self.tensors, *self.keeps):
-            if name not in self.parameters:
-                raise TypeError(f"{self.name}: {name!r} is no parameter of its forward function")
-        rules = [*self.rules.values(), *([self.joint] if self.joint else [])]
-        for rule in rules:
-            for parameter in parameters_of(rule):
-                if parameter not in known:
-                    raise TypeError(
-                        f"{self.name}: a rule has a parameter {parameter!r}, which names nothing"
-                    )
-        if self.rules and tuple(self.rules) != self.inputs:
-            raise TypeError(f"{self.name}: rules {tuple(self.rules)} for inputs {self.inputs}")
-
 
 def _holds_tensor(values: Any) -> bool:
     return any(type(value) is Tensor for value in values)
@@ -269,8 +248,8 @@ def node_name_of(name: str) -> str:
 
 
 def op(name: str, forward: Function, **facts: Any) -> Op:
-    """Add an entry to the catalogue. Raises TypeError where its facts do not fit, or the name is
-    taken.
+    """Add an entry to the catalogue; raises TypeError where its name and node are taken.
+    `tests/test_entries.py` checks that its facts fit each other.
 
     Args:
         name: PyTorch's name.
