@@ -9,7 +9,7 @@ import click
 from gradcli.cli.program import source
 from gradcli.cli.program.run import HANDLERS as HANDLERS
 from gradcli.errors import GradcliError
-from gradcli.language.events import Asked, Explained, Traced
+from gradcli.language.events import Asked, Explained, Shown, Traced
 from gradcli.language.tree.syntax import Command
 from gradcli.state import active
 
@@ -27,6 +27,12 @@ def _traced(run: Run, event: Traced) -> None:
     from gradcli.cli.program.report import trace_of_tensor  # lazy: command: `trace(y)`
 
     run.show(trace_of_tensor(run.terminal, run.session, event.tensor, event.style))
+
+
+def _shown(run: Run, event: Shown) -> None:
+    from gradcli.cli.program.picture import write_picture  # lazy: command: `show(y, "y.svg")`
+
+    write_picture(run.session, run.options, event.tensor, event.file)
 
 
 def _explained(run: Run, event: Explained) -> None:
@@ -71,4 +77,12 @@ def _asked(run: Run, event: Asked) -> None:
         active.state = before
 
 
-HANDLERS.update({Command: _command, Traced: _traced, Explained: _explained, Asked: _asked})
+HANDLERS.update(
+    {
+        Command: _command,
+        Traced: _traced,
+        Shown: _shown,
+        Explained: _explained,
+        Asked: _asked,
+    }
+)

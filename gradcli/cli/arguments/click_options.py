@@ -111,11 +111,22 @@ _RESULT: list[Decorator] = [
         "--format",
         type=click.Choice([*FORMATS, *PICTURES]),
         help="Print the result as text, as a JSON document, as one on a single line, or as a table"
-        " of names, shapes, dtypes, values and gradients; or the graph for Mermaid or Graphviz."
+        " of names, shapes, dtypes, values and gradients; or the graph for Mermaid or Graphviz,"
+        " or as a picture in SVG."
         " `run` prints a result when one of the"
         " last three is asked for, and its JSON is on a line per file.",
     ),
     click.option("--json", is_flag=True, help="Short for --format json."),
+]
+
+_PICTURE: list[Decorator] = [
+    click.option(
+        "--fold",
+        multiple=True,
+        metavar="MODULE",
+        help="Draw this module as one box of the picture: net.0. May be repeated.",
+    ),
+    click.option("--expand", is_flag=True, help="Give each repetition of a loop a box of its own."),
 ]
 
 _NUMBERS: list[Decorator] = [
@@ -134,7 +145,7 @@ _FILES: list[Decorator] = [
         "--output",
         metavar="FILE",
         help="Write the result to a file: output and gradients as .npz, .safetensors or .json,"
-        " gradients as the columns of a .csv, one gradient as .npy.",
+        " gradients as the columns of a .csv, one gradient as .npy, the graph as .svg or .png.",
     ),
     click.option(
         "--inputs",
@@ -194,7 +205,7 @@ _DRESS: list[Decorator] = [
 
 def with_options(command: Any) -> Any:
     """Give a command the options that one-shot and batch share."""
-    options = [*_OUTPUT, *_RESULT, *_NUMBERS, *_FILES, *_DRESS, *_LIMITS]
+    options = [*_OUTPUT, *_RESULT, *_PICTURE, *_NUMBERS, *_FILES, *_DRESS, *_LIMITS]
     return _with(command, options)
 
 

@@ -216,8 +216,16 @@ class Run:
         elif result is not None:
             show(self.terminal, self.session, self.options, result)
         if self.options.output is not None:
-            write_result(self.options.output, result, lambda: self._json(result, False))
+            write_result(self.options.output, result, lambda: self._written(result))
         return result is not None
+
+    def _written(self, result: Any) -> str:
+        """What a file of text holds of the result: its graph as a picture, or its document."""
+        if result is None or not self.options.draws:
+            return self._json(result, False)
+        from gradcli.cli.program.picture import picture_text  # lazy: start-up: few pictures
+
+        return picture_text(self.session, self.options, result, "svg")
 
     def _json(self, result: Any, compact: bool) -> str:
         from gradcli.render.result_json import text  # lazy: start-up: JSON
