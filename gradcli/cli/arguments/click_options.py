@@ -20,7 +20,7 @@ from gradcli.cli.arguments.options import (
     read_size,
 )
 from gradcli.cli.arguments.shell_completion import values
-from gradcli.cli.arguments.values import Argument
+from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.process.terminal import ERROR_FORMATS, Terminal
 from gradcli.state import active
 
@@ -260,41 +260,19 @@ def options_of(given: dict[str, Any]) -> Options:
     if given.get("inputs") is not None:
         _check_inputs(given)
     if given.get("json") and given.get("format") not in (None, "json"):
-        raise click.UsageError(f"--json and --format {given['format']} exclude each other")
+        raise UsageError(f"--json and --format {given['format']} exclude each other")
     options = Options(limits=limits_of(given), **given)
     if options.output is not None:
         options.limits.check_file(options.output)
         problem = check_output(options.output)
         if problem is not None:
-            raise click.UsageError(problem)
+            raise UsageError(problem)
     return options
 
 
 def _check_inputs(given: dict[str, Any]) -> None:
     """Raise a usage error for what `--inputs` leaves no room for."""
     if given["format"] in ("text", "table", *PICTURES):
-        raise click.UsageError(f"--inputs prints JSON Lines, and not --format {given['format']}")
+        raise UsageError(f"--inputs prints JSON Lines, and not --format {given['format']}")
     if given["output"] is not None:
-        raise click.UsageError("--inputs prints JSON Lines; -o holds the result of one run")
-
-
-def stdin_options(options: Options) -> list[str]:
-    """The options that read standard input."""
-    if options.inputs is None:
-        return []
-    from gradcli.files.reading import reads_stdin  # lazy: start-up: few values are in files
-
-    return [f"--inputs {options.inputs}"] if reads_stdin(options.inputs) else []
-
-
-def check_stdin(arguments: Sequence[Argument], others: Sequence[str]) -> None:
-    """Raise a usage error where standard input is asked for twice: it can be read once."""
-    files = [each for each in arguments if each.file]
-    if len(files) + len(others) < 2:
-        return
-    from gradcli.files.reading import reads_stdin  # lazy: start-up: few values are in files
-
-    readers = [f"`{each.source.text}`" for each in files if reads_stdin(each.file)]
-    readers += others
-    if len(readers) > 1:
-        raise click.UsageError(f"{' and '.join(readers)} both read standard input")
+        raise UsageError("--inputs prints JSON Lines; -o holds the result of one run")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradcli.cli.arguments.click_options import with_json, with_program, with_program_words
+from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import answer_from_run
 from gradcli.cli.program.source import Asked, asked_of
 from gradcli.errors import GradcliError
@@ -50,11 +51,11 @@ def read_question(text: str) -> Question:
     name, dot, attribute = text.partition(".")
     known = ", ".join(f"{name or 'x'}.{each}" for each in ATTRIBUTES)
     if not name.isidentifier() or not dot:
-        raise click.UsageError(f"`{text}` is no question: it is one of {known}")
+        raise UsageError(f"`{text}` is no question: it is one of {known}")
     if attribute not in ATTRIBUTES:
         near = closest(attribute, ATTRIBUTES)
         hint = f"; did you mean `{name}.{near}`?" if near else ""
-        raise click.UsageError(f"`why` answers {known}, not `{text}`{hint}")
+        raise UsageError(f"`why` answers {known}, not `{text}`{hint}")
     return Question(name, attribute)
 
 
@@ -89,7 +90,7 @@ def write_why(run: Run, question: Question, found: Recorded) -> None:
 
     if question.name not in found.values:
         near = closest(question.name, [n for n, v in found.values.items() if type(v) is Tensor])
-        raise click.UsageError(
+        raise UsageError(
             f"the program has no `{question.name}`" + (f"; did you mean `{near}`?" if near else "")
         )
     tensor = found.values[question.name]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.files import write_text
 from gradcli.cli.arguments.options import DRAWN
+from gradcli.cli.program.replay import explained
 from gradcli.errors import GradcliError
 from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
 from gradcli.explain.result import Result
@@ -18,7 +19,9 @@ from gradcli.render.pictures.picture import Picture, picture_of
 from gradcli.render.pictures.svg import svg
 
 if TYPE_CHECKING:
+    from gradcli.autograd.recording.recorder import Event
     from gradcli.cli.arguments.options import Options
+    from gradcli.cli.program.run import Run
     from gradcli.session import Session
 
 _TEXTUAL: dict[str, Callable[[AnnotatedGraph], str]] = {
@@ -62,7 +65,7 @@ def drawn(annotated: AnnotatedGraph, options: Options) -> Picture:
     return picture
 
 
-def write_picture(session: Session, options: Options, tensor: Tensor, path: str) -> None:
+def write_picture(run: Run, tensor: Tensor, path: str) -> None:
     """Draw the graph of a tensor in a file, with the gradients that `tensor.backward()` would give.
 
     Raises:
@@ -71,7 +74,11 @@ def write_picture(session: Session, options: Options, tensor: Tensor, path: str)
     """
     if not path.endswith(DRAWN):
         raise GradcliError("E204", f"the suffix of {path!r} is none of {', '.join(DRAWN)}")
-    session.state.limits.check_file(path)
-    events = session.rehearse(tensor) if tensor.array.size == 1 else ()
-    result = Result(tensor.name, tensor, None, (), session.graph(tensor), events)
-    write_text(path, picture_text(session, options, result, "svg"))
+    run.options.limits.check_file(path)
+
+    def drawing(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
+        result = Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
+        return picture_text(run.session, run.options, result, "svg")
+
+    scalar = tensor.array.size == 1
+    write_text(path, explained(run, tensor, drawing) if scalar else drawing(run, tensor, ()))

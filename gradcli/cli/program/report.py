@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from gradcli.autograd.engine.backward import retain_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.options import PICTURES, Options
 from gradcli.cli.arguments.values import Argument, evaluate
+from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.process.terminal import Terminal
-from gradcli.errors import GradcliError
-from gradcli.explain.gradients import Gradient
+from gradcli.errors import GradcliError, Warned
+from gradcli.explain.gradients import Gradient, has_nan
 from gradcli.explain.result import Result
 from gradcli.language.hints.spelling import closest
 from gradcli.language.objects.repr import display
@@ -45,7 +45,7 @@ def result_of(
     Raises:
         GradcliError: E401 where a seed is missing, E406 where it does not fit, E501 where it
             cannot be read, and what the backward pass raises.
-        click.UsageError: there is no tensor of the name that was asked for.
+        UsageError: there is no tensor of the name that was asked for.
     """
     found = find_output(session, options, value)
     if found is None:
@@ -84,7 +84,7 @@ def find_output(session: Session, options: Options, value: Any) -> tuple[str | N
     if options.of is not None:
         found = session.values.get(options.of)
         if type(found) is not Tensor:
-            raise click.UsageError(f"--of: {_no_tensor(session, options.of)}")
+            raise UsageError(f"--of: {_no_tensor(session, options.of)}")
         return options.of, found
     if type(value) is Tensor:
         return _name_of(session, value), value
@@ -117,7 +117,7 @@ def _wanted(
         for name in options.wrt:
             tensor = named.get(name, session.values.get(name))
             if type(tensor) is not Tensor:
-                raise click.UsageError(f"--wrt: {_no_tensor(session, name)}")
+                raise UsageError(f"--wrt: {_no_tensor(session, name)}")
             if tensor.requires_grad:
                 retain_grad(tensor)
             named[name] = tensor
@@ -203,6 +203,26 @@ def show(terminal: Terminal, session: Session, options: Options, result: Result)
         _show_trace(terminal, options, result)
 
 
+def warn_of_nan(
+    terminal: Terminal, gradients: Sequence[Gradient], output: tuple[str, Any] | None = None
+) -> None:
+    """Warn of NaN in gradients, and in an output with its name, that are shown."""
+    shown = [] if output is None else [output]
+    for each in gradients:
+        if each.tensor.grad is not None:
+            shown.append((f"{each.name or f'#{each.node}'}.grad", each.tensor.grad.array))
+    bad = [(name, array) for name, array in shown if has_nan(array)]
+    if not bad:
+        return
+    *others, last = [name for name, _ in bad]
+    names = f"{', '.join(others)} and {last}" if others else last
+    whole = all(array.size == 1 for _, array in bad)
+    said = ("are NaN" if whole else "hold NaN") if others else ("is NaN" if whole else "holds NaN")
+    ask = "`gradcli blame` with the same words says where the first one comes from"
+    help = "`.blame` says where the first one comes from" if output is None else ask
+    terminal.warning(Warned("W016", f"{names} {said}", None, help))
+
+
 def gradient_text(style: Style, gradient: Gradient) -> str:
     """The gradient of an input, and why there is none."""
     remark = style.paint(f"  ({gradient.reason})", "quiet") if gradient.reason else ""
@@ -221,13 +241,6 @@ def _show_trace(terminal: Terminal, options: Options, result: Result) -> None:
             terminal.note(f"the graph has {len(graph.nodes):,} nodes: --trace prints it")
             return
     terminal.write(f"\n{trace_text(terminal, options.trace or 'tree', result)}\n")
-
-
-def trace_of_tensor(terminal: Terminal, session: Session, tensor: Tensor, style: str) -> str:
-    """The backward graph of a tensor in a style, with a line end; steps are rehearsed."""
-    events = session.rehearse(tensor) if style == "steps" else ()
-    result = Result(tensor.name, tensor, None, (), session.graph(tensor), events)
-    return f"{trace_text(terminal, style, result)}\n"
 
 
 def trace_text(terminal: Terminal, style: str, result: Result) -> str:

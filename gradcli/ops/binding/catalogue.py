@@ -33,7 +33,7 @@ modules: dict[str, dict[str, Any]] = {
     "torch.autograd.gradcheck": {},
     "torch.autograd.forward_ad": {},
     "torch.autograd.functional": {},
-    "torch.cuda": {},
+    "torch.cuda": table("torch.cuda"),
     "torch.distributions": {},
     "torch.distributions.kl": {},
     "torch.distributions.transforms": {},
@@ -46,9 +46,12 @@ modules: dict[str, dict[str, Any]] = {
     "torch.nn.utils": {},
     "torch.nn.utils.parametrizations": {},
     "torch.nn.utils.parametrize": {},
+    "torch.nn.utils.prune": {},
     "torch.nn.utils.rnn": {},
+    "torch.nn.utils.stateless": {},
     "torch.optim": {},
     "torch.optim.lr_scheduler": {},
+    "torch.optim.swa_utils": {},
     "torch.special": table("torch.special"),
     "torch.utils.checkpoint": {},
     "torch.utils.data": {},
@@ -64,13 +67,13 @@ properties: dict[str, Callable[[Tensor], Any]] = {}
 setters: dict[str, Callable[[Tensor, Any], None]] = {}
 """Attributes of tensors that can be assigned to."""
 
-operators: dict[str, Function] = {}
+operators: dict[str, Function] = table("operators")
 """Binary operators with a tensor on at least one side, `[]` and `[]=`."""
 
-inplace_operators: dict[str, Callable[[Tensor, Any], Tensor]] = {}
+inplace_operators: dict[str, Callable[[Tensor, Any], Tensor]] = table("inplace_operators")
 """The in-place operators, `x += y` and the others; each writes to the tensor x and returns it."""
 
-unary_operators: dict[str, Function] = {}
+unary_operators: dict[str, Function] = table("unary_operators")
 """`-x`, `+x`, `~x`."""
 
 

@@ -147,7 +147,6 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 function("matmul", module="torch.linalg")(matmul)
 operators["@"] = matmul
-Tensor.__matmul__ = matmul  # type: ignore[method-assign]
 
 # --- linear -------------------------------------------------------------------------------------
 
