@@ -29,7 +29,7 @@ def _traced(run: Run, event: Traced) -> None:
 
 
 def _shown(run: Run, event: Shown) -> None:
-    from gradcli.cli.program.picture import write_picture  # lazy: command: `show(y, "y.svg")`
+    from gradcli.cli.program.explanation import write_picture  # lazy: command: `show(y, "y.svg")`
 
     run.asked += 1
     write_picture(run, event.tensor, event.file)

@@ -112,7 +112,8 @@ _RESULT: list[Decorator] = [
         type=click.Choice([*FORMATS, *PICTURES]),
         help="Print the result as text, as a JSON document, as one on a single line, or as a table"
         " of names, shapes, dtypes, values and gradients; or the graph for Mermaid or Graphviz,"
-        " or as a picture in SVG."
+        " as a picture in SVG,"
+        " or as a page that steps through both passes."
         " `run` prints a result when one of the"
         " last three is asked for, and its JSON is on a line per file.",
     ),
@@ -145,7 +146,8 @@ _FILES: list[Decorator] = [
         "--output",
         metavar="FILE",
         help="Write the result to a file: output and gradients as .npz, .safetensors or .json,"
-        " gradients as the columns of a .csv, one gradient as .npy, the graph as .svg or .png.",
+        " gradients as the columns of a .csv, one gradient as .npy, the graph as .svg or .png,"
+        " the page that steps as .html.",
     ),
     click.option(
         "--inputs",

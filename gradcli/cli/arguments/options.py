@@ -10,10 +10,10 @@ from gradcli.limits import ELEMENTS, STEPS, Limits
 
 FORMATS = ("text", "json", "jsonl", "table")
 
-PICTURES = ("mermaid", "dot", "svg")
+PICTURES = ("mermaid", "dot", "svg", "html")
 """Formats of the graph itself."""
 
-DRAWN = (".svg", ".png")
+DRAWN = (".svg", ".png", ".html")
 """Suffixes of files that `-o` draws the graph in."""
 
 TRACES = ("tree", "next", "steps")

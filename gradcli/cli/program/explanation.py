@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.cli.arguments.files import write_text
+from gradcli.cli.arguments.options import DRAWN
 from gradcli.cli.arguments.words import UsageError
+from gradcli.cli.program.picture import format_of, picture_text
 from gradcli.cli.program.replay import explained
 from gradcli.cli.program.report import output_text, trace_text
+from gradcli.errors import GradcliError
 from gradcli.explain.ledger.kinks import kinks as kinks_of
 from gradcli.explain.ledger.ledger import ledger
 from gradcli.explain.ledger.paths import paths_to
@@ -73,6 +77,25 @@ def trace_of_tensor(run: Run, tensor: Tensor, style: str) -> str:
         return f"{trace_text(run.terminal, style, result)}\n"
 
     return explained(run, tensor, shown) if style == "steps" else shown(run, tensor, ())
+
+
+def write_picture(run: Run, tensor: Tensor, path: str) -> None:
+    """Draw the graph of a tensor in a file, with the gradients that `tensor.backward()` would give.
+
+    Raises:
+        GradcliError: E204 where the suffix names no picture, E603 where the file cannot be written,
+            E606 where files are out of bounds.
+    """
+    if not path.endswith(DRAWN):
+        raise GradcliError("E204", f"the suffix of {path!r} is none of {', '.join(DRAWN)}")
+    run.options.limits.check_file(path)
+
+    def drawing(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
+        result = Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
+        return picture_text(run.session, run.options, result, format_of(path))
+
+    scalar = tensor.array.size == 1
+    write_text(path, explained(run, tensor, drawing) if scalar else drawing(run, tensor, ()))
 
 
 def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:

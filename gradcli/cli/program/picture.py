@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
-from gradcli.cli.arguments.files import write_text
-from gradcli.cli.arguments.options import DRAWN
-from gradcli.cli.program.replay import explained
 from gradcli.errors import GradcliError
 from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
+from gradcli.explain.ledger.ledger import ledger
 from gradcli.explain.result import Result
 from gradcli.render.graph.dot import dot
 from gradcli.render.graph.mermaid import mermaid
+from gradcli.render.page.document import page_document
+from gradcli.render.page.page import page
 from gradcli.render.pictures.picture import Picture, picture_of
-from gradcli.render.pictures.svg import svg
+from gradcli.render.pictures.svg import fits, svg
 
 if TYPE_CHECKING:
-    from gradcli.autograd.recording.recorder import Event
     from gradcli.cli.arguments.options import Options
-    from gradcli.cli.program.run import Run
     from gradcli.session import Session
 
 _TEXTUAL: dict[str, Callable[[AnnotatedGraph], str]] = {
@@ -41,7 +39,17 @@ def picture_text(session: Session, options: Options, result: Result, format: str
     annotated = annotated_graph(session, result)
     if format in _TEXTUAL:
         return _TEXTUAL[format](annotated)
-    return svg(drawn(annotated, options))
+    picture = drawn(annotated, options)
+    if format == "svg":
+        return svg(picture)
+    with session.running():
+        rows = ledger(result.graph, result.events)
+        return page(page_document(result, rows, annotated, picture), svg(picture))
+
+
+def format_of(path: str) -> str:
+    """The format that a file of `DRAWN` holds; a PNG is made of SVG."""
+    return "html" if path.endswith(".html") else "svg"
 
 
 def annotated_graph(session: Session, result: Result) -> AnnotatedGraph:
@@ -53,9 +61,19 @@ def annotated_graph(session: Session, result: Result) -> AnnotatedGraph:
 
 
 def drawn(annotated: AnnotatedGraph, options: Options) -> Picture:
-    """The picture, folded as the options ask; raises E602 where it is too large."""
+    """The picture, folded as the options ask; raises E602 where it is too large.
+
+    Unless everything is to be expanded, modules are folded from the innermost outwards until the
+    picture can be read as a whole.
+    """
     folded = frozenset(tuple(path.split(".")) for path in options.fold)
-    picture = picture_of(annotated, {}, folded, options.expand)
+    picture = picture_of(annotated, folded, options.expand)
+    while not options.expand and (len(picture.boxes) > MOST_BOXES or not fits(picture)):
+        depth = max(len(box.module) for box in picture.boxes)
+        if not depth:
+            break
+        folded |= {box.module for box in picture.boxes if len(box.module) == depth}
+        picture = picture_of(annotated, folded)
     if len(picture.boxes) > MOST_BOXES:
         raise GradcliError(
             "E602",
@@ -63,22 +81,3 @@ def drawn(annotated: AnnotatedGraph, options: Options) -> Picture:
             help="leave out --expand" if options.expand else "fold modules: --fold NAME",
         )
     return picture
-
-
-def write_picture(run: Run, tensor: Tensor, path: str) -> None:
-    """Draw the graph of a tensor in a file, with the gradients that `tensor.backward()` would give.
-
-    Raises:
-        GradcliError: E204 where the suffix names no picture, E603 where the file cannot be written,
-            E606 where files are out of bounds.
-    """
-    if not path.endswith(DRAWN):
-        raise GradcliError("E204", f"the suffix of {path!r} is none of {', '.join(DRAWN)}")
-    run.options.limits.check_file(path)
-
-    def drawing(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
-        result = Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
-        return picture_text(run.session, run.options, result, "svg")
-
-    scalar = tensor.array.size == 1
-    write_text(path, explained(run, tensor, drawing) if scalar else drawing(run, tensor, ()))

@@ -236,9 +236,13 @@ class Run:
         """What a file of text holds of the result: its graph as a picture, or its document."""
         if result is None or not self.options.draws:
             return self._json(result, False)
-        from gradcli.cli.program.picture import picture_text  # lazy: start-up: few pictures
+        from gradcli.cli.program.picture import (  # lazy: start-up: few pictures
+            format_of,
+            picture_text,
+        )
 
-        return picture_text(self.session, self.options, result, "svg")
+        format = format_of(self.options.output or "")
+        return picture_text(self.session, self.options, result, format)
 
     def _json(self, result: Any, compact: bool) -> str:
         from gradcli.render.result_json import text  # lazy: start-up: JSON

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from gradcli.render.style import escaped
 _WIDEST = 40
 
 
-def node_rows(node: GraphNode, annotated: AnnotatedGraph) -> list[tuple[str, str]]:
+def node_rows(
+    node: GraphNode, annotated: AnnotatedGraph, source: Callable[[GraphNode], str]
+) -> list[tuple[str, str]]:
     """The lines of a node and the role of each: `name`, `node`, `value` or `gradient`."""
-    first = node.variable if node.leaf is not None else source_of(node)
+    first = node.variable if node.leaf is not None else source(node)
     rows = [("name", shortened(first))] if first else []
     rows.append(("node", node.name))
     value, gradient = annotated.value(node), annotated.gradient(node)
@@ -32,7 +35,7 @@ def node_rows(node: GraphNode, annotated: AnnotatedGraph) -> list[tuple[str, str
 
 def node_lines(node: GraphNode, annotated: AnnotatedGraph) -> list[str]:
     """The lines of a node: what it is, its name, its value and its gradient."""
-    return [text for _, text in node_rows(node, annotated)]
+    return [text for _, text in node_rows(node, annotated, source_of)]
 
 
 def edge_text(node: GraphNode, number: int, annotated: AnnotatedGraph) -> str:

@@ -20,6 +20,9 @@ RANK_GAP = 22.0
 BOX_GAP = 22.0
 """Free width between two boxes of a rank."""
 
+_EMPTY_GAP = 8.0
+"""The same behind a rank that nothing stands in."""
+
 _LANE = 12.0
 _SWEEPS = 12
 _ALIGNMENTS = 8
@@ -373,11 +376,12 @@ def _finished(
     left = min((v.x - v.width / 2 for layer in layers for v in layer), default=0.0)
     right = max((v.x + v.width / 2 for layer in layers for v in layer), default=0.0)
     ranks: dict[int, tuple[float, float]] = {}  # the upper and the lower side of each
-    y = 0.0
+    y = gap = 0.0
     for layer in layers:
         height = max(vertex.height for vertex in layer)
         ranks[layer[0].rank] = (y, y + height)
-        y += height + RANK_GAP
+        gap = RANK_GAP if height else _EMPTY_GAP
+        y += height + gap
         for vertex in layer:
             vertex.x -= left
     corners = [(box.x - box.width / 2, (sum(ranks[box.rank]) - box.height) / 2) for box in boxes]
@@ -389,7 +393,7 @@ def _finished(
         if link.label[0] and len(pieces) > 1:
             lane = pieces[0].lower if link.upward else pieces[-1].upper
         labels.append(None if lane is None else (lane.x, sum(ranks[lane.rank]) / 2))
-    return Layout(right - left, max(y - RANK_GAP, 0.0), corners, paths, labels)
+    return Layout(right - left, max(y - gap, 0.0), corners, paths, labels)
 
 
 def _path(pieces: list[_Piece], ranks: dict[int, tuple[float, float]]) -> list[tuple[float, float]]:

@@ -7,15 +7,14 @@ program ran again and again are one box, `× 12`; a folded module is one box wit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from gradcli.autograd.graph import GraphNode
-from gradcli.autograd.node import Node
 from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
 from gradcli.record import Record
 from gradcli.render.graph.labels import constant_text, flow_text, node_rows, number_text, shortened
-from gradcli.render.graph.nodes import source_of
+from gradcli.render.graph.nodes import source_text
 
 REPEATED = 3
 """Operations of one place are one box from this many on."""
@@ -42,11 +41,13 @@ class Box(Record):
 
     Attributes:
         module: the module that it stands in, () for none.
+        nodes: the ids of the nodes that it stands for.
     """
 
     kind: str
     rows: Sequence[Row]
     module: Path
+    nodes: Sequence[int] = ()
 
 
 class Arrow(Record):
@@ -56,12 +57,14 @@ class Arrow(Record):
         gradient: the gradient that the result passed on, "" for none.
         kind: `flow`, `constant` where no gradient can flow, `carried` from one repetition of a box
             to the next.
+        edges: the edges that it stands for: the result's id, and the edge's number there.
     """
 
     source: int
     target: int
     gradient: str
     kind: str
+    edges: Sequence[tuple[int, int]] = ()
 
 
 class Picture(Record):
@@ -73,26 +76,22 @@ class Picture(Record):
 
 
 def picture_of(
-    annotated: AnnotatedGraph,
-    modules: Mapping[Node, Path],
-    folded: frozenset[Path] = frozenset(),
-    expand: bool = False,
+    annotated: AnnotatedGraph, folded: frozenset[Path] = frozenset(), expand: bool = False
 ) -> Picture:
     """The picture of a graph.
 
     Args:
-        modules: the module that made each node.
         folded: the modules that are one box.
         expand: whether each repetition has a box of its own.
     """
-    drawing = _Drawing(annotated, modules, folded)
+    drawing = _Drawing(annotated, folded)
     parts = drawing.parts(expand)
     for kind, members in parts:
         drawing.add(kind, members)
     for _, members in parts:
         drawing.connect(members)
     graph = annotated.graph
-    title = graph.tensor.name or (source_of(graph.root) if graph.root else "")
+    title = graph.tensor.name or (source_text(graph.root) if graph.root else "")
     return Picture(shortened(title), drawing.boxes, drawing.arrows)
 
 
@@ -105,14 +104,8 @@ class _Drawing:
         uses: by how many edges a node is used, by its id.
     """
 
-    def __init__(
-        self,
-        annotated: AnnotatedGraph,
-        modules: Mapping[Node, Path],
-        folded: frozenset[Path],
-    ) -> None:
+    def __init__(self, annotated: AnnotatedGraph, folded: frozenset[Path]) -> None:
         self.annotated = annotated
-        self.modules = modules
         self.folded = folded
         self.boxes: list[Box] = []
         self.arrows: list[Arrow] = []
@@ -154,7 +147,9 @@ class _Drawing:
 
     def _path(self, node: GraphNode) -> Path:
         """The module of a node; a leaf stands in that of the operation which uses it first."""
-        return self.modules.get(self.first_user.get(node.id, node).node, ())
+        module = self.first_user.get(node.id, node).module
+        # A frame holds all calls of a module.
+        return () if module is None else tuple(module.partition(",")[0].split("."))
 
     def add(self, kind: str, members: list[GraphNode]) -> None:
         """Add the box of these nodes."""
@@ -163,18 +158,18 @@ class _Drawing:
         path = self._path(members[0])
         if kind == "module":
             path = next(path[:n] for n in range(1, len(path) + 1) if path[:n] in self.folded)
-            self.boxes.append(Box(kind, self._module_rows(path, members), path[:-1]))
+            rows, path = self._module_rows(path, members), path[:-1]
         elif kind == "repeated":
-            self.boxes.append(Box(kind, self._repeated_rows(members), path))
+            rows = self._repeated_rows(members)
         else:
-            rows = [Row(*row) for row in node_rows(members[0], self.annotated)]
-            self.boxes.append(Box(kind, rows, path))
+            rows = [Row(*row) for row in node_rows(members[0], self.annotated, source_text)]
+        self.boxes.append(Box(kind, rows, path, [node.id for node in members]))
 
     def _module_rows(self, path: Path, members: list[GraphNode]) -> list[Row]:
         """A folded module: its name, how much it holds, and its parameters."""
         leaves = {node: node.leaf for node in members if node.leaf is not None}
         rows = [Row("name", ".".join(path)), Row("node", f"{len(members) - len(leaves)} nodes")]
-        for node, leaf in leaves.items():
+        for node, leaf in sorted(leaves.items(), key=lambda pair: pair[0].variable or ""):
             rows.append(Row("value", f"{node.variable} {tuple(leaf.array.shape)}"))
             gradient = self.annotated.gradient(node)
             if gradient is not None:
@@ -183,7 +178,7 @@ class _Drawing:
 
     def _repeated_rows(self, members: list[GraphNode]) -> list[Row]:
         """Repetitions: what they have in common, and the first and last number of each kind."""
-        first, last = (node_rows(members[at], self.annotated) for at in (0, -1))
+        first, last = (node_rows(members[at], self.annotated, source_text) for at in (0, -1))
         rows = [Row("note", f"× {len(members)}")]
         for (role, text), (_, other) in zip(first, last, strict=False):
             rows.append(Row(role, text if text == other else f"{text} … {other.split(' ', 1)[-1]}"))
@@ -192,23 +187,26 @@ class _Drawing:
     def connect(self, members: list[GraphNode]) -> None:
         """Add the arrows that lead to the box of these nodes, one from each other box."""
         target = self.box_of[members[0].id]
-        arriving: dict[tuple[int, GraphNode], list[str]] = {}
+        arriving: dict[tuple[int, GraphNode], list[tuple[int, int]]] = {}
         for node in members:
             for number, edge in enumerate(node.edges):
                 if edge.node is not None:
-                    text = flow_text(self.annotated.passed(node, number))
                     source = self.box_of[edge.node.id]
                     used = edge.node if edge.node.leaf is not None else members[0]
-                    arriving.setdefault((source, used), []).append(text)
+                    arriving.setdefault((source, used), []).append((node.id, number))
                 elif edge.constant is not None and node is members[0]:
                     self._constant(edge.constant, node, target)
-        for (source, used), texts in arriving.items():
+        for (source, used), edges in arriving.items():
             if source == target and self.boxes[target].kind == "module":
                 continue
             kind = "carried" if source == target else "flow"
             start = self._reference(used, members[0]) if self._is_far(used, members) else source
-            text = texts[0] if len(texts) == 1 else f"× {len(texts)}"
-            self.arrows.append(Arrow(start, target, text, kind))
+            text = f"× {len(edges)}" if len(edges) > 1 else self._flow(*edges[0])
+            self.arrows.append(Arrow(start, target, text, kind, edges))
+
+    def _flow(self, node: int, number: int) -> str:
+        """What flowed back along an edge."""
+        return flow_text(self.annotated.passed(self.annotated.graph.nodes[node - 1], number))
 
     def _is_far(self, used: GraphNode, members: list[GraphNode]) -> bool:
         """Whether a leaf of many uses is used first elsewhere."""

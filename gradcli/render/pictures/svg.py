@@ -12,6 +12,9 @@ from gradcli.render.pictures.picture import Arrow, Box, Picture
 FONT = 12.0
 """Height of the text, pixels as all lengths here."""
 
+READABLE = (2000.0, 1300.0)
+"""The largest picture whose text can be read where it is fitted into a window of 1400 by 900."""
+
 _ADVANCE = 0.62
 """The widest advance of a common monospaced font, in font heights."""
 
@@ -32,7 +35,7 @@ text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; 
 .module .box { stroke: #57606a; stroke-width: 2; }
 .frame { fill: none; stroke: #57606a; stroke-dasharray: 6 3; }
 path { fill: none; } .forward { stroke: #57606a; } .backward { stroke: #9a3b00; }
-.carried path { stroke-dasharray: 5 3; } .dashed path { stroke-dasharray: 4 3; }
+.carried path { stroke-dasharray: 5 3; } .constant path { stroke-dasharray: 4 3; }
 .point { fill: #57606a; } .back { fill: #9a3b00; }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3; } .node, .note, .title { fill: #9da7b1; }
@@ -51,8 +54,18 @@ def svg(picture: Picture) -> str:
 
     Values run down along the grey arrows, gradients up along the coloured ones.
     """
-    sizes = Sizes([*map(_box_size, picture.boxes)], [_label_size(a) for a in picture.arrows])
+    sizes = _sizes(picture)
     return "\n".join(_lines(picture, placed(picture, sizes), sizes)) + "\n"
+
+
+def fits(picture: Picture) -> bool:
+    """Whether the whole picture can be read in a window of common size."""
+    places = placed(picture, _sizes(picture))
+    return places.width <= READABLE[0] and places.height <= READABLE[1]
+
+
+def _sizes(picture: Picture) -> Sizes:
+    return Sizes([*map(_box_size, picture.boxes)], [*map(_label_size, picture.arrows)])
 
 
 def columns(text: str) -> int:
@@ -93,16 +106,22 @@ def _lines(picture: Picture, places: Placed, sizes: Sizes) -> Iterator[str]:
         )
         yield _words("title", ".".join(frame.module), frame.x + 8, frame.y + 16)
     for number, arrow in enumerate(picture.arrows):
+        yield f'<g id="arrow{number}" class="{arrow.kind}">'
         yield from _arrow(arrow, places.paths[number])
+        yield "</g>"
     for number, (x, y) in places.labels.items():
+        yield f'<g id="label{number}">'
         yield from _label(picture.arrows[number], x, y, sizes.labels[number])
+        yield "</g>"
     for number, box in enumerate(picture.boxes):
-        yield from _box(box, *places.corners[number], *sizes.boxes[number])
+        x, y = places.corners[number]
+        yield f'<g id="box{number}" class="{box.kind}" transform="translate({x:.1f} {y:.1f})">'
+        yield from _box(box, *sizes.boxes[number])
+        yield "</g>"
     yield "</g>\n</svg>"
 
 
-def _box(box: Box, x: float, y: float, width: float, height: float) -> Iterator[str]:
-    yield f'<g class="{box.kind}" transform="translate({x:.1f} {y:.1f})">'
+def _box(box: Box, width: float, height: float) -> Iterator[str]:
     round = 12 if box.kind in ("leaf", "reference") else 3
     if box.kind == "repeated":
         yield f'<rect class="behind" x="4" y="4" width="{width:.1f}" height="{height:.1f}" rx="3"/>'
@@ -110,7 +129,6 @@ def _box(box: Box, x: float, y: float, width: float, height: float) -> Iterator[
     for number, row in enumerate(box.rows):
         baseline = _PADDING / 2 + number * _LINE + FONT
         yield _words(row.role, row.text, _PADDING, baseline)
-    yield "</g>"
 
 
 def _label(arrow: Arrow, x: float, y: float, size: tuple[float, float]) -> Iterator[str]:
@@ -127,16 +145,12 @@ def _label(arrow: Arrow, x: float, y: float, size: tuple[float, float]) -> Itera
 
 def _arrow(arrow: Arrow, pieces: list[list[tuple[float, float]]]) -> Iterator[str]:
     """The arrow of the value, and beside it the arrow of the gradient the other way."""
-    if arrow.kind == "constant":
-        yield f'<g class="dashed">{_line("forward", pieces, 0.0)}'
-        yield f"{_head('point', pieces[-1], 0.0)}</g>"
-        return
-    yield f'<g class="{arrow.kind}">{_line("forward", pieces, -_APART)}'
-    yield _head("point", pieces[-1], -_APART)
+    apart = 0.0 if arrow.kind == "constant" else _APART
+    yield _line("forward", pieces, -apart)
+    yield _head("point", pieces[-1], -apart)
     if arrow.gradient:
-        yield _line("backward", pieces, _APART)
-        yield _head("back", pieces[0][::-1], _APART)
-    yield "</g>"
+        yield _line("backward", pieces, apart)
+        yield _head("back", pieces[0][::-1], apart)
 
 
 def _line(kind: str, pieces: list[list[tuple[float, float]]], shift: float) -> str:
