@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gradcli.arrays.backend import to_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.distributions.distribution import (
     COVARIANCE,
@@ -156,7 +157,7 @@ class Uniform(Distribution):
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         _pair(self, ("low", "high"), (low, high), validate_args)
-        above = np.asarray(self.high.array)
+        above = np.asarray(to_host(self.high.array))
         if self.is_checked:
             shown = above.item() if above.ndim == 0 else self.high
             bound = Constraint(f"LessThan(upper_bound={shown})", lambda x: x < above)
@@ -190,7 +191,7 @@ class Uniform(Distribution):
 
     def check_value(self, value: Any) -> None:
         super().check_value(value)
-        low, high = np.asarray(self.low.array), np.asarray(self.high.array)
+        low, high = np.asarray(to_host(self.low.array)), np.asarray(to_host(self.high.array))
         if self.is_checked:
             words = [array.item() if array.ndim == 0 else array for array in (low, high)]
             bound = Constraint(

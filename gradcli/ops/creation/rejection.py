@@ -175,7 +175,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     Example: torch.poisson(tensor([0.5, 1., 2.]))
     """
     check_tensors("poisson", input=input)
-    if not np.all(np.asarray(input.array) >= 0):
+    if not np.all(input.array >= 0):
         raise invalid_argument("invalid Poisson rate, expected rate to be non-negative")
     return Tensor(_each("poisson", _poisson, generator, (input,), input.array.dtype))
 
