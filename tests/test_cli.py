@@ -551,7 +551,7 @@ def test_failures_of_ours_show_no_traceback(
     def fail(*args: object) -> None:
         raise KeyError("broken")
 
-    monkeypatch.setattr("gradcli.cli.commands.one_shot.one_shot", fail)
+    monkeypatch.setattr("gradcli.cli.program.one_shot.one_shot", fail)
     shown = gradcli(*TOY_WORDS)
     assert shown.code == 70
     assert "error[E901]: KeyError: 'broken'" in shown.err

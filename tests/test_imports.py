@@ -18,11 +18,12 @@ ONE_SHOT = ["e = (a + b) * d", "a=2", "b=3", "d=4"]
 
 HEAVY = {
     "asyncio",
-    "click.testing",
+    "click",
     "cupy",
     "dataclasses",
     "difflib",
     "enum",
+    "gradcli.native",
     "gradcli.trace",
     "inspect",
     "json",
@@ -73,7 +74,13 @@ except SystemExit:
     late = _late(tmp_path)
     assert len(late) > 60
     assert sorted((HEAVY | late) & (loaded - baseline)) == []
+    assert [name for name in loaded if name.startswith("gradcli.cli.commands.")] == []
+
+
+def test_the_page_of_usage_imports_no_command_but_that_of_programs(tmp_path: Path) -> None:
+    program = "from gradcli.cli.main import run\nrun(['--help'])"
     commands = "gradcli.cli.commands."
+    loaded = _modules_after(program, tmp_path)
     assert [name for name in loaded if name.startswith(commands)] == [f"{commands}one_shot"]
 
 
@@ -95,7 +102,9 @@ def run(self, module, execute=SourceFileLoader.exec_module):
 
 def names():
     from gradcli.ops.binding import catalogue
-    tables = [*catalogue.modules.values(), catalogue.methods]
+    c = catalogue
+    operators = [c.operators, c.inplace_operators, c.unary_operators]
+    tables = [*c.modules.values(), c.methods, *operators]
     tables = [table for table in tables if isinstance(table, later.Table)]
     return {(table.name, name) for table in tables for name in dict.keys(table)}
 

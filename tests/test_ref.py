@@ -9,14 +9,14 @@ import pytest
 import gradcli.ops.load  # noqa: F401
 from gradcli.ops.codegen.node_class import on_arrays
 from gradcli.ops.definition.op import registry
-from gradcli.ops.definition.ref import Ref, named, ref
+from gradcli.ops.definition.ref import Ref, ref
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape import rearranging
 from tests.house import files, module_of
 
 
 def _refs() -> list[tuple[str, str]]:
-    """The module and the name of each `ref("name")` of the package."""
+    """The module and the path of each `ref("path")` of the package."""
     found = []
     for path in files():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -29,10 +29,9 @@ def _refs() -> list[tuple[str, str]]:
 REFS = _refs()
 
 
-@pytest.mark.parametrize(("module", "name"), REFS, ids=[" ".join(each) for each in REFS])
-def test_a_family_that_is_always_loaded_gives_the_name(module: str, name: str) -> None:
-    resolved = Ref(name).resolved()
-    assert callable(resolved), module
+@pytest.mark.parametrize(("module", "path"), REFS, ids=[" ".join(each) for each in REFS])
+def test_the_family_has_what_is_named(module: str, path: str) -> None:
+    assert callable(Ref(path).resolved()), module
 
 
 def test_a_rule_on_arrays_calls_what_is_named() -> None:
@@ -42,8 +41,6 @@ def test_a_rule_on_arrays_calls_what_is_named() -> None:
     assert given.__code__ is sum_dims.forward.__code__
 
 
-def test_names_are_given_once() -> None:
-    with pytest.raises(TypeError, match="sum_dims"):
-        named("sum_dims", print)
-    with pytest.raises(KeyError):
-        ref("no_such_name")()
+def test_a_name_that_no_family_has_is_an_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        ref("reduction.sum.no_such_name")()

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli.arrays.dtypes import DType, cast, float64, uint8
 from gradcli.arrays.typeinfo import finfo, iinfo
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 
 
 def checked_cast(number: Any, dtype: DType) -> Any:
@@ -22,8 +22,19 @@ def checked_cast(number: Any, dtype: DType) -> Any:
     """
     result = cast(number, dtype)
     if not _holds(dtype, number):
-        raise GradcliError("E204", f"{number} lies outside {dtype}", raises="RuntimeError")
+        raise runtime_error(f"{number} lies outside {dtype}")
     return result
+
+
+def checked_number(number: Any, dtype: DType) -> Any:
+    """The same; the number itself where NumPy casts it alike, for compiled loops to recognise."""
+    result = checked_cast(number, dtype)
+    alike = type(number) is float or (type(number) is int and abs(number) < _EXACT)
+    return number if alike and dtype.is_floating_point else result
+
+
+_EXACT = 1 << 24
+"""Integers below this are exact in float32."""
 
 
 def as_zero_dim(number: Any, dtype: DType) -> Any:

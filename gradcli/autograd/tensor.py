@@ -18,8 +18,9 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.printing import format_tensor
 from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.storage import InferenceStorage, Storage
+from gradcli.autograd import naming
 from gradcli.autograd.node import AccumulateGrad
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.state import active, look
 
 if TYPE_CHECKING:
@@ -178,10 +179,15 @@ class Tensor:
 
     @property
     def name(self) -> str | None:
-        """The variable that it was assigned to first, or None."""
+        """The variable that it was assigned to first, or None; of a parameter its path."""
         if self.grad_fn is not None:
             return self.grad_fn.assigned
-        return None if self.meta is None else self.meta.name
+        meta = self.meta
+        if meta is None:
+            return None
+        if meta.is_parameter and (meta.name is None or "." not in meta.name):
+            naming.name_parameters()
+        return meta.name
 
     def set_name(self, name: str) -> None:
         """Give it the name of the variable that it is assigned to, if it has none yet."""
@@ -220,6 +226,8 @@ class Tensor:
 
     def text(self) -> str:
         """How it is printed outside of transforms."""
+        if hasattr(self.array, "named"):  # it has no elements yet
+            return repr(self.array)
         text = format_tensor(forced(self.array), self._suffixes())
         return f"Parameter containing:\n{text}" if self.meta and self.meta.is_parameter else text
 
@@ -384,12 +392,7 @@ def refuse_transformed(what: str, text: str | None = None) -> None:
     what PyTorch says of it.
     """
     if active.state.transforms:
-        raise GradcliError(
-            "E204",
-            f"{what} inside a function that torch.func transforms",
-            raises="RuntimeError",
-            text=text,
-        )
+        raise runtime_error(f"{what} inside a function that torch.func transforms", text=text)
 
 
 def refresh(tensor: Tensor) -> None:

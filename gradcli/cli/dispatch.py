@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
-from gradcli.cli.program import source
+from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.run import HANDLERS as HANDLERS
 from gradcli.errors import GradcliError
 from gradcli.language.events import Asked, Explained, Traced
@@ -24,12 +22,14 @@ def _command(run: Run, command: Command) -> None:
 
 
 def _traced(run: Run, event: Traced) -> None:
-    from gradcli.cli.program.report import trace_of_tensor  # lazy: command: `trace(y)`
+    from gradcli.cli.program.explanation import trace_of_tensor  # lazy: command: `trace(y)`
 
-    run.show(trace_of_tensor(run.terminal, run.session, event.tensor, event.style))
+    run.asked += 1
+    run.show(trace_of_tensor(run, event.tensor, event.style))
 
 
 def _explained(run: Run, event: Explained) -> None:
+    run.asked += 1
     if event.derived:
         from gradcli.cli.program.derivation import formulas_of_tensor  # lazy: command: `derive(y)`
 
@@ -54,6 +54,7 @@ def _asked(run: Run, event: Asked) -> None:
     from gradcli.cli.commands.blame import blame  # lazy: command: `why`, `blame`, `check`
     from gradcli.cli.commands.check import MOST, Check, check  # lazy: command: likewise
     from gradcli.cli.commands.why import read_question, why  # lazy: command: likewise
+    from gradcli.cli.program import source  # lazy: command: likewise
 
     program = source.Program(run.transcript.program(), "session")
     asked = source.Asked(run.terminal, event.command, program, run.arguments(), run.options)
@@ -65,8 +66,8 @@ def _asked(run: Run, event: Asked) -> None:
             blame(asked, all=False)
         else:
             check(asked, Check(1, MOST, None, ()))
-    except click.UsageError as error:
-        raise GradcliError("E105", error.format_message()) from error
+    except UsageError as error:
+        raise GradcliError("E105", str(error)) from error
     finally:
         active.state = before
 

@@ -8,24 +8,7 @@ from typing import Any
 import click
 
 from gradcli import __version__
-from gradcli.cli.arguments.words import PROGRAM
-
-COMMANDS = {
-    PROGRAM: "one_shot",
-    "run": "run",
-    "explain": "explain",
-    "derive": "derive",
-    "repl": "repl",
-    "help": "help",
-    "ops": "ops",
-    "completion": "completion",
-    "info": "info",
-    "why": "why",
-    "blame": "blame",
-    "check": "check",
-    "port": "port",
-}
-"""The modules of `cli/commands` by the names of their commands; each holds one, `command`."""
+from gradcli.cli.arguments.words import COMMANDS, PROGRAM
 
 _USAGE = """\
 gradcli 'PROGRAM' [NAME=VALUE]… [OPTIONS]
@@ -53,9 +36,9 @@ class Gradcli(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name, whose module is imported; None where there is none."""
-        module = COMMANDS.get(cmd_name)
-        if module is None:
+        if cmd_name not in COMMANDS:
             return None
+        module = "one_shot" if cmd_name == PROGRAM else cmd_name
         command: click.Command = import_module(f"gradcli.cli.commands.{module}").command
         return command
 
@@ -79,7 +62,8 @@ class Gradcli(click.Group):
         with formatter.section("Usage"):
             for line in _USAGE.split("\n"):
                 formatter.write(f"  {line}\n")
-        self.format_commands(ctx, formatter)
+        with formatter.section("Commands"):
+            formatter.write_dl([each for each in COMMANDS.items() if each[0] != PROGRAM])
         program = self.get_command(ctx, PROGRAM)
         assert program is not None
         records = [

@@ -14,8 +14,9 @@ import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import click
+    from gradcli.cli.arguments.words import UsageError
 
+WRONG_USAGE = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
@@ -86,49 +87,69 @@ def _run(args: list[str]) -> int:
 
 
 def _invoke(args: list[str]) -> int:
-    """Let click read the words and run the command that they name."""
-    import click
-
+    """Run what the words name: a program without options right away, else what click finds."""
     from gradcli.cli import dispatch  # noqa: F401  # lazy: start-up: it says who answers events
-    from gradcli.cli.arguments.words import joined  # lazy: start-up: likewise
-    from gradcli.cli.group import gradcli  # lazy: start-up: likewise
+    from gradcli.cli.arguments.words import (  # lazy: start-up: likewise
+        UsageError,
+        is_plain,
+        joined,
+    )
 
     asked = os.environ.get("_GRADCLI_COMPLETE")
+    try:
+        words = joined(args)
+        if asked or not is_plain(words):
+            return _by_click(words, asked)
+        from gradcli.cli.arguments.options import Options, limits_of  # lazy: start-up: likewise
+        from gradcli.cli.process.terminal import Terminal  # lazy: start-up: likewise
+        from gradcli.cli.program.one_shot import run_words  # lazy: start-up: likewise
+
+        return run_words(Terminal(), (), words, Options(limits=limits_of({})))
+    except UsageError as error:
+        return _usage_error(error, args)
+
+
+def _by_click(words: list[str], asked: str | None) -> int:
+    """Let click read the words and run the command that they name; its import takes a while."""
+    import click
+
+    from gradcli.cli.arguments.words import UsageError  # lazy: start-up: likewise
+    from gradcli.cli.group import gradcli  # lazy: start-up: likewise
+    from gradcli.language.hints.spelling import closest  # lazy: start-up: likewise
+
     if asked:
         from gradcli.cli.commands.completion import answer  # lazy: command: completion
 
         return answer(gradcli, asked)
     try:
-        with gradcli.make_context("gradcli", joined(args)) as context:
+        with gradcli.make_context("gradcli", words) as context:
             return gradcli.invoke(context) or 0
     except click.exceptions.Exit as ending:
         return ending.exit_code
     except click.Abort:
         raise KeyboardInterrupt from None
+    except click.NoSuchOption as error:
+        near = closest(error.option_name, error.possibilities or ())
+        help = "`gradcli --help` shows the usage; a program that begins with `-` goes behind -e"
+        raise UsageError(
+            f"no such option '{error.option_name}'",
+            help if near is None else f"did you mean `{near}`?",
+        ) from error
     except click.ClickException as error:
-        return _usage_error(error, args)
+        raise UsageError(error.format_message()) from error
 
 
-def _usage_error(error: click.ClickException, args: list[str]) -> int:
+def _usage_error(error: UsageError, args: list[str]) -> int:
     """Report a mistake in the words; the exit code."""
-    import click
-
     from gradcli.cli.process.terminal import (  # lazy: start-up: after the handler of Ctrl-C
         Terminal,
         error_format_of,
     )
-    from gradcli.language.hints.spelling import closest  # lazy: start-up: likewise
 
-    help = "`gradcli --help` shows the usage"
-    message = error.format_message().removesuffix(".")
-    if isinstance(error, click.NoSuchOption):
-        near = closest(error.option_name, error.possibilities or ())
-        message = f"no such option '{error.option_name}'"
-        help += "; a program that begins with `-` goes behind -e"
-        help = help if near is None else f"did you mean `{near}`?"
+    message = str(error).removesuffix(".")
     terminal = Terminal(error_format=error_format_of(args))
-    terminal.usage_error(message[:1].lower() + message[1:], help)
-    return error.exit_code
+    terminal.usage_error(message[:1].lower() + message[1:], error.help)
+    return WRONG_USAGE
 
 
 def _leave(code: int) -> int:

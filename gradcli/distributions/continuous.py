@@ -8,11 +8,8 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import numpy as np
-
-from gradcli.arrays.backend import to_host
 from gradcli.autograd.tensor import Tensor
-from gradcli.distributions.distribution import (
+from gradcli.distributions.constraints import (
     COVARIANCE,
     FACTOR,
     NONNEGATIVE,
@@ -21,9 +18,12 @@ from gradcli.distributions.distribution import (
     REAL,
     REAL_VECTOR,
     SIMPLEX,
-    TABLE,
     UNIT,
     Constraint,
+    interval,
+    less_than,
+)
+from gradcli.distributions.distribution import (
     Distribution,
     T,
     broadcast_all,
@@ -35,16 +35,7 @@ from gradcli.distributions.distribution import (
 )
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import modules, operators
-from gradcli.ops.creation.rejection import standard_gamma
-
-
-def _pair(
-    self: Distribution, names: tuple[str, str], values: tuple[Any, Any], checked: Any
-) -> None:
-    """Set up a distribution of two parameters, one number each."""
-    first, second = broadcast_all(*values)
-    self.given = dict(zip(names, (first, second), strict=True))
-    Distribution.__init__(self, first.array.shape, (), checked)
+from gradcli.ops.special.gamma_draws import dirichlet_draws, gamma_draws
 
 
 def standard_normal(shape: Any, like: Tensor) -> Tensor:
@@ -60,7 +51,7 @@ class _Around(Distribution):
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        _pair(self, ("loc", "scale"), (loc, scale), validate_args)
+        self.set_up(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Any:
@@ -74,8 +65,6 @@ class Normal(_Around):
 
     Example: torch.distributions.Normal(0., 1.).log_prob(tensor(0.5))
     """
-
-    language_name = "torch.distributions.normal.Normal"
 
     @property
     def stddev(self) -> Any:
@@ -118,8 +107,6 @@ class Normal(_Around):
 class Laplace(_Around):
     """Numbers around `loc` that fall off exponentially on both sides."""
 
-    language_name = "torch.distributions.laplace.Laplace"
-
     @property
     def variance(self) -> Any:
         return times(2, call(self.scale, "pow", 2))
@@ -151,17 +138,13 @@ class Laplace(_Around):
 class Uniform(Distribution):
     """Numbers from `low` up to `high`."""
 
-    language_name = "torch.distributions.uniform.Uniform"
     constraints: ClassVar[dict[str, Constraint]] = {"low": REAL, "high": REAL}
     has_rsample = True
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
-        _pair(self, ("low", "high"), (low, high), validate_args)
-        above = np.asarray(to_host(self.high.array))
+        self.set_up(validate_args, low=low, high=high)
         if self.is_checked:
-            shown = above.item() if above.ndim == 0 else self.high
-            bound = Constraint(f"LessThan(upper_bound={shown})", lambda x: x < above)
-            self._check("parameter low", self.low, bound)
+            self._check("parameter low", self.low, less_than(self.high))
 
     @property
     def mean(self) -> Any:
@@ -189,16 +172,10 @@ class Uniform(Distribution):
         below = call(call(self.high, "gt", value), "type_as", self.low)
         return T.log(call(above, "mul", below)) - T.log(self.high - self.low)
 
-    def check_value(self, value: Any) -> None:
-        super().check_value(value)
-        low, high = np.asarray(to_host(self.low.array)), np.asarray(to_host(self.high.array))
-        if self.is_checked:
-            words = [array.item() if array.ndim == 0 else array for array in (low, high)]
-            bound = Constraint(
-                f"Interval(lower_bound={words[0]}, upper_bound={words[1]})",
-                lambda x: (x >= low) & (x <= high),
-            )
-            self._check("value argument", value, bound)
+    @property
+    def support(self) -> Constraint:  # type: ignore[override]
+        """From the lower to the upper bound."""
+        return interval(self.low, self.high)
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
@@ -214,15 +191,12 @@ class Uniform(Distribution):
 class Exponential(Distribution):
     """Waiting times of events that come at a `rate`."""
 
-    language_name = "torch.distributions.exponential.Exponential"
     constraints: ClassVar[dict[str, Constraint]] = {"rate": POSITIVE}
     support = NONNEGATIVE
     has_rsample = True
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        (each,) = broadcast_all(rate)
-        self.given = {"rate": each}
-        super().__init__(each.array.shape, (), validate_args)
+        self.set_up(validate_args, rate=rate)
 
     @property
     def mean(self) -> Any:
@@ -257,31 +231,15 @@ class Exponential(Distribution):
         return minus(1.0, T.log(self.rate))
 
 
-def _undifferentiated(name: str, *parameters: Tensor) -> None:
-    """Raise E205 where a gradient would have to flow through draws by rejection."""
-    if active_grad(*parameters):
-        raise GradcliError(
-            "E205",
-            f"{name}.rsample() has no gradient here",
-            help="`sample()` and `log_prob` give the score-function gradient",
-        )
-
-
-def active_grad(*tensors: Tensor) -> bool:
-    """Whether a graph would be recorded."""
-    return bool(T.is_grad_enabled()) and any(tensor.requires_grad for tensor in tensors)
-
-
 class Gamma(Distribution):
     """Sums of `concentration` waiting times at a `rate`."""
 
-    language_name = "torch.distributions.gamma.Gamma"
     constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE, "rate": POSITIVE}
     support = NONNEGATIVE
     has_rsample = True
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
-        _pair(self, ("concentration", "rate"), (concentration, rate), validate_args)
+        self.set_up(validate_args, concentration=concentration, rate=rate)
 
     @property
     def mean(self) -> Any:
@@ -296,10 +254,8 @@ class Gamma(Distribution):
         return self.concentration / call(self.rate, "pow", 2)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        _undifferentiated("Gamma", self.concentration)
         shape = self.shape_of(sample_shape)
-        drawn = Tensor(standard_gamma(self.expanded("concentration", shape)))
-        value = drawn / self.expanded("rate", shape)
+        value = gamma_draws(self.expanded("concentration", shape)) / self.expanded("rate", shape)
         least = T.finfo(value.dtype).tiny
         call(call(value, "detach"), "clamp_", min=least)
         return value
@@ -331,8 +287,6 @@ class Gamma(Distribution):
 class Chi2(Gamma):
     """Sums of `df` squares of standard normal numbers."""
 
-    language_name = "torch.distributions.chi2.Chi2"
-
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(times(0.5, df) if isinstance(df, Tensor) else 0.5 * df, 0.5, validate_args)
 
@@ -350,7 +304,6 @@ class Chi2(Gamma):
 class Dirichlet(Distribution):
     """Shares that sum to 1."""
 
-    language_name = "torch.distributions.dirichlet.Dirichlet"
     constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE_VECTOR}
     support = SIMPLEX
     has_rsample = True
@@ -358,20 +311,14 @@ class Dirichlet(Distribution):
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.ndim < 1:
             raise GradcliError(
-                "E204",
-                "`concentration` parameter must be at least one-dimensional.",
-                raises="ValueError",
+                "E204", "`concentration` parameter must be at least one-dimensional."
             )
         self.given = {"concentration": concentration}
         shape = concentration.array.shape
         super().__init__(shape[:-1], shape[-1:], validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        _undifferentiated("Dirichlet", self.concentration)
-        wide = self.expanded("concentration", self.shape_of(sample_shape))
-        drawn = np.asarray(standard_gamma(wide, exact=True))
-        shares = (drawn / drawn.sum(-1, keepdims=True)).astype(wide.array.dtype)
-        return Tensor(np.maximum(shares, np.finfo(shares.dtype).tiny))
+        return dirichlet_draws(self.expanded("concentration", self.shape_of(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
@@ -421,7 +368,6 @@ class Beta(Distribution):
 
     __slots__ = ("dirichlet",)
 
-    language_name = "torch.distributions.beta.Beta"
     support = UNIT
     has_rsample = True
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
@@ -500,7 +446,6 @@ class MultivariateNormal(Distribution):
 
     __slots__ = ("factor",)
 
-    language_name = "torch.distributions.multivariate_normal.MultivariateNormal"
     constraints: ClassVar[dict[str, Constraint]] = {
         "loc": REAL_VECTOR,
         "covariance_matrix": COVARIANCE,
@@ -526,7 +471,7 @@ class MultivariateNormal(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         if loc.ndim < 1:
-            raise GradcliError("E204", "loc must be at least one-dimensional.", raises="ValueError")
+            raise GradcliError("E204", "loc must be at least one-dimensional.")
         named = {
             "covariance_matrix": covariance_matrix,
             "precision_matrix": precision_matrix,
@@ -538,14 +483,12 @@ class MultivariateNormal(Distribution):
                 "E204",
                 "Exactly one of covariance_matrix or precision_matrix or scale_tril may be"
                 " specified.",
-                raises="ValueError",
             )
         ((name, matrix),) = chosen
         if matrix.ndim < 2:
             raise GradcliError(
                 "E204",
                 f"{name} must be at least two-dimensional, with optional leading batch dimensions",
-                raises="ValueError",
             )
         batch = T.broadcast_shapes(matrix.array.shape[:-2], loc.array.shape[:-1])
         self.given = {
@@ -593,17 +536,3 @@ class MultivariateNormal(Distribution):
         constant = 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi))
         found = plus(constant, log_diagonal(self.factor))
         return call(found, "expand", self.batch_shape) if self.batch_shape else found
-
-
-for _kind in (
-    Normal,
-    Laplace,
-    Uniform,
-    Exponential,
-    Gamma,
-    Chi2,
-    Dirichlet,
-    Beta,
-    MultivariateNormal,
-):
-    TABLE[_kind.__name__] = _kind

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.distributions.distribution import (
+from gradcli.distributions.constraints import (
     BOOLEAN,
     COUNT,
     NONNEGATIVE,
@@ -18,9 +18,11 @@ from gradcli.distributions.distribution import (
     REAL,
     REAL_VECTOR,
     SIMPLEX,
-    TABLE,
     UNIT,
     Constraint,
+    integer_interval,
+)
+from gradcli.distributions.distribution import (
     Distribution,
     T,
     broadcast_all,
@@ -36,27 +38,25 @@ from gradcli.ops.binding.catalogue import modules, operators
 F = modules["torch.nn.functional"]
 
 
-def _one_of(probs: Any, logits: Any) -> str:
+def one_of(probs: Any, logits: Any) -> str:
+    """The name of the one that is given; raises E204 for both or none."""
     if (probs is None) == (logits is None):
-        raise GradcliError(
-            "E204",
-            "Either `probs` or `logits` must be specified, but not both.",
-            raises="ValueError",
-        )
+        raise GradcliError("E204", "Either `probs` or `logits` must be specified, but not both.")
     return "logits" if probs is None else "probs"
 
 
-def _clamped(probs: Any) -> Any:
+def clamped(probs: Any) -> Any:
+    """Probabilities that are neither 0 nor 1."""
     eps = T.finfo(probs.dtype).eps
     return call(probs, "clamp", min=eps, max=1 - eps)
 
 
 def _binary_logits(self: Any) -> Any:
-    clamped = _clamped(self.probs)
-    return T.log(clamped) - T.log1p(-clamped)
+    inner = clamped(self.probs)
+    return T.log(inner) - T.log1p(-inner)
 
 
-_BINARY: dict[str, Callable[[Any], Any]] = {
+BINARY: dict[str, Callable[[Any], Any]] = {
     "logits": _binary_logits,
     "probs": lambda self: T.sigmoid(self.logits),
 }
@@ -66,21 +66,18 @@ class _Binary(Distribution):
     """The base of those of an event of one probability."""
 
     constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = _BINARY
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = BINARY
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        name = _one_of(probs, logits)
-        (each,) = broadcast_all(logits if probs is None else probs)
-        self.given = {name: each}
-        super().__init__(each.array.shape, (), validate_args)
+        name = one_of(probs, logits)
+        self.set_up(validate_args, **{name: logits if probs is None else probs})
 
 
 class Bernoulli(_Binary):
     """1 with the probability `probs`, else 0."""
 
-    language_name = "torch.distributions.bernoulli.Bernoulli"
     support = BOOLEAN
     has_enumerate_support = True
 
@@ -112,8 +109,7 @@ class Bernoulli(_Binary):
     def enumerate_support(self, expand: bool = True) -> Any:
         """Both values, for each of the batch."""
         values = T.arange(2, dtype=next(iter(self.given.values())).dtype)
-        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
-        return call(values, "expand", (-1, *self.batch_shape)) if expand else values
+        return self.values_for_each(values, expand)
 
     language_attributes = Distribution.language_attributes | {"enumerate_support"}
 
@@ -121,7 +117,6 @@ class Bernoulli(_Binary):
 class Geometric(_Binary):
     """How often an event of the probability `probs` fails before it happens."""
 
-    language_name = "torch.distributions.geometric.Geometric"
     support = COUNT
 
     @property
@@ -157,11 +152,10 @@ class Geometric(_Binary):
 class Categorical(Distribution):
     """The number of a category, each of a probability of its own."""
 
-    language_name = "torch.distributions.categorical.Categorical"
     language_attributes = Distribution.language_attributes | {"enumerate_support", "param_shape"}
     constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
-        "logits": lambda self: T.log(_clamped(self.probs)),
+        "logits": lambda self: T.log(clamped(self.probs)),
         "probs": lambda self: F["softmax"](self.logits, -1),
     }
     has_enumerate_support = True
@@ -169,14 +163,10 @@ class Categorical(Distribution):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        name = _one_of(probs, logits)
+        name = one_of(probs, logits)
         given = logits if probs is None else probs
         if not isinstance(given, Tensor) or given.ndim < 1:
-            raise GradcliError(
-                "E204",
-                f"`{name}` parameter must be at least one-dimensional.",
-                raises="ValueError",
-            )
+            raise GradcliError("E204", f"`{name}` parameter must be at least one-dimensional.")
         if probs is not None:
             each = given / call(given, "sum", -1, True)
         else:
@@ -207,15 +197,10 @@ class Categorical(Distribution):
             drawn = T.multinomial(rows, size_of(sample_shape).numel(), True)
             return call(T.t(drawn), "reshape", self.shape_of(sample_shape))
 
-    def check_value(self, value: Any) -> None:
-        super().check_value(value)
-        most = self.param_shape[-1] - 1
-        if self.is_checked:
-            bound = Constraint(
-                f"IntegerInterval(lower_bound=0, upper_bound={most})",
-                lambda x: (x % 1 == 0) & (x >= 0) & (x <= most),
-            )
-            self._check("value argument", value, bound)
+    @property
+    def support(self) -> Constraint:  # type: ignore[override]
+        """The numbers of the categories."""
+        return integer_interval(0, self.param_shape[-1] - 1)
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
@@ -230,9 +215,7 @@ class Categorical(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """All categories, for each of the batch."""
-        values = T.arange(self.param_shape[-1])
-        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
-        return call(values, "expand", (-1, *self.batch_shape)) if expand else values
+        return self.values_for_each(T.arange(self.param_shape[-1]), expand)
 
 
 class OneHotCategorical(Distribution):
@@ -240,7 +223,6 @@ class OneHotCategorical(Distribution):
 
     __slots__ = ("categorical",)
 
-    language_name = "torch.distributions.one_hot_categorical.OneHotCategorical"
     support = ONE_HOT
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "logits": lambda self: self.categorical.logits,
@@ -282,14 +264,11 @@ class OneHotCategorical(Distribution):
 class Poisson(Distribution):
     """How many events come that come at a `rate`."""
 
-    language_name = "torch.distributions.poisson.Poisson"
     constraints: ClassVar[dict[str, Constraint]] = {"rate": NONNEGATIVE}
     support = COUNT
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        (each,) = broadcast_all(rate)
-        self.given = {"rate": each}
-        super().__init__(each.array.shape, (), validate_args)
+        self.set_up(validate_args, rate=rate)
 
     @property
     def mean(self) -> Any:
@@ -314,13 +293,12 @@ class Poisson(Distribution):
 class Binomial(Distribution):
     """How many of `total_count` trials succeed, each with the probability `probs`."""
 
-    language_name = "torch.distributions.binomial.Binomial"
     constraints: ClassVar[dict[str, Constraint]] = {
         "total_count": COUNT,
         "probs": UNIT,
         "logits": REAL,
     }
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = _BINARY
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = BINARY
 
     def __init__(
         self,
@@ -329,7 +307,7 @@ class Binomial(Distribution):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        name = _one_of(probs, logits)
+        name = one_of(probs, logits)
         total, each = broadcast_all(total_count, logits if probs is None else probs)
         self.given = {"total_count": call(total, "type_as", each), name: each}
         super().__init__(each.array.shape, (), validate_args)
@@ -351,6 +329,26 @@ class Binomial(Distribution):
         with NoGrad():
             return T.binomial(self.expanded("total_count", shape), self.expanded("probs", shape))
 
+    has_enumerate_support = True
+    language_attributes = Distribution.language_attributes | {"enumerate_support"}
+
+    @property
+    def support(self) -> Constraint:  # type: ignore[override]
+        """The counts up to the number of trials."""
+        return integer_interval(0, self.total_count)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All counts, for each of the batch; raises E205 where the numbers of trials differ."""
+        total = int(call(self.total_count, "max").array)
+        if call(self.total_count, "min").array != total:
+            raise GradcliError(
+                "E205",
+                "Inhomogeneous total count not supported by `enumerate_support`.",
+                raises="NotImplementedError",
+            )
+        values = T.arange(1 + total, dtype=next(iter(self.given.values())).dtype)
+        return self.values_for_each(values, expand)
+
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         total, logits = self.total_count, self.logits
@@ -367,11 +365,5 @@ class Binomial(Distribution):
         total = int(call(self.total_count, "max").array)
         if call(self.total_count, "min").array != total:
             raise self.missing("entropy of different total counts")
-        values = T.arange(1 + total, dtype=self.probs.dtype)
-        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
-        log_probs = self.log_prob(call(values, "expand", (-1, *self.batch_shape)))
+        log_probs = self.log_prob(self.enumerate_support(False))
         return -call(T.exp(log_probs) * log_probs, "sum", 0)
-
-
-for _kind in (Bernoulli, Geometric, Categorical, OneHotCategorical, Poisson, Binomial):
-    TABLE[_kind.__name__] = _kind

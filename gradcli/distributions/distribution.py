@@ -13,6 +13,7 @@ from gradcli.arrays.backend import to_host
 from gradcli.arrays.sizes import Size
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
+from gradcli.distributions.constraints import Constraint
 from gradcli.errors import GradcliError
 from gradcli.nn.extensible import Extensible
 from gradcli.ops.binding.catalogue import methods, modules, operators
@@ -40,67 +41,6 @@ def call(tensor: Tensor, name: str, *args: Any, **kwargs: Any) -> Any:
     return methods[name](tensor, *args, **kwargs)
 
 
-class Constraint:
-    """Which values a parameter, or what is drawn, may have.
-
-    Attributes:
-        text: as PyTorch prints it.
-        holds: the truth values of an array.
-        dims: how many dimensions one value has.
-        kernel: PyTorch's name of what complex numbers have not, None where they have it all.
-    """
-
-    __slots__ = ("dims", "holds", "kernel", "text")
-
-    def __init__(self, text: str, holds: Callable[[Any], Any], dims: int = 0) -> None:
-        self.text = text
-        self.holds = holds
-        self.dims = dims
-        asked = (kernel for name, kernel in _KERNELS.items() if name in text)
-        self.kernel = next(asked, None)
-
-
-_KERNELS = {
-    "IntegerGreaterThan": "remainder",
-    "GreaterThanEq": "ge",
-    "GreaterThan": "gt",
-    "Interval": "ge",
-    "Simplex": "ge",
-}
-
-
-def _is_simplex(x: Any) -> Any:
-    return np.all(x >= 0, axis=-1) & (abs(x.sum(-1) - 1) < 1e-6)
-
-
-def _is_factor(x: Any) -> Any:
-    lower = np.all(np.tril(x) == x, axis=(-2, -1))
-    return lower & np.all(np.diagonal(x, axis1=-2, axis2=-1) > 0, axis=-1)
-
-
-def _is_covariance(x: Any) -> Any:
-    symmetric = np.all(np.isclose(x, np.swapaxes(x, -1, -2), atol=1e-6), axis=(-2, -1))
-    return symmetric & np.all(np.linalg.eigvalsh(x) > 0, axis=-1)
-
-
-REAL = Constraint("Real()", lambda x: x == x)
-REAL_VECTOR = Constraint("IndependentConstraint(Real(), 1)", lambda x: np.all(x == x, axis=-1), 1)
-POSITIVE = Constraint("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
-NONNEGATIVE = Constraint("GreaterThanEq(lower_bound=0.0)", lambda x: x >= 0)
-POSITIVE_VECTOR = Constraint(
-    "IndependentConstraint(GreaterThan(lower_bound=0.0), 1)", lambda x: np.all(x > 0, axis=-1), 1
-)
-UNIT = Constraint("Interval(lower_bound=0.0, upper_bound=1.0)", lambda x: (x >= 0) & (x <= 1))
-BOOLEAN = Constraint("Boolean()", lambda x: (x == 0) | (x == 1))
-COUNT = Constraint("IntegerGreaterThan(lower_bound=0)", lambda x: (x % 1 == 0) & (x >= 0))
-SIMPLEX = Constraint("Simplex()", _is_simplex, 1)
-FACTOR = Constraint("LowerCholesky()", _is_factor, 2)
-COVARIANCE = Constraint("PositiveDefinite()", _is_covariance, 2)
-ONE_HOT = Constraint(
-    "OneHot()", lambda x: np.all((x == 0) | (x == 1), axis=-1) & (x.sum(-1) == 1), 1
-)
-
-
 def broadcast_all(*values: Any) -> list[Tensor]:
     """Numbers and tensors as tensors of one shape."""
     first = next((value for value in values if isinstance(value, Tensor)), None)
@@ -110,7 +50,6 @@ def broadcast_all(*values: Any) -> list[Tensor]:
                 "E204",
                 "Input arguments must all be instances of Number, torch.Tensor or objects"
                 " implementing __torch_function__.",
-                raises="ValueError",
             )
     dtype = T.get_default_dtype() if first is None else first.dtype
     made = [v if isinstance(v, Tensor) else T.tensor(v, dtype=dtype) for v in values]
@@ -129,6 +68,16 @@ def sum_rightmost(value: Any, dims: int) -> Any:
     return call(call(value, "reshape", (*value.array.shape[:-dims], -1)), "sum", -1)
 
 
+_KERNELS = {
+    "IntegerGreaterThan": "remainder",
+    "GreaterThanEq": "ge",
+    "GreaterThan": "gt",
+    "Interval": "ge",
+    "Simplex": "ge",
+}
+"""PyTorch's names of what complex numbers have not, by the constraint that asks for it."""
+
+
 class Distribution(Extensible):
     """The base of all, and of a program's own.
 
@@ -140,13 +89,13 @@ class Distribution(Extensible):
 
     __slots__ = ("batch_shape", "event_shape", "given", "is_checked")
 
-    language_name: ClassVar[str] = "torch.distributions.distribution.Distribution"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"arg_constraints", "batch_shape", "cdf", "entropy", "event_shape", "expand"}
         | {"has_enumerate_support", "has_rsample", "icdf", "log_prob", "mean", "mode"}
-        | {"perplexity", "rsample", "sample", "sample_n", "stddev", "variance"}
+        | {"perplexity", "rsample", "sample", "sample_n", "stddev", "support", "variance"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+    home = "torch.distributions.{snake}"
+    tables = ("torch.distributions",)
 
     constraints: ClassVar[dict[str, Constraint]] = {}
     support: ClassVar[Constraint | None] = None
@@ -166,6 +115,17 @@ class Distribution(Extensible):
             for name, constraint in self.constraints.items():
                 if name in self.given:
                     self._check(f"parameter {name}", self.given[name], constraint)
+
+    def set_up(self, validate_args: bool | None, **parameters: Any) -> None:
+        """Set up a distribution of parameters of one number each."""
+        values = broadcast_all(*parameters.values())
+        self.given = dict(zip(parameters, values, strict=True))
+        Distribution.__init__(self, values[0].array.shape, (), validate_args)
+
+    def values_for_each(self, values: Any, expand: bool = True) -> Any:
+        """A vector of values in front of the batch, for each of it where they are expanded."""
+        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
+        return call(values, "expand", (-1, *self.batch_shape)) if expand else values
 
     def __getattr__(self, name: str) -> Any:
         if name == "given":
@@ -188,11 +148,12 @@ class Distribution(Extensible):
         raise AttributeError(name)
 
     def _check(self, what: str, value: Tensor, constraint: Constraint) -> None:
-        if value.array.dtype.kind == "c" and constraint.kernel is not None:
+        compares = next((_KERNELS[name] for name in _KERNELS if name in constraint.text), None)
+        if value.array.dtype.kind == "c" and compares is not None:
             kind = f"Complex{'Float' if value.array.dtype.itemsize == 8 else 'Double'}"
             raise GradcliError(
                 "E203",
-                f"\"{constraint.kernel}_cpu\" not implemented for '{kind}'",
+                f"\"{compares}_cpu\" not implemented for '{kind}'",
                 raises="NotImplementedError",
             )
         holds = constraint.holds(np.asarray(to_host(value.array)))
@@ -209,17 +170,12 @@ class Distribution(Extensible):
             "E204",
             f"Expected {what} (Tensor of shape {tuple(value.array.shape)}) {where}, but found"
             f" invalid values:\n{shown}",
-            raises="ValueError",
         )
 
     def check_value(self, value: Any) -> None:
         """Raise E204 for what cannot have been drawn."""
         if not isinstance(value, Tensor):
-            raise GradcliError(
-                "E204",
-                "The value argument to log_prob must be a Tensor",
-                raises="ValueError",
-            )
+            raise GradcliError("E204", "The value argument to log_prob must be a Tensor")
         if self.is_checked and self.support is not None:
             self._check("value argument", value, self.support)
 
@@ -229,8 +185,7 @@ class Distribution(Extensible):
 
     def expanded(self, name: str, shape: Size) -> Tensor:
         """A parameter, in a shape of draws."""
-        found: Tensor = call(getattr(self, name), "expand", shape)
-        return found
+        return call(getattr(self, name), "expand", shape)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draws, outside the graph."""
@@ -263,8 +218,7 @@ class Distribution(Extensible):
 
     def perplexity(self) -> Tensor:
         """The exponential of the entropy."""
-        found: Tensor = T.exp(self.entropy())
-        return found
+        return T.exp(self.entropy())
 
     @property
     def mean(self) -> Tensor:
@@ -284,13 +238,12 @@ class Distribution(Extensible):
     @property
     def stddev(self) -> Tensor:
         """The square root of the variance."""
-        found: Tensor = call(self.variance, "sqrt")
-        return found
+        return call(self.variance, "sqrt")
 
     @property
-    def arg_constraints(self) -> dict[str, str]:
+    def arg_constraints(self) -> dict[str, Constraint]:
         """What the parameters have to be."""
-        return {name: each.text for name, each in self.constraints.items()}
+        return self.constraints
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distributions, in a larger batch."""
@@ -307,15 +260,13 @@ class Distribution(Extensible):
         return made
 
     def _event_of(self, name: str) -> tuple[int, ...]:
-        dims = self.constraints[name].dims
+        dims = self.constraints[name].event_dim
         shape = self.given[name].array.shape
         return tuple(shape[len(shape) - dims :])
 
     def missing(self, name: str) -> GradcliError:
         """The error of what a distribution does not have."""
-        return GradcliError(
-            "E205", f"{type(self).__name__} has no {name}", raises="NotImplementedError"
-        )
+        return GradcliError("E205", f"{type(self).__name__} has no {name}")
 
     def __repr__(self) -> str:
         parts = []
@@ -338,7 +289,6 @@ class Independent(Distribution):
 
     __slots__ = ("base_dist", "reinterpreted_batch_ndims")
 
-    language_name = "torch.distributions.independent.Independent"
     language_attributes = Distribution.language_attributes | {
         "base_dist",
         "reinterpreted_batch_ndims",
@@ -356,7 +306,6 @@ class Independent(Distribution):
                 "E204",
                 "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual"
                 f" {reinterpreted_batch_ndims} vs {len(batch)}",
-                raises="ValueError",
             )
         kept = len(batch) - reinterpreted_batch_ndims
         self.base_dist = base_distribution
@@ -367,45 +316,31 @@ class Independent(Distribution):
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         """Whether the parts have."""
-        found: bool = self.base_dist.has_rsample
-        return found
+        return self.base_dist.has_rsample
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        found: Tensor = self.base_dist.sample(sample_shape)
-        return found
+        return self.base_dist.sample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        found: Tensor = self.base_dist.rsample(sample_shape)
-        return found
+        return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        found: Tensor = sum_rightmost(
-            self.base_dist.log_prob(value), self.reinterpreted_batch_ndims
-        )
-        return found
+        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:
-        found: Tensor = sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
-        return found
+        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     @property
     def mean(self) -> Tensor:
-        found: Tensor = self.base_dist.mean
-        return found
+        return self.base_dist.mean
 
     @property
     def mode(self) -> Tensor:
-        found: Tensor = self.base_dist.mode
-        return found
+        return self.base_dist.mode
 
     @property
     def variance(self) -> Tensor:
-        found: Tensor = self.base_dist.variance
-        return found
+        return self.base_dist.variance
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
-
-
-TABLE["Distribution"] = Distribution
-TABLE["Independent"] = Independent

@@ -12,7 +12,7 @@ from typing import Any
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.tensor import Tensor, alias, refuse_transformed
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.forward import basis, pushforward
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
@@ -92,12 +92,10 @@ class _Call:
     def scalar(self) -> None:
         """Raise E204 unless the function returned one tensor of one element."""
         if self.several_outputs or self.outputs[0].array.size != 1:
-            raise GradcliError(
-                "E204",
+            raise runtime_error(
                 f"{self.name}(): the function has to return a single tensor with one element",
                 text=f"The Tensor returned by the function given to {self.name} should contain a"
                 " single element",
-                raises="RuntimeError",
             )
 
     def filled(self, gradients: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Tensor]:
@@ -124,6 +122,17 @@ def _independent(name: str, what: str) -> GradcliError:
     )
 
 
+def _not_tensors(name: str, what: str, value: Any, index: int | None) -> str:
+    """PyTorch's text for what is given or returned and is no tensor."""
+    kind = what.partition(" ")[0]
+    whole = f"{kind} of the user-provided function" if kind == "outputs" else kind
+    at = f"the given {whole} has" if index is None else f"the value at index {index} has"
+    return (
+        f"The {whole} given to {name} must be either a Tensor or a tuple of Tensors but {at} type"
+        f" <class '{type(value).__name__}'>."
+    )
+
+
 def _tensors(name: str, what: str, value: Any) -> tuple[list[Tensor], bool]:
     """The tensors of an argument, and whether they came in a tuple; raises E202."""
     several = isinstance(value, tuple)
@@ -134,6 +143,7 @@ def _tensors(name: str, what: str, value: Any) -> tuple[list[Tensor], bool]:
                 "E202",
                 f"{name}(): the {what} must be a tensor or a tuple of tensors, not"
                 f" {type(tensor).__name__}",
+                text=_not_tensors(name, what, tensor, tensors.index(tensor) if several else None),
             )
     return tensors, several
 
@@ -303,9 +313,7 @@ def jacobian(
             raises="AssertionError",
         )
     if strict and vectorize:
-        raise GradcliError(
-            "E204", "jacobian(): strict and vectorize exclude each other", raises="RuntimeError"
-        )
+        raise runtime_error("jacobian(): strict and vectorize exclude each other")
     call = _Call("jacobian", func, inputs, create_graph, strict)
     with EnableGrad():
         blocks = [
@@ -343,14 +351,9 @@ def _forward_jacobian(
         raise GradcliError(
             "E205",
             "jacobian(): the strategy 'forward-mode' needs vectorize=True and no create_graph",
-            raises="NotImplementedError",
         )
     if strict:
-        raise GradcliError(
-            "E204",
-            "jacobian(): strict and 'forward-mode' exclude each other",
-            raises="RuntimeError",
-        )
+        raise runtime_error("jacobian(): strict and 'forward-mode' exclude each other")
     call = _Call("jacobian", func, inputs, False, False)
     blocks: list[list[Tensor]] = [[] for _ in call.outputs]
     for number, tensor in enumerate(call.inputs):
@@ -394,12 +397,10 @@ def hessian(
         value = func(*tensors)
         _tensors("hessian", "outputs of the function", value)
         if not isinstance(value, Tensor) or value.array.size != 1:
-            raise GradcliError(
-                "E204",
+            raise runtime_error(
                 "hessian(): the function has to return a single tensor with one element",
                 text="The Tensor returned by the function given to hessian should contain a single"
                 " element",
-                raises="RuntimeError",
             )
         return reshape_(value, ())
 

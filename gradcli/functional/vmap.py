@@ -12,7 +12,7 @@ from typing import Any
 
 from gradcli.autograd.batched import batched_tensor
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.batching import load  # noqa: F401  (the rules)
 from gradcli.functional.batching.custom import no_tensor, shown_class
 from gradcli.functional.batching.frame import Frame
@@ -48,11 +48,9 @@ def vmap(
     Example: torch.vmap(sum, in_dims=1)(tensor([[2., 1.], [1., 3.]]))
     """
     if randomness not in ("error", "different", "same"):
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             "Only allowed values for randomness are 'error', 'different', or 'same'. Got"
-            f" {randomness}",
-            raises="RuntimeError",
+            f" {randomness}"
         )
     _check_chunk_size(chunk_size)
     name = name_of(func)

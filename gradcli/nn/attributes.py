@@ -8,9 +8,11 @@ nothing else.
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakValueDictionary
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.state import active
 
 
 def is_parameter(value: Any) -> bool:
@@ -57,6 +59,14 @@ def check_name(kind: str, name: Any) -> None:
         raise GradcliError("E207", f"{name!r} cannot be the name of a {kind}")
 
 
+def enlist(module: Any) -> None:
+    """Let the session know a new module, so that its parameters can be named by their path."""
+    state = active.state
+    if state.modules is None:
+        state.modules = WeakValueDictionary()
+    state.modules[id(module)] = module
+
+
 class Attributes:
     """An object whose attributes are kept in tables.
 
@@ -69,7 +79,15 @@ class Attributes:
         training: whether the module is being trained; layers such as dropout depend on it.
     """
 
-    __slots__ = ("_buffers", "_modules", "_parameters", "_transient", "_values", "training")
+    __slots__ = (
+        "__weakref__",
+        "_buffers",
+        "_modules",
+        "_parameters",
+        "_transient",
+        "_values",
+        "training",
+    )
 
     _parameters: dict[str, Tensor | None]
     _buffers: dict[str, Tensor | None]
@@ -80,6 +98,7 @@ class Attributes:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         made = object.__new__(cls)
+        enlist(made)
         # A program's class may assign plain values before it calls `super().__init__()`.
         object.__setattr__(made, "_values", {})
         return made
@@ -124,7 +143,7 @@ class Attributes:
                     return table[name]
             computed = self._modules.get("parametrizations")
             if computed is not None and name in computed._modules:
-                return computed._modules[name]()
+                return _computed(computed._modules[name])
         raise AttributeError(name)
 
     def register(self, name: str, value: Any) -> None:
@@ -134,8 +153,11 @@ class Attributes:
         Raises E202 for a value that does not fit the table that has the name, E102 where a
         program's class did not call `super().__init__()` before.
         """
+        computed = self._modules.get("parametrizations") if is_initialised(self) else None
         if name == "training":
             object.__setattr__(self, name, value)
+        elif computed is not None and name in computed._modules:
+            computed._modules[name].right_inverse(value)
         elif is_parameter(value):
             self._forget(name)
             self.register_parameter(name, value)
@@ -246,6 +268,16 @@ class Attributes:
         tables = (self._parameters, self._buffers, self._modules, self._values)
         if any(name in table for table in tables):
             raise GradcliError("E207", f"the module has an attribute '{name}' already")
+
+
+def _computed(parametrization: Any) -> Any:
+    """What a parametrization computes: once only inside `parametrize.cached()`."""
+    cache = active.state.library.get("parametrize")
+    if cache is None:
+        return parametrization()
+    if id(parametrization) not in cache:
+        cache[id(parametrization)] = parametrization, parametrization()
+    return cache[id(parametrization)][1]
 
 
 def is_initialised(module: Attributes) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor, meta_of
-from gradcli.nn.attributes import is_initialised
+from gradcli.nn.attributes import enlist, is_initialised
 from gradcli.nn.call import ModuleHooks
 from gradcli.nn.module import Module
 
@@ -27,6 +27,7 @@ def not_kept(value: Any, copied: Any) -> None:
 def copied_module(module: Module, of: Any, keep: Any = not_kept) -> Module:
     """A module with copies of what it holds."""
     made: Module = object.__new__(type(module))
+    enlist(made)
     keep(module, made)
     tables = ["_values"]
     if is_initialised(module):
@@ -50,14 +51,20 @@ def _hooks(module: Module) -> ModuleHooks | None:
     return made
 
 
-def clone(module: Module) -> Module:
-    """A module like another, with tensors of its own."""
+def clone(module: Module, made: dict[int, Any] | None = None) -> Module:
+    """A module like another, with tensors of its own; what stands in several places, whose copies
+    are in `made`, still does.
+    """
+    copies: dict[int, Any] = {} if made is None else made
 
     def of(value: Any) -> Any:
+        if id(value) in copies:
+            return copies[id(value)]
         if isinstance(value, Module):
-            return clone(value)
-        if isinstance(value, Tensor):
-            return copied_tensor(Tensor(value.array.copy()), value)
-        return value
+            return clone(value, copies)
+        if not isinstance(value, Tensor):
+            return value
+        copies[id(value)] = copied_tensor(Tensor(value.array.copy()), value)
+        return copies[id(value)]
 
-    return copied_module(module, of)
+    return copied_module(module, of, lambda one, copied: copies.update({id(one): copied}))

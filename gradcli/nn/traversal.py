@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.nn.attributes import Attributes, is_initialised, kind_of
+from gradcli.nn.attributes import Attributes, kind_of
 from gradcli.state import active, charge_tensors
 
 
@@ -17,8 +17,6 @@ class Walk:
     __slots__ = ("_name", "_number", "_source")
 
     language_name: ClassVar[str] = "generator"
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, name: str, source: Iterator[Any]) -> None:
         self._name = name
@@ -94,14 +92,6 @@ class Members(Attributes):
         tensors = self.each_tensor("_parameters", prefix, recurse, remove_duplicate)
         return Walk("named_parameters", tensors)
 
-    def name_parameters(self, name: str) -> None:
-        """Name the parameters that have no name yet after the variable that the module is assigned
-        to: `net.0.weight`.
-        """
-        if is_initialised(self):
-            for dotted, parameter in self.named_parameters():
-                parameter.set_name(f"{name}.{dotted}")
-
     def buffers(self, recurse: bool = True) -> Walk:
         """The buffers, each once."""
         tensors = self.each_tensor("_buffers", "", recurse)
@@ -152,6 +142,18 @@ class Members(Attributes):
             if module is None:
                 raise GradcliError("E102", f"there is no submodule '{name}' in '{target}'")
         return module
+
+    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
+        """Put a module under a dotted name; E102 where the modules above are not there, or, if
+        `strict`, that one.
+        """
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if not target:
+            raise GradcliError("E204", "Cannot set the submodule without a target name!")
+        if strict:
+            self.get_submodule(target)
+        parent.register(name, module)
 
     def get_parameter(self, target: str) -> Tensor:
         """The parameter of a dotted name; E102 where there is none."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.kernels import in_c
 from gradcli.optim.arithmetic import (
     add_product,
     add_quotient,
@@ -22,7 +23,6 @@ from gradcli.optim.optimizer import (
     check_range,
     decayed,
     number,
-    register,
     scalar,
     settings_of,
     stepped,
@@ -53,7 +53,25 @@ def _moments(state: State, gradient: Any, group: Group) -> tuple[Any, Any]:
     return average, square
 
 
-@register
+def _step_in_c(array: Any, gradient: Any, state: State, group: Group, step: float) -> bool:
+    """A step of Adam by the kernel in C; False where there is none for these arrays."""
+    lr, decay = number(group["lr"]), group["weight_decay"]
+    beta1, beta2 = map(number, group["betas"])
+    shrink = 1 - lr * decay if group["decoupled_weight_decay"] else 1
+    return in_c.adam(
+        (array, gradient, state["exp_avg"].array, state["exp_avg_sq"].array),
+        (
+            0 if group["decoupled_weight_decay"] else decay,
+            shrink,
+            beta1,
+            beta2,
+            (1 - beta2**step) ** 0.5,
+            group["eps"],
+            -(lr / (1 - beta1**step)),
+        ),
+    )
+
+
 class Adam(Optimizer):
     """Steps of about `lr`: the running average of the gradient over the root of its square's.
 
@@ -88,6 +106,8 @@ class Adam(Optimizer):
         step = stepped(state)
         lr, weight_decay = number(group["lr"]), group["weight_decay"]
         decoupled = weight_decay != 0 and group["decoupled_weight_decay"]
+        if not group["amsgrad"] and _step_in_c(array, gradient, state, group, step):
+            return 2 if decoupled else 1
         if decoupled:
             scale(array, 1 - lr * weight_decay)
         else:
@@ -104,7 +124,6 @@ class Adam(Optimizer):
         return 2 if decoupled else 1
 
 
-@register
 class AdamW(Adam):
     """Adam with weight decay apart from the gradient.
 
@@ -126,23 +145,9 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
-        )
+        super().__init__(params, **settings_of(locals()), decoupled_weight_decay=True)
 
 
-@register
 class Adamax(Optimizer):
     """Adam with the largest gradient so far, which fades, in place of the root of the average.
 
@@ -179,7 +184,6 @@ class Adamax(Optimizer):
         return 1
 
 
-@register
 class NAdam(Optimizer):
     """Adam with Nesterov's momentum, which looks one step ahead.
 
@@ -231,7 +235,6 @@ class NAdam(Optimizer):
         return 3 if decoupled else 2
 
 
-@register
 class RAdam(Optimizer):
     """Adam that goes by the gradient's average alone until its square's is reliable.
 

@@ -12,14 +12,7 @@ from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.inplace.writes import check_inplace, rebase
 from gradcli.autograd.node import FREED, Node, freed, modified, printed_number
 from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
-from gradcli.autograd.tensor import (
-    Tensor,
-    alias,
-    gradient_edge,
-    meta_of,
-    storage_of,
-    with_history,
-)
+from gradcli.autograd.tensor import Tensor, alias, gradient_edge, meta_of, storage_of, with_history
 from gradcli.errors import GradcliError, Label, Span
 from gradcli.state import active
 
@@ -177,8 +170,7 @@ class FunctionNode(Node):
         """A saved tensor with its history."""
         if kept.output_nr >= 0:
             return with_history(kept.value, self, kept.output_nr)
-        tensor: Tensor = kept.value
-        return tensor
+        return kept.value
 
     def _unpacked(self, number: int, kept: Saved | PackedSaved | None) -> Tensor | None:
         if kept is None:

@@ -20,7 +20,7 @@ from gradcli.cli.arguments.options import (
     read_size,
 )
 from gradcli.cli.arguments.shell_completion import values
-from gradcli.cli.arguments.values import Argument
+from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.process.terminal import ERROR_FORMATS, Terminal
 from gradcli.state import active
 
@@ -165,6 +165,14 @@ _DEVICE: Decorator = click.option(
     help="Where inputs and new tensors are: cpu, cuda or cuda:N.",
 )
 
+_MANUAL_SEED: Decorator = click.option(
+    "--manual-seed",
+    type=click.IntRange(0, 2**32 - 1),
+    metavar="N",
+    help="What random numbers start from, as `torch.manual_seed(N)`, `random.seed(N)` and"
+    " `np.random.seed(N)` before the first line.",
+)
+
 _COLOR: Decorator = click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
@@ -180,6 +188,7 @@ _DRESS: list[Decorator] = [
         help="The dtype of inputs: float16, bfloat16, float32 or float64.",
     ),
     _DEVICE,
+    _MANUAL_SEED,
     click.option("-q", "--quiet", is_flag=True, help="No trace, warnings or notes."),
     _COLOR,
     click.option(
@@ -204,9 +213,9 @@ def with_program(command: Any) -> Any:
     return _with(command, [file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS])
 
 
-def with_device(command: Any) -> Any:
-    """Give a command the option that says where tensors are."""
-    return _with(command, [_DEVICE])
+def with_start(command: Any) -> Any:
+    """Give a command the options that say where tensors are, and random numbers start."""
+    return _with(command, [_DEVICE, _MANUAL_SEED])
 
 
 def with_limits(command: Any) -> Any:
@@ -249,41 +258,19 @@ def options_of(given: dict[str, Any]) -> Options:
     if given.get("inputs") is not None:
         _check_inputs(given)
     if given.get("json") and given.get("format") not in (None, "json"):
-        raise click.UsageError(f"--json and --format {given['format']} exclude each other")
+        raise UsageError(f"--json and --format {given['format']} exclude each other")
     options = Options(limits=limits_of(given), **given)
     if options.output is not None:
         options.limits.check_file(options.output)
         problem = check_output(options.output)
         if problem is not None:
-            raise click.UsageError(problem)
+            raise UsageError(problem)
     return options
 
 
 def _check_inputs(given: dict[str, Any]) -> None:
     """Raise a usage error for what `--inputs` leaves no room for."""
     if given["format"] in ("text", "table", *PICTURES):
-        raise click.UsageError(f"--inputs prints JSON Lines, and not --format {given['format']}")
+        raise UsageError(f"--inputs prints JSON Lines, and not --format {given['format']}")
     if given["output"] is not None:
-        raise click.UsageError("--inputs prints JSON Lines; -o holds the result of one run")
-
-
-def stdin_options(options: Options) -> list[str]:
-    """The options that read standard input."""
-    if options.inputs is None:
-        return []
-    from gradcli.files.reading import reads_stdin  # lazy: start-up: few values are in files
-
-    return [f"--inputs {options.inputs}"] if reads_stdin(options.inputs) else []
-
-
-def check_stdin(arguments: Sequence[Argument], others: Sequence[str]) -> None:
-    """Raise a usage error where standard input is asked for twice: it can be read once."""
-    files = [each for each in arguments if each.file]
-    if len(files) + len(others) < 2:
-        return
-    from gradcli.files.reading import reads_stdin  # lazy: start-up: few values are in files
-
-    readers = [f"`{each.source.text}`" for each in files if reads_stdin(each.file)]
-    readers += others
-    if len(readers) > 1:
-        raise click.UsageError(f"{' and '.join(readers)} both read standard input")
+        raise UsageError("--inputs prints JSON Lines; -o holds the result of one run")

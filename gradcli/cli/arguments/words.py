@@ -5,16 +5,39 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-import click
-
 from gradcli.cli.arguments.files import STDIN
-from gradcli.cli.arguments.options import TRACES
+from gradcli.cli.arguments.options import TRACES, Options
 from gradcli.cli.arguments.values import Argument, read_argument
 from gradcli.files.gate import is_file
 from gradcli.language.hints.spelling import closest
 
 PROGRAM = "program"
 """The hidden command that runs a program given in the words themselves."""
+
+COMMANDS = {
+    PROGRAM: "Run a program given in the words themselves.",
+    "blame": "Find the first NaN or infinity, and its cure.",
+    "check": "Check gradients against differences, or ones made by hand.",
+    "completion": "Print a script for completion in a shell.",
+    "derive": "Write the gradients down as formulas of the inputs.",
+    "explain": "Show the chain rule at work, edge by edge.",
+    "help": "Explain a topic, an op, or the code of an error.",
+    "info": "Show versions and devices, for reports of bugs.",
+    "ops": "List the ops by family.",
+    "port": "List all that gradcli would refuse in a program.",
+    "repl": "Work in a session: one statement after another.",
+    "run": "Run program files; `-` is standard input.",
+    "why": "Prove why a tensor has a gradient, or has none.",
+}
+"""What each command does, for a list of them that imports none."""
+
+
+class UsageError(Exception):
+    """A mistake in the words of a command line, and what helps."""
+
+    def __init__(self, message: str, help: str = "`gradcli --help` shows the usage") -> None:
+        super().__init__(message)
+        self.help = help
 
 
 SCRIPT = "--\0"
@@ -32,7 +55,7 @@ def joined(args: Sequence[str]) -> list[str]:
         except UnicodeEncodeError:
             unusable = True
         if unusable:
-            raise click.UsageError(f"{word!r} is no text")
+            raise UsageError(f"{word!r} is no text")
     found: list[str] = []
     words = iter(args)
     for word in words:
@@ -50,37 +73,61 @@ def joined(args: Sequence[str]) -> list[str]:
     return found
 
 
+def is_plain(words: Sequence[str]) -> bool:
+    """Whether the words are a program and its arguments, without an option or a command."""
+    return bool(words) and words[0] not in COMMANDS and not any(w.startswith("-") for w in words)
+
+
 def arguments_of(words: Sequence[str]) -> list[Argument]:
     """The words behind a program; raises a usage error for one that is no `NAME=VALUE`."""
     found: dict[str, Argument] = {}
     for word in words:
         argument = read_argument(word)
         if argument is None:
-            raise click.UsageError(f"`{word}` is no NAME=VALUE")
+            raise UsageError(f"`{word}` is no NAME=VALUE")
         if argument.name in found:
-            raise click.UsageError(f"`{argument.name}` is given two values")
+            raise UsageError(f"`{argument.name}` is given two values")
         found[argument.name] = argument
     return list(found.values())
+
+
+def stdin_options(options: Options) -> list[str]:
+    """The options that read standard input."""
+    if options.inputs is None:
+        return []
+    from gradcli.files.reading import reads_stdin  # lazy: start-up: few values are in files
+
+    return [f"--inputs {options.inputs}"] if reads_stdin(options.inputs) else []
+
+
+def check_stdin(arguments: Sequence[Argument], others: Sequence[str]) -> None:
+    """Raise a usage error where standard input is asked for twice: it can be read once."""
+    files = [each for each in arguments if each.file]
+    if len(files) + len(others) < 2:
+        return
+    from gradcli.files.reading import reads_stdin  # lazy: start-up: few values are in files
+
+    readers = [f"`{each.source.text}`" for each in files if reads_stdin(each.file)]
+    readers += others
+    if len(readers) > 1:
+        raise UsageError(f"{' and '.join(readers)} both read standard input")
 
 
 def check_program(text: str) -> None:
     """Raise a usage error for a first word that is likely meant as something else."""
     if text.isidentifier():
-        context = click.get_current_context().find_root()
-        assert isinstance(context.command, click.Group)
-        commands = context.command.list_commands(context)
-        if text in commands:
-            raise click.UsageError(f"the command comes first: gradcli {text} …")
-        known = [each for each in commands if each != PROGRAM]
+        if text in COMMANDS:
+            raise UsageError(f"the command comes first: gradcli {text} …")
+        known = [each for each in COMMANDS if each != PROGRAM]
         raise unknown("command", text, known, f"; as a program: -e {text}")
     if text == STDIN:
-        raise click.UsageError("standard input is a file: use `gradcli run -`")
+        raise UsageError("standard input is a file: use `gradcli run -`")
     if "\n" not in text and is_file(text):
-        raise click.UsageError(f"{text} is a file: use `gradcli run {text}`")
+        raise UsageError(f"{text} is a file: use `gradcli run {text}`")
 
 
-def unknown(what: str, word: str, known: Sequence[str], ending: str = "") -> click.UsageError:
+def unknown(what: str, word: str, known: Sequence[str], ending: str = "") -> UsageError:
     """The usage error of a word that is none of those known, with the closest of them."""
     near = closest(word, known)
     hint = "" if near is None else f"; did you mean `{near}`?"
-    return click.UsageError(f"there is no {what} `{word}`{hint}{ending}")
+    return UsageError(f"there is no {what} `{word}`{hint}{ending}")

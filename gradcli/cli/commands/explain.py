@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradcli.cli.arguments.click_options import with_program, with_program_words
+from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import show_explanation, show_run
 from gradcli.cli.program.source import asked_of
 
@@ -55,7 +56,7 @@ def command(
     options = asked.options
     if ir:
         if ties or paths or saved or element or options.format in ("mermaid", "dot"):
-            raise click.UsageError("--ir prints the trace, and takes no other part of explain")
+            raise UsageError("--ir prints the trace, and takes no other part of explain")
         return asked.terminal.checked(show_run(asked, _trace))
 
     def show(run: Run, result: Result) -> str:
@@ -87,4 +88,4 @@ def read_element(text: str | None) -> tuple[int, ...] | None:
     try:
         return tuple(int(part) for part in text.replace("[", "").replace("]", "").split(","))
     except ValueError:
-        raise click.UsageError(f"--element takes an index such as 0,1, not {text!r}") from None
+        raise UsageError(f"--element takes an index such as 0,1, not {text!r}") from None

@@ -11,10 +11,11 @@ from gradcli.cli.arguments.click_options import (
     options_of,
     terminal_of,
     with_color,
-    with_device,
     with_limits,
+    with_start,
 )
 from gradcli.cli.arguments.files import STDIN
+from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.commands.run import batch
 from gradcli.cli.process.interruption import raising_on_signals
 from gradcli.cli.repl.repl import repl
@@ -22,7 +23,7 @@ from gradcli.cli.repl.repl import repl
 
 @click.command("repl")
 @with_color
-@with_device
+@with_start
 @with_limits
 def command(**given: Any) -> int:
     """Work in a session: one statement after another."""
@@ -35,6 +36,6 @@ def start(given: dict[str, Any]) -> int:
     if sys.stdin is None or not sys.stdin.isatty():
         return terminal.checked(batch(terminal, [STDIN], [], options_of(given)))
     if given.get("inputs") is not None:
-        raise click.UsageError("--inputs needs a program to run")
+        raise UsageError("--inputs needs a program to run")
     with raising_on_signals():
         return repl(terminal, options_of(given))

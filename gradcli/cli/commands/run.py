@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import (
-    check_stdin,
-    options_of,
-    stdin_options,
-    terminal_of,
-    with_options,
-)
+from gradcli.cli.arguments.click_options import options_of, terminal_of, with_options
 from gradcli.cli.arguments.files import STDIN, decoded_lines, read_program
 from gradcli.cli.arguments.options import Options
 from gradcli.cli.arguments.shell_completion import values
 from gradcli.cli.arguments.values import Argument, hold_stdin, read_argument
-from gradcli.cli.arguments.words import SCRIPT, arguments_of
+from gradcli.cli.arguments.words import (
+    SCRIPT,
+    UsageError,
+    arguments_of,
+    check_stdin,
+    stdin_options,
+)
 from gradcli.cli.process.terminal import Terminal
 from gradcli.cli.process.workers import Work, lost_process, results
 from gradcli.cli.program.error_notes import note_detachments, note_missing_values
@@ -50,14 +50,14 @@ def command(words: Sequence[str], **given: Any) -> int:
     paths = [word for word in words if read_argument(word) is None]
     arguments = arguments_of([word for word in words if word not in paths])
     if not paths:
-        raise click.UsageError("`gradcli run` needs a file, or `-` for standard input")
+        raise UsageError("`gradcli run` needs a file, or `-` for standard input")
     if given["output"] is not None and len(paths) > 1:
-        raise click.UsageError("-o holds the result of one file, and there are several")
+        raise UsageError("-o holds the result of one file, and there are several")
     terminal = terminal_of(given)
     options = options_of(given)
     options.script = behind
     if options.inputs is not None and len(paths) > 1:
-        raise click.UsageError("--inputs runs one file, and there are several")
+        raise UsageError("--inputs runs one file, and there are several")
     check_stdin(arguments, stdin_options(options) + ["`run -`"] * paths.count(STDIN))
     return terminal.checked(batch(terminal, paths, arguments, options))
 
@@ -72,10 +72,10 @@ def batch(
         The exit code: 0, or that of the first file that failed.
 
     Raises:
-        click.UsageError: an option names what a program does not have.
+        UsageError: an option names what a program does not have.
     """
     if options.inputs is not None:
-        from gradcli.cli.commands.records import run_records  # lazy: start-up: JSON
+        from gradcli.cli.program.records import run_records  # lazy: start-up: JSON
 
         path = paths[0]
         return run_records(terminal, lambda: program_text(path), path, arguments, options)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from gradcli.autograd.engine.backward import retain_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.options import PICTURES, Options
 from gradcli.cli.arguments.values import Argument, evaluate
+from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.process.terminal import Terminal
-from gradcli.errors import GradcliError
-from gradcli.explain.gradients import Gradient
+from gradcli.errors import GradcliError, Warned
+from gradcli.explain.gradients import NONE, Gradient, has_nan
 from gradcli.explain.result import Result
 from gradcli.language.hints.spelling import closest
 from gradcli.language.objects.repr import display
@@ -45,7 +45,7 @@ def result_of(
     Raises:
         GradcliError: E401 where a seed is missing, E406 where it does not fit, E501 where it
             cannot be read, and what the backward pass raises.
-        click.UsageError: there is no tensor of the name that was asked for.
+        UsageError: there is no tensor of the name that was asked for.
     """
     found = find_output(session, options, value)
     if found is None:
@@ -69,8 +69,15 @@ def result_of(
     called = name or "the output"
     with session.running():
         gradients = [Gradient(each, tensor, graph, called) for each, tensor in wanted]
+        gradients.sort(key=_is_told_later)
     events = () if recorder.events is None else recorder.events[first_event:]
     return Result(name, output, seed, gradients, graph, events)
+
+
+def _is_told_later(gradient: Gradient) -> bool:
+    """Whether a gradient is none of a parameter that got none."""
+    meta = gradient.tensor.meta
+    return gradient.kind != NONE or meta is None or not meta.is_parameter
 
 
 def _has_run(root: GraphNode, recorder: Recorder) -> bool:
@@ -84,7 +91,7 @@ def find_output(session: Session, options: Options, value: Any) -> tuple[str | N
     if options.of is not None:
         found = session.values.get(options.of)
         if type(found) is not Tensor:
-            raise click.UsageError(f"--of: {_no_tensor(session, options.of)}")
+            raise UsageError(f"--of: {_no_tensor(session, options.of)}")
         return options.of, found
     if type(value) is Tensor:
         return _name_of(session, value), value
@@ -113,11 +120,11 @@ def _wanted(
 ) -> list[tuple[str | None, Tensor]]:
     """The tensors whose gradients are shown: inputs, leaves, retained ones; or `--wrt`."""
     if options.wrt is not None:
-        named = dict(inputs)
+        named = {**dict(parameters_of(session)), **dict(inputs)}
         for name in options.wrt:
             tensor = named.get(name, session.values.get(name))
             if type(tensor) is not Tensor:
-                raise click.UsageError(f"--wrt: {_no_tensor(session, name)}")
+                raise UsageError(f"--wrt: {_no_tensor(session, name)}")
             if tensor.requires_grad:
                 retain_grad(tensor)
             named[name] = tensor
@@ -132,7 +139,19 @@ def _wanted(
         if type(value) is Tensor and value.retains_grad and value not in seen:
             wanted.append((name, value))
             seen.add(value)
-    return wanted
+    # A parameter that gets no gradient is what people look for.
+    missing = [each for each in parameters_of(session) if each[1] not in seen]
+    return [*missing, *wanted]
+
+
+def parameters_of(session: Session) -> list[tuple[str, Tensor]]:
+    """Every parameter of the session's modules with its path."""
+    if not session.state.modules:
+        return []
+    from gradcli.language.paths import named_parameters  # lazy: start-up: nn, where it is used
+
+    with session.running():
+        return list(named_parameters())
 
 
 def seed_of(session: Session, argument: Argument, output: Tensor) -> Tensor:
@@ -201,6 +220,26 @@ def show(terminal: Terminal, session: Session, options: Options, result: Result)
         _show_trace(terminal, options, result)
 
 
+def warn_of_nan(
+    terminal: Terminal, gradients: Sequence[Gradient], output: tuple[str, Any] | None = None
+) -> None:
+    """Warn of NaN in gradients, and in an output with its name, that are shown."""
+    shown = [] if output is None else [output]
+    for each in gradients:
+        if each.tensor.grad is not None:
+            shown.append((f"{each.name or f'#{each.node}'}.grad", each.tensor.grad.array))
+    bad = [(name, array) for name, array in shown if has_nan(array)]
+    if not bad:
+        return
+    *others, last = [name for name, _ in bad]
+    names = f"{', '.join(others)} and {last}" if others else last
+    whole = all(array.size == 1 for _, array in bad)
+    said = ("are NaN" if whole else "hold NaN") if others else ("is NaN" if whole else "holds NaN")
+    ask = "`gradcli blame` with the same words says where the first one comes from"
+    help = "`.blame` says where the first one comes from" if output is None else ask
+    terminal.warning(Warned("W016", f"{names} {said}", None, help))
+
+
 def gradient_text(style: Style, gradient: Gradient) -> str:
     """The gradient of an input, and why there is none."""
     remark = style.paint(f"  ({gradient.reason})", "quiet") if gradient.reason else ""
@@ -240,13 +279,6 @@ def picture_text(session: Session, format: str, result: Result) -> str:
     from gradcli.render.graph.mermaid import mermaid  # lazy: start-up: few such graphs
 
     return f"{mermaid(annotated)}\n"
-
-
-def trace_of_tensor(terminal: Terminal, session: Session, tensor: Tensor, style: str) -> str:
-    """The backward graph of a tensor in a style, with a line end; steps are rehearsed."""
-    events = session.rehearse(tensor) if style == "steps" else ()
-    result = Result(tensor.name, tensor, None, (), session.graph(tensor), events)
-    return f"{trace_text(terminal, style, result)}\n"
 
 
 def trace_text(terminal: Terminal, style: str, result: Result) -> str:

@@ -6,11 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from gradcli.cli.arguments.click_options import options_of, terminal_of
 from gradcli.cli.arguments.files import STDIN, decoded, read_program
-from gradcli.cli.arguments.words import arguments_of, check_program
+from gradcli.cli.arguments.words import UsageError, arguments_of, check_program
 from gradcli.record import Record
 from gradcli.session import Session
 
@@ -48,13 +46,13 @@ def asked_of(command: str, words: Sequence[str], file: str | None, given: dict[s
     """What the words and options of a command ask.
 
     Raises:
-        click.UsageError: there is no program, the words behind it are no `NAME=VALUE`, or options
+        UsageError: there is no program, the words behind it are no `NAME=VALUE`, or options
             exclude each other.
     """
     terminal = terminal_of(given)
     if file is None:
         if not words:
-            raise click.UsageError(f"`gradcli {command}` needs a program, or --file FILE")
+            raise UsageError(f"`gradcli {command}` needs a program, or --file FILE")
         check_program(words[0])
     program = Program(words[0]) if file is None else Program(None, file)
     arguments = arguments_of(words[1:] if file is None else words)

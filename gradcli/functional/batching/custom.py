@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli.autograd.batched import batched_tensor
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.structure import leaves, mapped, rebuilt
 from gradcli.state import active
 
@@ -40,7 +40,6 @@ class VmapInfo:
 
     language_name: ClassVar[str] = "torch._functorch.autograd_function.VmapInfo"
     language_attributes: ClassVar[frozenset[str]] = frozenset(__slots__)
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, batch_size: int, randomness: str) -> None:
         self.batch_size = batch_size
@@ -66,10 +65,8 @@ def by_own_rule(frame: Frame, function: Any, args: tuple[Any, ...], mode: bool) 
 
     answer = frame.run(computed)
     if type(answer) is not tuple or len(answer) != 2:
-        raise GradcliError(
-            "E204",
-            "vmap(): the vmap staticmethod has to return an output and its out_dims",
-            raises="RuntimeError",
+        raise runtime_error(
+            "vmap(): the vmap staticmethod has to return an output and its out_dims"
         )
     output, dims = answer
     found = leaves(output)

@@ -13,12 +13,12 @@ from gradcli.language.objects.borders import FOREIGN, beside
 from gradcli.language.objects.operators import (
     HOST_OPERATORS,
     OPERATOR_ERRORS,
-    TENSOR_OPERATORS,
     Operation,
     contains,
     identity,
     operator_failed,
     own_operator,
+    tensor_operator,
     word_failure,
 )
 from gradcli.language.objects.operators import binary as apply_binary
@@ -92,7 +92,7 @@ def _name_and_name(
     state: State, symbol: str, nodes: tuple[tree.Name, tree.Name], sides: Sides, span: Span
 ) -> Evaluate:
     """`a op b`."""
-    on_tensors, host = TENSOR_OPERATORS[symbol], HOST_OPERATORS[symbol]
+    on_tensors, host = tensor_operator(symbol), HOST_OPERATORS[symbol]
     left, right = sides
     left_node, right_node = nodes
     left_name, right_name = left_node.name, right_node.name
@@ -126,7 +126,7 @@ def _name_and_constant(
     span: Span,
 ) -> Evaluate:
     """`a op 2`."""
-    on_tensors, host = TENSOR_OPERATORS[symbol], HOST_OPERATORS[symbol]
+    on_tensors, host = tensor_operator(symbol), HOST_OPERATORS[symbol]
     name, constant = left_node.name, right_node.value
 
     def run(variables: Variables) -> Any:
@@ -147,7 +147,7 @@ def _name_and_any(
     state: State, symbol: str, nodes: tuple[tree.Name, tree.Expression], sides: Sides, span: Span
 ) -> Evaluate:
     """`a op f(b)`."""
-    on_tensors, host = TENSOR_OPERATORS[symbol], HOST_OPERATORS[symbol]
+    on_tensors, host = tensor_operator(symbol), HOST_OPERATORS[symbol]
     left, right = sides
     left_node, right_node = nodes
     name = left_node.name
@@ -179,7 +179,7 @@ def _any_and_any(
     span: Span,
 ) -> Evaluate:
     """`f(a) op g(b)`."""
-    on_tensors, host = TENSOR_OPERATORS[symbol], HOST_OPERATORS[symbol]
+    on_tensors, host = tensor_operator(symbol), HOST_OPERATORS[symbol]
     left, right = sides
     left_node, right_node = nodes
 
@@ -236,7 +236,7 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
     steps = [
         (
             symbol,
-            TENSOR_OPERATORS[symbol],
+            tensor_operator(symbol),
             HOST_OPERATORS[symbol],
             c.expression(operand, scope),
             operand,

@@ -130,15 +130,14 @@ HOST_OPERATORS: dict[str, Operation] = {
 """Binary operators on values of which none is a tensor; they raise the host's errors."""
 
 
-def _tensor_remainder(left: Any, right: Any) -> Any:
-    """`left % right` with a tensor on a side, which may be a value to format."""
-    if isinstance(left, str):
-        return percent(left, right)
-    return catalogue.operators["%"](left, right)
+def tensor_operator(symbol: str) -> Operation:
+    """A binary operator on values of which one is a tensor at least."""
+    operator = catalogue.operators[symbol]
+    if symbol != "%":
+        return operator
+    # The text on the left of `%` may be a format.
+    return lambda left, right: (percent if isinstance(left, str) else operator)(left, right)
 
-
-TENSOR_OPERATORS: dict[str, Operation] = {**catalogue.operators, "%": _tensor_remainder}
-"""Binary operators on values of which one is a tensor at least."""
 
 OPERATOR_ERRORS: tuple[type[Exception], ...] = (*HOST_ERRORS, AttributeError)
 """What the operators of both tables may raise on operands that they are not defined for."""
@@ -189,8 +188,8 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
     try:
         if type(left) is Tensor or type(right) is Tensor:
             if type(left) in FOREIGN or type(right) in FOREIGN:
-                return borders.beside(symbol, left, right, TENSOR_OPERATORS[symbol])
-            return TENSOR_OPERATORS[symbol](left, right)
+                return borders.beside(symbol, left, right, tensor_operator(symbol))
+            return tensor_operator(symbol)(left, right)
         return HOST_OPERATORS[symbol](left, right)
     except GradcliError as error:
         method = own_operator(symbol, left, right)

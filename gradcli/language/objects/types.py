@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -18,11 +18,14 @@ class LanguageType:
     """A class as a value.
 
     Attributes:
+        absent: what the error says of an attribute that it has not: of its name and that one's.
         full_name: with the module, as it is printed.
         construct: makes an instance, None where programs cannot.
     """
 
     __slots__ = ("construct", "full_name", "hosts", "name")
+
+    absent: ClassVar[str] = "type object '{0}' has no attribute '{1}'"
 
     def __init__(
         self,
@@ -60,6 +63,7 @@ _BASES = {
     "AttributeError": "Exception",
     "AxisError": "ValueError",
     "EOFError": "Exception",
+    "FileExistsError": "OSError",
     "FileNotFoundError": "OSError",
     "GradcheckError": "RuntimeError",
     "FloatingPointError": "ArithmeticError",
@@ -178,9 +182,20 @@ class _ParameterType(LanguageType):
         return type(value) is Tensor and value.meta is not None and value.meta.is_parameter
 
 
+class _UninitializedType(LanguageType):
+    """The class of those tensors that have no shape yet."""
+
+    __slots__ = ()
+
+    def has_instance(self, value: Any) -> bool:
+        return type(value) is Tensor and getattr(value.array, "named", None) == self.name
+
+
 def type_of(value: Any) -> LanguageType:
     """The class of a value."""
     host = type(value)
+    if host is Tensor and hasattr(value.array, "named"):
+        return UNINITIALIZED[value.array.named]
     if host is Tensor and PARAMETER.has_instance(value):
         return PARAMETER
     found = _by_host.get(host)
@@ -213,3 +228,7 @@ define("dict_items", type({}.items()))
 TYPE = define("type", LanguageType, type)
 TENSOR = define("torch.Tensor", Tensor)
 PARAMETER = _ParameterType("torch.nn.parameter.Parameter", (Tensor,))
+UNINITIALIZED = {
+    name: _UninitializedType(f"torch.nn.parameter.{name}", (Tensor,))
+    for name in ("UninitializedParameter", "UninitializedBuffer")
+}

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.init import uniform_
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.module import Module
 from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.ops.nn.recurrent import lstm_state
 from gradcli.state import computed
 
 State = tuple[Tensor, ...]
@@ -36,10 +37,7 @@ def _rnn_step(function: str, projected: Tensor, hidden: Tensor, state: State) ->
 
 def _lstm_step(projected: Tensor, hidden: Tensor, state: State) -> State:
     """The next state (h, c) of an LSTM from both projections."""
-    sigmoid, tanh = modules["torch"]["sigmoid"], modules["torch"]["tanh"]
-    entering, forgetting, cell, leaving = _parts(hidden + projected, 4)
-    kept = sigmoid(forgetting) * state[1] + sigmoid(entering) * tanh(cell)
-    return sigmoid(leaving) * tanh(kept), kept
+    return lstm_state(_parts(hidden + projected, 4), state[1])
 
 
 def _gru_step(projected: Tensor, hidden: Tensor, state: State) -> State:
@@ -149,9 +147,7 @@ class _Cell(Recurrent):
                     raises="TypeError" if several else "AttributeError",
                 )
         if len(given) != self.states:
-            raise GradcliError(
-                "E204", f"{name} takes {self.states} tensors as its state", raises="RuntimeError"
-            )
+            raise runtime_error(f"{name} takes {self.states} tensors as its state")
         if not several and given[0].array.ndim not in (1, 2):
             raise GradcliError("E204", f"{name} takes a state of 1 or 2 dimensions")
         return tuple(given)
@@ -183,11 +179,7 @@ class RNNCell(_Cell):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         if self.nonlinearity not in ("tanh", "relu"):
-            raise GradcliError(
-                "E204",
-                f"nonlinearity is 'tanh' or 'relu', not {self.nonlinearity!r}",
-                raises="RuntimeError",
-            )
+            raise runtime_error(f"nonlinearity is 'tanh' or 'relu', not {self.nonlinearity!r}")
         return super().forward(input, hx)
 
     def extra_repr(self) -> str:

@@ -33,8 +33,9 @@ modules: dict[str, dict[str, Any]] = {
     "torch.autograd.gradcheck": {},
     "torch.autograd.forward_ad": {},
     "torch.autograd.functional": {},
-    "torch.cuda": {},
+    "torch.cuda": table("torch.cuda"),
     "torch.distributions": {},
+    "torch.distributions.constraints": {},
     "torch.distributions.kl": {},
     "torch.distributions.transforms": {},
     "torch.fft": table("torch.fft"),
@@ -46,9 +47,13 @@ modules: dict[str, dict[str, Any]] = {
     "torch.nn.utils": {},
     "torch.nn.utils.parametrizations": {},
     "torch.nn.utils.parametrize": {},
+    "torch.nn.utils.prune": {},
     "torch.nn.utils.rnn": {},
+    "torch.nn.utils.stateless": {},
     "torch.optim": {},
     "torch.optim.lr_scheduler": {},
+    "torch.optim.swa_utils": {},
+    "torch.signal.windows": table("torch.signal.windows"),
     "torch.special": table("torch.special"),
     "torch.utils.checkpoint": {},
     "torch.utils.data": {},
@@ -64,13 +69,13 @@ properties: dict[str, Callable[[Tensor], Any]] = {}
 setters: dict[str, Callable[[Tensor, Any], None]] = {}
 """Attributes of tensors that can be assigned to."""
 
-operators: dict[str, Function] = {}
+operators: dict[str, Function] = table("operators")
 """Binary operators with a tensor on at least one side, `[]` and `[]=`."""
 
-inplace_operators: dict[str, Callable[[Tensor, Any], Tensor]] = {}
+inplace_operators: dict[str, Callable[[Tensor, Any], Tensor]] = table("inplace_operators")
 """The in-place operators, `x += y` and the others; each writes to the tensor x and returns it."""
 
-unary_operators: dict[str, Function] = {}
+unary_operators: dict[str, Function] = table("unary_operators")
 """`-x`, `+x`, `~x`."""
 
 
@@ -112,19 +117,22 @@ def expose_written(name: str, form: Function, is_function: bool) -> None:
 def function(
     *names: str,
     module: str = "torch",
+    also: str = "",
     method: bool = False,
     inplace: bool = False,
     inplace_function: bool = False,
     check: Callable[..., Any] = check_inplace,
 ) -> Callable[[Body], Body]:
-    """Make a composed function reachable: decorates it, under the names given or its own. `check`
-    is what its in-place form calls first: see `in_place`; the other arguments are those of
-    `expose`.
+    """Make a composed function reachable: decorates it, under the names given or its own. `also`
+    is a second module, `check` what its in-place form calls first: see `in_place`; the other
+    arguments are those of `expose`.
     """
 
     def decorate(body: Body) -> Body:
         for name in _named(body, names):
             modules[module][name] = body
+            if also:
+                modules[also][name] = body
             if method:
                 methods[name] = body
             if inplace or inplace_function:

@@ -19,7 +19,7 @@ from typing import Any
 from gradcli.files import cache
 
 # To be incremented when the format of the index changes.
-_FORMAT = 1
+_FORMAT = 3
 
 _PACKAGE = "gradcli.ops"
 _FOLDER = os.path.abspath(sys.modules[_PACKAGE].__path__[0])

@@ -19,7 +19,7 @@ from gradcli.ops.definition.dtype_support import check_dtype
 from gradcli.ops.definition.ref import ref
 from gradcli.state import active, charge_tensors
 
-to = ref("to")
+to = ref("creation.copies.to")
 
 
 def wrong_operand(op: Any, name: str, value: Any) -> GradcliError:

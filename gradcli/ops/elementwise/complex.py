@@ -14,7 +14,6 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.strides import in_row_order, laid_out_like, laid_out_like_operands
 from gradcli.arrays.views import strides_of, window
-from gradcli.autograd.inplace import views
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros_like
@@ -31,12 +30,9 @@ from gradcli.ops.binding.catalogue import (
     expose_written,
     function,
     in_place,
-    setters,
-    tensor_property,
 )
 from gradcli.ops.creation.copies import clone, contiguous, copy_
 from gradcli.ops.definition.op import Op, op, pointwise
-from gradcli.ops.definition.ref import named
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
 from gradcli.ops.shape.slicing import select
@@ -81,9 +77,6 @@ def real_part(value: Any) -> Any:
     return select.apply(pairs, -1, 0)
 
 
-named("real_part", real_part)
-
-
 def imaginary_part(value: Any) -> Any:
     """The imaginary part of a complex array or tensor: what rules call."""
     if type(value) is not Tensor:
@@ -95,12 +88,6 @@ def imaginary_part(value: Any) -> Any:
 
 def _is_conjugate(tensor: Tensor) -> bool:
     return reflection_of(tensor)[0]
-
-
-views.conj = conj
-views.negated = negated
-views.view_as_real = lambda tensor: view_as_real.apply(tensor)
-views.view_as_complex = lambda tensor: view_as_complex.apply(tensor)
 
 
 @function("view_as_real")
@@ -151,7 +138,6 @@ def _check_complex(name: str, input: Tensor) -> None:
         raise GradcliError("E203", f"{name}() is for complex tensors, and this is {input.dtype}")
 
 
-@tensor_property("real")
 @function("real")
 def real(input: Tensor) -> Tensor:
     """The real part, a view of the tensor; a real tensor itself.
@@ -159,11 +145,9 @@ def real(input: Tensor) -> Tensor:
     Example: torch.real(tensor([0.5, 1., 2.5]))
     """
     check_tensors("real", input=input)
-    result: Tensor = real_part(input) if input.dtype.is_complex else input
-    return result
+    return real_part(input) if input.dtype.is_complex else input
 
 
-@tensor_property("imag")
 @function("imag")
 def imag(input: Tensor) -> Tensor:
     """The imaginary part, a view of the tensor. Raises E203 for a real tensor.
@@ -172,20 +156,18 @@ def imag(input: Tensor) -> Tensor:
     """
     check_tensors("imag", input=input)
     _check_complex("imag", input)
-    result: Tensor = imaginary_part(input)
-    return result
+    return imaginary_part(input)
 
 
-def _set_real(tensor: Tensor, value: Any) -> None:
+def set_real(tensor: Tensor, value: Any) -> None:
+    """Write the real part."""
     copy_(real(tensor), value)
 
 
-def _set_imag(tensor: Tensor, value: Any) -> None:
+def set_imag(tensor: Tensor, value: Any) -> None:
+    """Write the imaginary part; raises E203 for a real tensor."""
     copy_(imag(tensor), value)
 
-
-setters["real"] = _set_real
-setters["imag"] = _set_imag
 
 # --- conjugates -----------------------------------------------------------------------------------
 

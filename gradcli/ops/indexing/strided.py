@@ -128,9 +128,6 @@ def as_strided_in_place(
     return writes.replace_layout(self, as_strided_written.apply(self, *window))
 
 
-views.as_strided = strided
-
-
 @method("fill_diagonal_")
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Write a number along the main diagonal; `wrap` begins it anew below, in a tall matrix.

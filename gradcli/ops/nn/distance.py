@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.autograd.batched import change_values
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -34,8 +34,7 @@ def _length(vectors: Tensor, dim: tuple[int, ...], eps: float) -> Tensor:
     return length
 
 
-@function("cosine_similarity", module="torch.nn.functional")
-@function("cosine_similarity")
+@function("cosine_similarity", also="torch.nn.functional")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors that lie along a dimension. A vector counts as at
     least `eps` long. Raises E203 for integers, E301 where the shapes cannot be broadcast.
@@ -83,8 +82,7 @@ norm_along = op(
 )
 
 
-@function("pairwise_distance", module="torch.nn.functional")
-@function("pairwise_distance")
+@function("pairwise_distance", also="torch.nn.functional")
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
@@ -199,8 +197,7 @@ pdist_ = op(
 _SINGLE_ONLY = dtype_names("bool", "int", "complex", raises="RuntimeError") | dtype_names("half")
 
 
-@function("pdist", module="torch.nn.functional")
-@function("pdist")
+@function("pdist", also="torch.nn.functional")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm distance of every two rows of a matrix, each pair once. At distance 0 the gradient
     is 0. Raises E301 for what is no matrix, E204 for a negative p.
@@ -214,7 +211,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         )
     check_dtype("pdist", input.dtype, _SINGLE_ONLY)
     if p < 0:
-        raise GradcliError("E204", "pdist(): p must not be negative", raises="RuntimeError")
+        raise runtime_error("pdist(): p must not be negative")
     return pdist_.apply(input, float(p))
 
 
@@ -248,7 +245,7 @@ def cdist(
         check_not_integral("cdist", x, "RuntimeError")
         check_dtype("cdist", x.dtype, dtype_names("complex", raises="RuntimeError"))
     if p < 0:
-        raise GradcliError("E204", "cdist(): p must not be negative", raises="RuntimeError")
+        raise runtime_error("cdist(): p must not be negative")
     check_dtype("cdist", x1.dtype, _SINGLE_ONLY)
     check_same_dtype("cdist", x1, x2)
     return cdist_.apply(x1, x2, float(p))

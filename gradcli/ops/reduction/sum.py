@@ -41,12 +41,13 @@ from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import check_floating_dtype
 from gradcli.ops.definition.op import Function, op
-from gradcli.ops.definition.ref import named
-from gradcli.ops.elementwise.unary import exp
+from gradcli.ops.definition.ref import ref
 from gradcli.ops.shape.views import expand, restore_dims, view
 from gradcli.state import active
 
 Axes = int | tuple[int, ...] | None
+
+exp = ref("elementwise.unary.exp")
 
 # --- arguments ----------------------------------------------------------------------------------
 
@@ -169,7 +170,6 @@ sum_dims = op(
         restore_dims(grad, dims, keepdim), self_sizes
     ),
 )
-named("sum_dims", sum_dims)
 
 
 @reduction("sum")
@@ -396,10 +396,7 @@ def logsumexp(x, axis, keepdims=False):
 
 @reduction("logsumexp")
 def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
-    """The logarithm of the sum of exponentials over the dimensions. Integers become floating.
-
-    Example: torch.logsumexp(tensor([[2., 1.], [1., 3.]]), 0)
-    """
+    """The logarithm of the sum of exponentials over the dimensions. Integers become floating."""
     check_reduced("logsumexp", input, keepdim)
     if dim is None:
         raise GradcliError("E202", "logsumexp() needs the dimensions to reduce, not None")

@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.convolution import convolve, input_gradient, weight_gradient
 from gradcli.kernels.windows.windows import Sizes, Windows
@@ -23,12 +23,12 @@ from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import SAMPLES, describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
-from gradcli.ops.definition.op import Op, op
+from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.complex import view_as_real
 from gradcli.ops.shape.slicing import select
 from gradcli.ops.shape.views import expand, reshape, squeeze_dim, unsqueeze
 from gradcli.ops.spatial.padding import constant_pad
-from gradcli.ops.spatial.unfold import per_dimension
+from gradcli.ops.spatial.unfold import per_dimension, windows_from
 
 
 class Geometry:
@@ -202,7 +202,7 @@ def _check(
     if type(groups) is not int:
         raise GradcliError("E202", f"{name}(): `groups` must be an integer")
     if groups < 1:
-        raise GradcliError("E204", f"{name}(): `groups` must be positive", raises="RuntimeError")
+        raise runtime_error(f"{name}(): `groups` must be positive")
     shape, kernels = input.array.shape, weight.array.shape
     if len(kernels) != ndim + 2 or len(shape) not in (ndim + 1, ndim + 2):
         raise GradcliError(
@@ -267,8 +267,7 @@ def _of_complex(input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Ge
     first = convolution.apply(real, weight_real, bias_real, geometry)
     second = convolution.apply(imaginary, weight_imaginary, None, geometry)
     third = convolution.apply(real + imaginary, weight_real + weight_imaginary, bias_sum, geometry)
-    whole: Tensor = first - second + (third - first - second) * 1j
-    return whole
+    return first - second + (third - first - second) * 1j
 
 
 def _parts(tensor: Tensor) -> tuple[Tensor, Tensor]:
@@ -283,16 +282,18 @@ def _same_padding(name: str, kernel: Sizes, stride: Sizes, dilation: Sizes) -> t
     element more goes after.
     """
     if any(s != 1 for s in stride):
-        raise GradcliError(
-            "E204",
-            f"{name}(): padding='same' keeps the sizes, so there can be no stride",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"{name}(): padding='same' keeps the sizes, so there can be no stride")
     totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
     pad: Sizes = ()
     if any(total % 2 for total in totals):
         pad = tuple(size for total in reversed(totals) for size in (0, total % 2))
     return tuple(total // 2 for total in totals), pad
+
+
+def _expose(name: str, body: Function, words: str, ndim: int) -> None:
+    raised = "Raises E203, E204 or E301 where they do not go together."
+    describe(body, f"{words} {raised}", f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))")
+    function(name, also="torch.nn.functional")(body)
 
 
 def _expose_convolution(ndim: int) -> None:
@@ -315,11 +316,7 @@ def _expose_convolution(ndim: int) -> None:
         if padding == "same":
             paddings, pad = _same_padding(name, kernel, strides, dilations)
         elif type(padding) is str and padding != "valid":
-            raise GradcliError(
-                "E204",
-                f"{name}(): padding is 'same', 'valid' or sizes, not {padding!r}",
-                raises="RuntimeError",
-            )
+            raise runtime_error(f"{name}(): padding is 'same', 'valid' or sizes, not {padding!r}")
         else:
             given = 0 if padding == "valid" else padding
             paddings = per_dimension(name, "padding", given, ndim, 0)
@@ -334,14 +331,13 @@ def _expose_convolution(ndim: int) -> None:
             )
         return _convolved(input, weight, bias, Geometry(windows, groups, False), pad)
 
-    describe(
+    _expose(
+        name,
         conv,
         f"The convolution of (N, C, *sizes) or (C, *sizes), over the last {ndim}, with weights"
-        " (O, C / groups, *kernel). Raises E203, E204 or E301 where they do not go together.",
-        f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))",
+        " (O, C / groups, *kernel).",
+        ndim,
     )
-    function(name)(conv)
-    function(name, module="torch.nn.functional")(conv)
 
 
 def _expose_transposed(ndim: int) -> None:
@@ -358,20 +354,14 @@ def _expose_transposed(ndim: int) -> None:
         dilation: Any = 1,
     ) -> Tensor:
         _check(name, input, weight, bias, ndim, groups, True)
-        windows = Windows(
-            weight.array.shape[2:],
-            per_dimension(name, "stride", stride, ndim),
-            per_dimension(name, "padding", padding, ndim, 0),
-            per_dimension(name, "dilation", dilation, ndim),
-        )
+        kernel = weight.array.shape[2:]
+        windows = windows_from(name, ndim, kernel, stride, padding, dilation)
         extra = per_dimension(name, "output_padding", output_padding, ndim, 0)
         if any(
             e >= max(s, d) for e, s, d in zip(extra, windows.stride, windows.dilation, strict=True)
         ):
-            raise GradcliError(
-                "E204",
-                f"{name}(): output_padding must be smaller than the stride or the dilation",
-                raises="RuntimeError",
+            raise runtime_error(
+                f"{name}(): output_padding must be smaller than the stride or the dilation"
             )
         sizes = tuple(
             (size - 1) * s - 2 * p + d * (k - 1) + e + 1
@@ -389,14 +379,13 @@ def _expose_transposed(ndim: int) -> None:
             raise GradcliError("E301", f"{name}(): the output would have the sizes {sizes}")
         return _convolved(input, weight, bias, Geometry(windows, groups, True, sizes))
 
-    describe(
+    _expose(
+        name,
         conv_transpose,
         f"The transpose of a convolution over the last {ndim} dimensions, with weights"
-        " (C, O / groups, *kernel). Raises E203, E204 or E301 where they do not go together.",
-        f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))",
+        " (C, O / groups, *kernel).",
+        ndim,
     )
-    function(name)(conv_transpose)
-    function(name, module="torch.nn.functional")(conv_transpose)
 
 
 for _ndim in (1, 2, 3):

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.scalars import checked_cast
+from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -45,6 +45,7 @@ def _padded(self: Any, pad: Sequence[int], value: Any) -> Any:
 constant_pad_nd: Op = op(
     "constant_pad_nd",
     _padded,
+    leading=True,
     self=lambda grad, pad: constant_pad_nd(grad, tuple(-size for size in pad), 0),
 )
 
@@ -61,7 +62,7 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Tensor:
                 f"pad(): {pad} does not fit a tensor of shape {tuple(input.array.shape)}",
             )
     number = 0 if value is None else value
-    return constant_pad_nd.apply(input, pad, checked_cast(number, input.dtype))
+    return constant_pad_nd.apply(input, pad, checked_number(number, input.dtype))
 
 
 # --- padding with the tensor's own elements -----------------------------------------------------
@@ -177,7 +178,7 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
     if mode not in ("reflect", "replicate", "circular"):
         raise GradcliError("E204", f"pad(): no mode {mode!r}", raises="NotImplementedError")
     if value:
-        raise GradcliError("E204", f"pad(): mode {mode!r} takes no value", raises="RuntimeError")
+        raise runtime_error(f"pad(): mode {mode!r} takes no value")
     count, ndim = len(sizes) // 2, input.array.ndim
     if count > ndim:
         raise GradcliError("E301", f"pad(): {count} pairs of sizes, and {ndim} dimensions")
@@ -187,6 +188,11 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
             f"pad(): mode {mode!r} pads the last {ndim - 1} or {ndim - 2} dimensions of {ndim}, not"
             f" {count}",
             raises="NotImplementedError",
+            text=f"Padding size {len(sizes)} is not supported for {ndim}D input tensor.\nSupported"
+            " combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)",
         )
     _check_own(input, sizes, mode)
     if mode == "circular":

@@ -14,7 +14,8 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
+from gradcli.kernels import in_c
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.max_pool import largest_of_windows
 from gradcli.kernels.windows.windows import Sizes, Windows
@@ -37,6 +38,9 @@ def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -
     two of them are equal.
     """
     planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
+    found = in_c.put_at(grad_output, indices, self.shape, planes)
+    if found is not None:
+        return found
     where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
     if apart:
         placed = module_of(grad_output).zeros(planes * size, grad_output.dtype)
@@ -231,11 +235,7 @@ def windows_of(
         strides = per_dimension(name, "stride", stride, ndim)
     paddings = per_dimension(name, "padding", padding, ndim, 0)
     if any(p > k // 2 for p, k in zip(paddings, kernel, strict=True)):
-        raise GradcliError(
-            "E204",
-            f"{name}(): a padding of {padding} is more than half of the window",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"{name}(): a padding of {padding} is more than half of the window")
     return Windows(kernel, strides, paddings, per_dimension(name, "dilation", dilation, ndim))
 
 
@@ -243,7 +243,17 @@ def _check_windows(name: str, input: Tensor, ndim: int, windows: Windows, ceil_m
     """Raise unless the input can be pooled and a window fits into it."""
     check_pooled(name, input, ndim)
     sizes = input.array.shape[-ndim:]
-    check_counts(name, sizes, windows.counts(sizes, ceil_mode))
+    counts = windows.counts(sizes, ceil_mode)
+    if name == "max_pool1d":
+        text = f"max_pool1d() Invalid computed output size: {counts[0]}"
+    else:
+        channels = input.array.shape[-ndim - 1]
+        before, behind = ("x".join(map(str, (channels, *each))) for each in (sizes, counts))
+        text = (
+            f"Given input size: ({before}). Calculated output size: ({behind})."
+            " Output size is too small"
+        )
+    check_counts(name, sizes, counts, text)
 
 
 def _flattened(windows: Windows) -> Windows:
@@ -334,8 +344,7 @@ def mean_of_windows(input: Tensor, windows: Windows) -> Tensor:
     return _AVERAGE[len(windows.kernel)].apply(input, Averaging(windows, False, True, None))
 
 
-@function("avg_pool1d")
-@function("avg_pool1d", module="torch.nn.functional")
+@function("avg_pool1d", also="torch.nn.functional")
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -367,7 +376,7 @@ def _expose_avg_pool(ndim: int) -> None:
     ) -> Tensor:
         windows = windows_of(name, ndim, kernel_size, stride, padding)
         if divisor_override == 0:
-            raise GradcliError("E204", f"{name}(): divisor must not be 0", raises="RuntimeError")
+            raise runtime_error(f"{name}(): divisor must not be 0")
         averaging = Averaging(windows, ceil_mode, count_include_pad, divisor_override)
         return averaged(name, input, ndim, averaging)
 

@@ -16,7 +16,7 @@ from gradcli.language.loops.holes import HOLES, Drawn, Frame, hole, numbered
 from gradcli.language.loops.symbols import NUMBERS, Symbol, concrete, holds_tensor, is_symbolic
 from gradcli.language.loops.walk.calls import call
 from gradcli.language.objects.iteration import drawing
-from gradcli.language.objects.operators import HOST_OPERATORS, TENSOR_OPERATORS
+from gradcli.language.objects.operators import HOST_OPERATORS, tensor_operator
 from gradcli.language.objects.subscripts import get_item
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
@@ -204,7 +204,7 @@ def _operate_on_tensor(
         return walk.evaluate(form, [left, right])
     if floating and type(number.now) is float and symbol in ("+", "-", "*", "/"):
         return walk.evaluate(form, [left, right])
-    function = TENSOR_OPERATORS[symbol]
+    function = tensor_operator(symbol)
     return heard_as_one(walk, form, [left, right], function)
 
 

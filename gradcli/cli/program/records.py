@@ -12,11 +12,10 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
-import click
-
 from gradcli.cli.arguments.name_uses import name_uses
 from gradcli.cli.arguments.options import Options
 from gradcli.cli.arguments.values import Argument, hold_stdin, read_argument
+from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.process.memory import memory_ceiling
 from gradcli.cli.process.progress import Progress
 from gradcli.cli.process.terminal import Terminal
@@ -58,7 +57,7 @@ def run_records(
         program is none or the records cannot be read.
 
     Raises:
-        click.UsageError: an option names what the program does not have.
+        UsageError: an option names what the program does not have.
     """
     assert options.inputs is not None
     state = State(limits=options.limits)
@@ -103,7 +102,7 @@ def _print(terminal: Terminal, answers: Iterator[bytes]) -> int:
             head, _, lines = answer.partition(b"\n")
             summary = json.loads(head)
             if "usage" in summary:
-                raise click.UsageError(summary["usage"])
+                raise UsageError(summary["usage"])
             terminal.write(lines.decode())
             terminal.flush()
             done += summary["done"]
@@ -237,8 +236,8 @@ class _Runner:
             number, line, kind, text = task.split(b" ", 3)
             try:
                 document, error = self._run(terminal, int(number), int(line), kind, text)
-            except click.UsageError as wrong:
-                return json.dumps({"usage": wrong.message}).encode() + b"\n"
+            except UsageError as wrong:
+                return json.dumps({"usage": str(wrong)}).encode() + b"\n"
             lines.append(document)
             if error is not None:
                 failures.append((int(number), error))
@@ -266,7 +265,7 @@ class _Runner:
             if error.code == "E101" and error.help is None and error.span is not None:
                 error.help = f"the record does not give {error.span.text} a value"
             return text_of(marked(failed(error), number), compact=True), error
-        except (click.UsageError, BrokenPipeError):
+        except (UsageError, BrokenPipeError):
             raise
         except Exception as error:  # ours: the other records have their results all the same
             bug = GradcliError("E901", f"{type(error).__name__}: {error}")

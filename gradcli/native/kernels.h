@@ -1,0 +1,9 @@
+/* All kernels, compiled for one level. */
+
+#include "elementary.h"
+#include "random.h"
+#include "order.h"
+#include "pointwise.h"
+#include "norms.h"
+#include "rows.h"
+#include "convolution.h"
