@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import LAZY
 from gradcli.autograd.engine import accumulate as accumulation
 from gradcli.autograd.node import FREED, AccumulateGrad, Node
@@ -124,7 +125,7 @@ class TraceRecorder(Recorder):
 
     def _value(self, tensor: Tensor) -> Value:
         """A new value for what a tensor holds now."""
-        array = np.array(tensor.array)[()] if self.arrays else None
+        array = np.array(to_host(tensor.array))[()] if self.arrays else None
         value = self._number(tensor.array, tensor, array)
         version = _version(tensor)
         self._by_tensor[id(tensor)] = self._by_array[id(tensor.array)] = value, version
@@ -147,7 +148,9 @@ class TraceRecorder(Recorder):
         """A new value for a gradient."""
         if type(gradient) is Tensor:
             return self._value(gradient)
-        value = self._number(gradient, None, np.array(gradient)[()] if self.arrays else None)
+        value = self._number(
+            gradient, None, np.array(to_host(gradient))[()] if self.arrays else None
+        )
         self._by_array[id(gradient)] = value, 0
         self._of_pass[id(gradient)] = value, gradient
         return value
