@@ -1,27 +1,61 @@
-"""The backend that builds gradcli's wheel: setuptools', with the parsing tables and the index of
-lazy families in the wheel.
+"""The backend that builds gradcli's wheel: setuptools', with the parsing tables, the index of lazy
+families and the kernels in C in the wheel.
 
-Working them out takes some tenths of a second. A wheel that carries them spares every fresh machine
-that time, and a machine without a writable cache folder pays it never.
+Working out tables and index takes some tenths of a second. A wheel that carries them spares every
+fresh machine that time, and a machine without a writable cache folder pays it never.
+
+The kernels are optional: without a compiler, or with `GRADCLI_NATIVE=0`, everything works without
+them, and with that setting the wheel is one for every system.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+import sysconfig
+from glob import glob
 from typing import Any
 
-from setuptools import build_meta
+from setuptools import Extension, build_meta, setup
 
 from gradcli.language.parser import tables
 from gradcli.ops.binding import lazy
 
-build_editable = build_meta.build_editable
-build_sdist = build_meta.build_sdist
-get_requires_for_build_editable = build_meta.get_requires_for_build_editable
-get_requires_for_build_sdist = build_meta.get_requires_for_build_sdist
-get_requires_for_build_wheel = build_meta.get_requires_for_build_wheel
-prepare_metadata_for_build_editable = build_meta.prepare_metadata_for_build_editable
-prepare_metadata_for_build_wheel = build_meta.prepare_metadata_for_build_wheel
+FLAGS = ["-std=c11", "-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
+"""What the kernels are compiled with. No flag lets the compiler reorder sums or fuse products."""
+
+
+def _kernels() -> list[Any]:
+    """The extension module of the kernels in C, unless there is to be none."""
+    # An interpreter without a global lock has no limited API.
+    if os.environ.get("GRADCLI_NATIVE") == "0" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return []
+    source = "gradcli/native/"
+    core = Extension(
+        "gradcli.native._core",
+        [source + "module.c"],
+        depends=sorted(glob(source + "*.h") + glob(source + "*.def")),
+        extra_compile_args=["/O2", "/std:c11"] if sys.platform == "win32" else FLAGS,
+        py_limited_api=True,
+        optional=True,
+    )
+    return [core]
+
+
+def _set_up(setup_script: str = "setup.py") -> None:
+    """What setuptools does for a project without a setup.py, with the kernels."""
+    setup(ext_modules=_kernels(), options={"bdist_wheel": {"py_limited_api": "cp311"}})
+
+
+_backend = build_meta._BuildMetaBackend()
+_backend.run_setup = _set_up
+build_editable = _backend.build_editable
+build_sdist = _backend.build_sdist
+get_requires_for_build_editable = _backend.get_requires_for_build_editable
+get_requires_for_build_sdist = _backend.get_requires_for_build_sdist
+get_requires_for_build_wheel = _backend.get_requires_for_build_wheel
+prepare_metadata_for_build_editable = _backend.prepare_metadata_for_build_editable
+prepare_metadata_for_build_wheel = _backend.prepare_metadata_for_build_wheel
 
 
 def build_wheel(
@@ -35,7 +69,7 @@ def build_wheel(
     tables.write_beside_grammar()
     lazy.write_installed()
     try:
-        return build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
+        return str(_backend.build_wheel(wheel_directory, config_settings, metadata_directory))
     finally:
         # A checkout's grammar and families may change.
         os.unlink(tables.path_beside_grammar())

@@ -104,4 +104,5 @@ WARNINGS: dict[str, Code] = {
     "W013": _warning("an op has no batching rule"),
     "W014": _warning("anomaly detection is on"),
     "W015": _warning("a name is deprecated"),
+    "W016": _warning("a result is NaN", "differentiating"),
 }

@@ -172,3 +172,8 @@ class SyntaxErrors(GradcliError):
             first.code, first.message, span=first.span, help=first.help, notes=first.notes
         )
         self.errors = errors
+
+
+def runtime_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
+    """E204, an invalid value, as the RuntimeError that PyTorch's kernels raise for it."""
+    return GradcliError("E204", message, text=text, help=help, raises="RuntimeError")

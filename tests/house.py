@@ -31,7 +31,7 @@ ROOMS = (
     "trace | kernels | files",
     "arrays",
     "state",
-    "limits | packages",
+    "limits | packages | native",
     "errors",
     "codes | record",
 )

@@ -116,7 +116,7 @@ _SLIPS = [
         "y = (x @ w).sum()",
         _MATRICES,
         "x=(torch.ones(2, 2) @ w.T).T",
-        "it is transposed",
+        "must not be transposed here",
     ),
     Slip(
         "missing sum",
@@ -143,7 +143,55 @@ _SLIPS = [
     ),
     Slip("one element", "y = (x * w).sum()", _INPUTS, "x=[1, 2, 4]", "1 element is wrong"),
     Slip("zero", "y = (x * w).sum()", _INPUTS, "x=0", "it is 0"),
+    Slip(
+        "a factor without its transpose, whose shape does not fit",
+        "y = (x @ w).sum()",
+        ["x=[[1, 2, 3], [3, 4, 5]]", "w=[[0.5, 1], [2, -1], [1, 1]]"],
+        "x=torch.ones(2, 2) @ w",
+        "`w` has to be transposed: `torch.ones(2, 2) @ w.T` is right",
+    ),
+    Slip(
+        "a quadratic form as if its matrix were symmetric",
+        "y = x @ A @ x / 2",
+        ["x=[1, 2]", "A=[[1, 2], [3, 4]]"],
+        "x=A @ x",
+        "`A` is not symmetric",
+    ),
+    Slip(
+        "a sum along the wrong dimension",
+        "y = (x.sum(0) * v).sum()",
+        ["x=[[1, 2], [3, 4]]", "v=[1, 2]"],
+        "v=x.sum(1)",
+        "wrong dimension, 1: `x.sum(0)` is right",
+    ),
+    Slip(
+        "a Jacobian that is transposed",
+        "y = ((J @ x) * g).sum()",
+        ["J=[[1, 2], [3, 4]]", "x=[1, 2]", "g=[1, 3]"],
+        "x=J @ g",
+        "`J.T @ g` is right",
+    ),
+    Slip(
+        "a constant factor of the chain rule",
+        "y = torch.sin(3 * x).sum()",
+        ["x=[1, 2]"],
+        "torch.cos(3 * x)",
+        "the slope of `3 * x` in the chain rule",
+    ),
+    Slip(
+        "the size of the batch",
+        "y = ((x @ w - t) ** 2).mean()",
+        ["x:const=tensor([[1., 2.], [3., 4.], [5., 6.]])", "w=[1, 2]", "t:const=tensor([1.])"],
+        "2 * x.T @ (x @ w - t)",
+        "is a mean over 3 numbers",
+    ),
 ]
+
+
+def test_a_factor_is_no_mean_for_the_number_of_elements(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = CommandLine(capsys)("check", "y = (x ** 3).sum()", "x=[1, 2, 3]", "--equals", "x**2")
+    assert "a factor 3 is missing" in shown.out
+    assert "mean" not in shown.out
 
 
 @pytest.mark.parametrize("slip", _SLIPS, ids=lambda slip: slip.name)

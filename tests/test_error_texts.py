@@ -22,11 +22,12 @@ def test_text(program: str) -> None:
     if program not in RECORDED:
         pytest.fail("a new program: run `python -m tests.error_texts --oracle PYTHON --record`")
     here, there = outcome_here(whole(program)).text(), RECORDED[program]
-    if sys.version_info[:2] != RECORDED_UNDER:
-        here, there = here.partition("\n")[0], there.partition("\n")[0]
-    elif program in MISFITS:
-        assert here != there, f"matches now: take it out of {KNOWN_MISFITS.name}"
+    recorded_here = sys.version_info[:2] == RECORDED_UNDER
+    if program in MISFITS:
+        assert here != there or not recorded_here, f"matches now: see {KNOWN_MISFITS.name}"
         return
+    if not recorded_here:
+        here, there = here.partition("\n")[0], there.partition("\n")[0]
     assert here == there
 
 

@@ -23,6 +23,7 @@ HEAVY = {
     "dataclasses",
     "difflib",
     "enum",
+    "gradcli.native",
     "gradcli.trace",
     "inspect",
     "json",

@@ -37,6 +37,7 @@ HOSTS: dict[str, Lacks] = {
     "Windows": {"names": WINDOWS, "packages": _UNIX_MODULES},
     "Pyodide": {"names": WINDOWS, "packages": _UNIX_MODULES, "threads": 0},
     "no threads": {"names": ["os.fork"], "threads": 0},
+    "processes without threads": {"threads": 0},
 }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,14 @@ import pytest
 from gradcli.cli.process.progress import Progress
 from gradcli.cli.process.workers import Work, results
 from gradcli.cli.program.run import Run
-from tests.command_line import CommandLine, Shown, process, start
+from tests.command_line import ROOT, CommandLine, Shown, process, start
 from tests.machine import PATIENCE, takes_at_most
 
 PROGRAM = "y = (a * b).sum()"
+
+needs_proc = pytest.mark.skipif(
+    not os.path.exists("/proc/self/stat"), reason="/proc tells which processes there are"
+)
 
 
 @pytest.fixture
@@ -262,7 +268,7 @@ def test_a_closed_pipe_ends_quietly(jobs: str, thousand: dict[int, str]) -> None
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
 )
-@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="there is no /proc")
+@needs_proc
 def test_signals_leave_no_process(number: signal.Signals, code: int) -> None:
     """However the run ends, its processes end with it."""
     endless = "print(a)\nwhile True: pass"
@@ -277,8 +283,56 @@ def test_signals_leave_no_process(number: signal.Signals, code: int) -> None:
         _wait_for(lambda: not _group(running.pid))
 
 
-def _group(leader: int) -> list[int]:
-    """The processes that run in a group."""
+ORPHANS = """
+import os, signal, sys, time
+from gradcli.cli.process.workers import Work, results
+
+def do(task):
+    if task == b"stopped":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif task == b"in C":
+        10**10**9  # holds the interpreter for minutes
+    return task
+
+if "thread" in sys.argv:
+    import fcntl
+    del fcntl.F_SETSIG
+work = Work(do, lambda task: [], lambda task, attempts: b"", retries=0)
+answers = results(iter([b"quick", sys.argv[1].encode(), b"quick", sys.argv[1].encode()]), work, 2)
+next(answers)
+if os.fork() == 0:  # another process that lives on has no hold on them
+    print(flush=True)
+    os.setpgid(0, 0)
+    signal.alarm(120)
+    time.sleep(120)
+next(answers)
+"""
+
+
+@pytest.mark.parametrize("words", [["stopped"], ["in C"], ["stopped", "thread"]])
+@needs_proc
+def test_no_process_outlives_the_one_that_made_it(words: list[str]) -> None:
+    """Not one that is stopped or keeps the interpreter, nor for a fork that is about."""
+    command = [sys.executable, "-c", ORPHANS, *words]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True
+    ) as running:
+        assert running.stdout
+        assert running.stdout.readline() == b"\n"
+        _wait_for(lambda: len(_group(running.pid)) == 3)
+        others = [each for each in _group(running.pid, 3) if each not in _group(running.pid)]
+        running.kill()
+        try:
+            if "thread" in words:  # it takes its turn once it goes on
+                os.killpg(running.pid, signal.SIGCONT)
+            _wait_for(lambda: not _group(running.pid))
+        finally:
+            for each in others:
+                os.kill(each, signal.SIGKILL)
+
+
+def _group(leader: int, field: int = 2) -> list[int]:
+    """The processes that run in a group, or in a session (field 3)."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdecimal():
@@ -286,7 +340,7 @@ def _group(leader: int) -> list[int]:
                 fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            if int(fields[2]) == leader and fields[0] != "Z":
+            if int(fields[field]) == leader and fields[0] != "Z":
                 found.append(int(name))
     return found
 
@@ -298,6 +352,7 @@ def _wait_for(condition: Any) -> None:
         time.sleep(0.02)
 
 
+@needs_proc
 def test_a_lost_process_costs_only_time(gradcli: CommandLine) -> None:
     slow = "for i in range(20000): pass\ny = x * 2"
     cases(*[{"x": number} for number in range(100)])

@@ -35,7 +35,6 @@ class DType:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"is_complex", "is_floating_point", "is_signed", "itemsize", "to_complex", "to_real"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     numpy_dtype: Any
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli.arrays.dtypes import DType, cast, float64, uint8
 from gradcli.arrays.typeinfo import finfo, iinfo
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 
 
 def checked_cast(number: Any, dtype: DType) -> Any:
@@ -22,7 +22,7 @@ def checked_cast(number: Any, dtype: DType) -> Any:
     """
     result = cast(number, dtype)
     if not _holds(dtype, number):
-        raise GradcliError("E204", f"{number} lies outside {dtype}", raises="RuntimeError")
+        raise runtime_error(f"{number} lies outside {dtype}")
     return result
 
 

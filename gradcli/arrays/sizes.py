@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any, ClassVar, SupportsIndex
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 
 _TOO_MANY_DIMENSIONS = ("number of dimensions must be within", "maximum supported dimension")
 _TOO_LARGE = ("Maximum allowed dimension exceeded", "array is too big", "maximum dimension size")
@@ -34,7 +34,6 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     language_attributes: ClassVar[frozenset[str]] = frozenset({"numel"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def of(cls, sizes: Iterable[Any] = ()) -> Size:
@@ -119,7 +118,6 @@ class Device:
     __slots__ = ("index", "type")
 
     language_attributes: ClassVar[frozenset[str]] = frozenset({"index", "type"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, type: str | int | Device, index: int | None = None) -> None:
         """
@@ -183,12 +181,10 @@ def _checked_index(index: Any) -> int:
 
 
 def _no_device(what: str, name: str = "") -> GradcliError:
-    return GradcliError(
-        "E204",
+    return runtime_error(
         f"{what}: there is no such device",
         text="Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga,"
         " maia, xla, lazy, vulkan, mps, meta, hpu, mtia, privateuseone device type at start of"
         f" device string: {name}",
-        raises="RuntimeError",
         help="devices are 'cpu', 'cuda' and 'cuda:0'; a dtype is written torch.float64",
     )

@@ -24,7 +24,6 @@ class FInfo:
 
     language_name: ClassVar[str] = "torch.finfo"
     language_attributes: ClassVar[frozenset[str]] = frozenset(__slots__)
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, dtype: DType, fraction_bits: int, exponent: int, resolution: float) -> None:
         self.bits = 8 * dtype.itemsize
@@ -56,7 +55,6 @@ class IInfo:
 
     language_name: ClassVar[str] = "torch.iinfo"
     language_attributes: ClassVar[frozenset[str]] = frozenset(__slots__)
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, dtype: DType) -> None:
         self.bits = 8 * dtype.itemsize

@@ -90,8 +90,6 @@ class SetDetectAnomaly:
 
     language_name: ClassVar[str] = "torch.autograd.anomaly_mode.set_detect_anomaly"
     language_context: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._before = _installed()
@@ -116,8 +114,6 @@ class DetectAnomaly:
 
     language_name: ClassVar[str] = "torch.autograd.anomaly_mode.detect_anomaly"
     language_context: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, check_nan: bool = True) -> None:
         self._check_nan = bool(check_nan)

@@ -18,7 +18,6 @@ class GradientEdge(tuple[Any, ...]):
 
     language_name: ClassVar[str] = "torch.autograd.graph.GradientEdge"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"node", "output_nr"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __new__(cls, node: Node, output_nr: int, ownership_token: Any = None) -> GradientEdge:
         return super().__new__(cls, (node, output_nr, ownership_token))
@@ -26,14 +25,12 @@ class GradientEdge(tuple[Any, ...]):
     @property
     def node(self) -> Node:
         """The node."""
-        found: Node = self[0]
-        return found
+        return self[0]
 
     @property
     def output_nr(self) -> int:
         """Which of its outputs."""
-        found: int = self[1]
-        return found
+        return self[1]
 
     def __repr__(self) -> str:
         return f"GradientEdge(node={self[0]!r}, output_nr={self[1]}, ownership_token={self[2]!r})"

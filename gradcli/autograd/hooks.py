@@ -110,8 +110,7 @@ def _tensor(gradient: Any) -> Tensor | None:
     if gradient is None or isinstance(gradient, Tensor):
         return gradient
     this = active.state.backward_pass
-    shown: Tensor = Tensor(own(gradient)) if this is None else this.identity_map.shown(gradient)
-    return shown
+    return Tensor(own(gradient)) if this is None else this.identity_map.shown(gradient)
 
 
 def _replaced_all(

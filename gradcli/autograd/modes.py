@@ -26,8 +26,6 @@ class GradMode:
     __slots__ = ("before", "enabled")
 
     language_context: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled

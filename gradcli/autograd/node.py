@@ -52,7 +52,6 @@ class RemovableHandle:
     language_name: ClassVar[str] = "torch.utils.hooks.RemovableHandle"
     language_context: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset({"remove"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, hooks: Hooks, hook: Callable[..., Any]) -> None:
         self.hooks = hooks
@@ -194,7 +193,6 @@ class Node:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"name", "next_functions", "register_hook", "register_prehook"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         """The gradients of the inputs, as arrays, for the gradient(s) of the output(s).

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.node import FREED, Node
 from gradcli.autograd.tensor import Tensor, alias, in_place_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.record import Record
 
 Pack = Callable[[Tensor], Any]
@@ -44,7 +44,6 @@ class SavedTensor(Record):
 
     language_name: ClassVar[str] = "torch._C._autograd.SavedTensor"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"register_hooks"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def register_hooks(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
         """Keep what `pack_hook(tensor)` returns; `unpack_hook` turns it back when it is needed.
@@ -65,15 +64,11 @@ class SavedTensor(Record):
                 help="give it hooks before backward(), or keep it: backward(retain_graph=True)",
             )
         if kept is None:
-            raise _refused("register_hooks(): the node saved nothing here")
+            raise runtime_error("register_hooks(): the node saved nothing here")
         if self.has_hooks(kept):
-            raise _refused("register_hooks(): the saved tensor has hooks already")
+            raise runtime_error("register_hooks(): the saved tensor has hooks already")
         packing = unchanging(pack_hook)
         self.pack(lambda tensor: packing(alias(tensor)), unpack_hook)
-
-
-def _refused(message: str) -> GradcliError:
-    return GradcliError("E204", message, raises="RuntimeError")
 
 
 def unchanging(pack: Pack) -> Pack:
@@ -84,7 +79,7 @@ def unchanging(pack: Pack) -> Pack:
         with NoGrad():
             value = pack(tensor)
         if tensor.version != before:
-            raise _refused("pack_hook changed its tensor in place")
+            raise runtime_error("pack_hook changed its tensor in place")
         return value
 
     return packed

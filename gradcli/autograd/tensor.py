@@ -19,7 +19,7 @@ from gradcli.arrays.printing import format_tensor
 from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.autograd.node import AccumulateGrad
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.state import active, look
 
 if TYPE_CHECKING:
@@ -220,6 +220,8 @@ class Tensor:
 
     def text(self) -> str:
         """How it is printed outside of transforms."""
+        if hasattr(self.array, "named"):  # it has no elements yet
+            return repr(self.array)
         text = format_tensor(forced(self.array), self._suffixes())
         return f"Parameter containing:\n{text}" if self.meta and self.meta.is_parameter else text
 
@@ -384,12 +386,7 @@ def refuse_transformed(what: str, text: str | None = None) -> None:
     what PyTorch says of it.
     """
     if active.state.transforms:
-        raise GradcliError(
-            "E204",
-            f"{what} inside a function that torch.func transforms",
-            raises="RuntimeError",
-            text=text,
-        )
+        raise runtime_error(f"{what} inside a function that torch.func transforms", text=text)
 
 
 def refresh(tensor: Tensor) -> None:

@@ -22,12 +22,14 @@ def _command(run: Run, command: Command) -> None:
 
 
 def _traced(run: Run, event: Traced) -> None:
-    from gradcli.cli.program.report import trace_of_tensor  # lazy: command: `trace(y)`
+    from gradcli.cli.program.explanation import trace_of_tensor  # lazy: command: `trace(y)`
 
-    run.show(trace_of_tensor(run.terminal, run.session, event.tensor, event.style))
+    run.asked += 1
+    run.show(trace_of_tensor(run, event.tensor, event.style))
 
 
 def _explained(run: Run, event: Explained) -> None:
+    run.asked += 1
     if event.derived:
         from gradcli.cli.program.derivation import formulas_of_tensor  # lazy: command: `derive(y)`
 

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -22,9 +22,8 @@ class Dataset(Extensible):
 
     __slots__ = ()
 
-    language_name: ClassVar[str] = "torch.utils.data.dataset.Dataset"
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+    home = "torch.utils.data.dataset"
+    tables = ("torch.utils.data",)
 
     def __init__(self) -> None:
         """Nothing to set up."""
@@ -43,8 +42,6 @@ class IterableDataset(Dataset):
 
     __slots__ = ()
 
-    language_name = "torch.utils.data.dataset.IterableDataset"
-
     def __iter__(self) -> Iterator[Any]:
         raise GradcliError("E205", "an iterable data set has to define __iter__()")
 
@@ -57,7 +54,6 @@ class ChainDataset(IterableDataset):
 
     __slots__ = ("datasets",)
 
-    language_name = "torch.utils.data.dataset.ChainDataset"
     language_attributes = frozenset({"datasets"})
 
     def __init__(self, datasets: Any) -> None:
@@ -91,7 +87,6 @@ class TensorDataset(_Finite):
 
     __slots__ = ("tensors",)
 
-    language_name = "torch.utils.data.dataset.TensorDataset"
     language_attributes = frozenset({"tensors"})
 
     def __init__(self, *tensors: Tensor) -> None:
@@ -123,7 +118,6 @@ class Subset(_Finite):
 
     __slots__ = ("dataset", "indices")
 
-    language_name = "torch.utils.data.dataset.Subset"
     language_attributes = frozenset({"dataset", "indices"})
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
@@ -142,7 +136,6 @@ class ConcatDataset(_Finite):
 
     __slots__ = ("cumulative_sizes", "datasets")
 
-    language_name = "torch.utils.data.dataset.ConcatDataset"
     language_attributes = frozenset({"cumulative_sizes", "datasets"})
 
     def __init__(self, datasets: Any) -> None:
@@ -199,14 +192,5 @@ def get_worker_info() -> None:
     """Nothing: items are taken by the program's own process."""
 
 
-for _kind in (
-    Dataset,
-    IterableDataset,
-    ChainDataset,
-    TensorDataset,
-    Subset,
-    ConcatDataset,
-):
-    TABLE[_kind.__name__] = _kind
 TABLE["get_worker_info"] = get_worker_info
 TABLE["random_split"] = random_split

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.data.datasets import TABLE, IterableDataset, items_of
 from gradcli.data.samplers import RandomSampler, SequentialSampler, batches, draw_seed
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.attributes import kind_of
 from gradcli.ops.shape.joining import stack_
 
@@ -40,9 +40,7 @@ def default_collate(batch: Any) -> Any:
         return {key: default_collate([item[key] for item in batch]) for key in first}
     if isinstance(first, (list, tuple)):
         if any(len(item) != len(first) for item in batch):
-            raise GradcliError(
-                "E204", "the items of a batch are of different lengths", raises="RuntimeError"
-            )
+            raise runtime_error("the items of a batch are of different lengths")
         parts = [default_collate(list(part)) for part in zip(*batch, strict=True)]
         return tuple(parts) if isinstance(first, tuple) and type(first) is not tuple else parts
     raise GradcliError("E202", f"a batch cannot be made of {kind_of(first)}")
@@ -78,7 +76,6 @@ class DataLoader:
 
     language_name: ClassVar[str] = "torch.utils.data.dataloader.DataLoader"
     language_attributes: ClassVar[frozenset[str]] = frozenset(__slots__)
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(
         self,
@@ -117,9 +114,7 @@ class DataLoader:
                 f" batch_size={batch_size}",
             )
         if isinstance(dataset, IterableDataset) and (shuffle or sampler or batch_sampler):
-            raise GradcliError(
-                "E204", "an iterable data set has an order of its own", raises="ValueError"
-            )
+            raise GradcliError("E204", "an iterable data set has an order of its own")
         self.dataset = dataset
         self.batch_size = batch_size
         if sampler is None and not isinstance(dataset, IterableDataset):

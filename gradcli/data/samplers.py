@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.data.datasets import TABLE
 from gradcli.errors import GradcliError
 from gradcli.nn.extensible import Extensible
 from gradcli.ops.binding.catalogue import methods, modules
@@ -23,8 +22,7 @@ def draw_seed(generator: Any) -> int:
 
 
 def _numbers(name: str, *args: Any, **kwargs: Any) -> list[int]:
-    found: list[int] = modules["torch"][name](*args, **kwargs).array.tolist()
-    return found
+    return modules["torch"][name](*args, **kwargs).array.tolist()
 
 
 class Sampler(Extensible):
@@ -32,9 +30,8 @@ class Sampler(Extensible):
 
     __slots__ = ()
 
-    language_name: ClassVar[str] = "torch.utils.data.sampler.Sampler"
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+    home = "torch.utils.data.sampler"
+    tables = ("torch.utils.data",)
 
     def __init__(self, data_source: Any = None) -> None:
         """Nothing to set up."""
@@ -47,8 +44,6 @@ class SequentialSampler(Sampler):
     """One after the other."""
 
     __slots__ = ("data_source",)
-
-    language_name = "torch.utils.data.sampler.SequentialSampler"
 
     def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
@@ -72,7 +67,6 @@ class RandomSampler(Sampler):
 
     __slots__ = ("data_source", "generator", "num_samples", "replacement")
 
-    language_name = "torch.utils.data.sampler.RandomSampler"
     language_attributes = frozenset({"num_samples", "replacement"})
 
     def __init__(
@@ -91,7 +85,6 @@ class RandomSampler(Sampler):
                 "E204",
                 "num_samples should be a positive integer value, but got"
                 f" num_samples={self.num_samples}",
-                raises="ValueError",
             )
 
     def __iter__(self) -> Iterator[int]:
@@ -119,7 +112,6 @@ class SubsetRandomSampler(Sampler):
 
     __slots__ = ("generator", "indices")
 
-    language_name = "torch.utils.data.sampler.SubsetRandomSampler"
     language_attributes = frozenset({"indices"})
 
     def __init__(self, indices: Sequence[Any], generator: Any = None) -> None:
@@ -142,7 +134,6 @@ class WeightedRandomSampler(Sampler):
 
     __slots__ = ("generator", "num_samples", "replacement", "weights")
 
-    language_name = "torch.utils.data.sampler.WeightedRandomSampler"
     language_attributes = frozenset({"num_samples", "replacement", "weights"})
 
     def __init__(
@@ -153,7 +144,6 @@ class WeightedRandomSampler(Sampler):
                 "E204",
                 "num_samples should be a positive integer value, but got"
                 f" num_samples={num_samples}",
-                raises="ValueError",
             )
         torch = modules["torch"]
         if isinstance(weights, Tensor):
@@ -177,7 +167,6 @@ class BatchSampler(Sampler):
 
     __slots__ = ("batch_size", "drop_last", "sampler")
 
-    language_name = "torch.utils.data.sampler.BatchSampler"
     language_attributes = frozenset({"batch_size", "drop_last", "sampler"})
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
@@ -185,7 +174,6 @@ class BatchSampler(Sampler):
             raise GradcliError(
                 "E204",
                 f"batch_size should be a positive integer value, but got batch_size={batch_size}",
-                raises="ValueError",
             )
         self.sampler = sampler
         self.batch_size = batch_size
@@ -209,14 +197,3 @@ def batches(values: Iterator[Any], size: int, drop_last: bool) -> Iterator[list[
             batch = []
     if batch and not drop_last:
         yield batch
-
-
-for _kind in (
-    Sampler,
-    SequentialSampler,
-    RandomSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-    BatchSampler,
-):
-    TABLE[_kind.__name__] = _kind

@@ -20,7 +20,6 @@ from gradcli.distributions.distribution import (
     REAL,
     REAL_VECTOR,
     SIMPLEX,
-    TABLE,
     UNIT,
     Constraint,
     Distribution,
@@ -37,15 +36,6 @@ from gradcli.ops.binding.catalogue import modules, operators
 from gradcli.ops.creation.rejection import standard_gamma
 
 
-def _pair(
-    self: Distribution, names: tuple[str, str], values: tuple[Any, Any], checked: Any
-) -> None:
-    """Set up a distribution of two parameters, one number each."""
-    first, second = broadcast_all(*values)
-    self.given = dict(zip(names, (first, second), strict=True))
-    Distribution.__init__(self, first.array.shape, (), checked)
-
-
 def standard_normal(shape: Any, like: Tensor) -> Tensor:
     """Draws of the standard normal distribution."""
     return call(T.empty(shape, dtype=like.dtype, device=like.device), "normal_")
@@ -59,7 +49,7 @@ class _Around(Distribution):
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        _pair(self, ("loc", "scale"), (loc, scale), validate_args)
+        self.set_up(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Any:
@@ -73,8 +63,6 @@ class Normal(_Around):
 
     Example: torch.distributions.Normal(0., 1.).log_prob(tensor(0.5))
     """
-
-    language_name = "torch.distributions.normal.Normal"
 
     @property
     def stddev(self) -> Any:
@@ -117,8 +105,6 @@ class Normal(_Around):
 class Laplace(_Around):
     """Numbers around `loc` that fall off exponentially on both sides."""
 
-    language_name = "torch.distributions.laplace.Laplace"
-
     @property
     def variance(self) -> Any:
         return times(2, call(self.scale, "pow", 2))
@@ -150,12 +136,11 @@ class Laplace(_Around):
 class Uniform(Distribution):
     """Numbers from `low` up to `high`."""
 
-    language_name = "torch.distributions.uniform.Uniform"
     constraints: ClassVar[dict[str, Constraint]] = {"low": REAL, "high": REAL}
     has_rsample = True
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
-        _pair(self, ("low", "high"), (low, high), validate_args)
+        self.set_up(validate_args, low=low, high=high)
         above = np.asarray(self.high.array)
         if self.is_checked:
             shown = above.item() if above.ndim == 0 else self.high
@@ -213,15 +198,12 @@ class Uniform(Distribution):
 class Exponential(Distribution):
     """Waiting times of events that come at a `rate`."""
 
-    language_name = "torch.distributions.exponential.Exponential"
     constraints: ClassVar[dict[str, Constraint]] = {"rate": POSITIVE}
     support = NONNEGATIVE
     has_rsample = True
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        (each,) = broadcast_all(rate)
-        self.given = {"rate": each}
-        super().__init__(each.array.shape, (), validate_args)
+        self.set_up(validate_args, rate=rate)
 
     @property
     def mean(self) -> Any:
@@ -258,7 +240,7 @@ class Exponential(Distribution):
 
 def _undifferentiated(name: str, *parameters: Tensor) -> None:
     """Raise E205 where a gradient would have to flow through draws by rejection."""
-    if active_grad(*parameters):
+    if T.is_grad_enabled() and any(parameter.requires_grad for parameter in parameters):
         raise GradcliError(
             "E205",
             f"{name}.rsample() has no gradient here",
@@ -266,21 +248,15 @@ def _undifferentiated(name: str, *parameters: Tensor) -> None:
         )
 
 
-def active_grad(*tensors: Tensor) -> bool:
-    """Whether a graph would be recorded."""
-    return bool(T.is_grad_enabled()) and any(tensor.requires_grad for tensor in tensors)
-
-
 class Gamma(Distribution):
     """Sums of `concentration` waiting times at a `rate`."""
 
-    language_name = "torch.distributions.gamma.Gamma"
     constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE, "rate": POSITIVE}
     support = NONNEGATIVE
     has_rsample = True
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
-        _pair(self, ("concentration", "rate"), (concentration, rate), validate_args)
+        self.set_up(validate_args, concentration=concentration, rate=rate)
 
     @property
     def mean(self) -> Any:
@@ -330,8 +306,6 @@ class Gamma(Distribution):
 class Chi2(Gamma):
     """Sums of `df` squares of standard normal numbers."""
 
-    language_name = "torch.distributions.chi2.Chi2"
-
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(times(0.5, df) if isinstance(df, Tensor) else 0.5 * df, 0.5, validate_args)
 
@@ -349,7 +323,6 @@ class Chi2(Gamma):
 class Dirichlet(Distribution):
     """Shares that sum to 1."""
 
-    language_name = "torch.distributions.dirichlet.Dirichlet"
     constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE_VECTOR}
     support = SIMPLEX
     has_rsample = True
@@ -357,9 +330,7 @@ class Dirichlet(Distribution):
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.ndim < 1:
             raise GradcliError(
-                "E204",
-                "`concentration` parameter must be at least one-dimensional.",
-                raises="ValueError",
+                "E204", "`concentration` parameter must be at least one-dimensional."
             )
         self.given = {"concentration": concentration}
         shape = concentration.array.shape
@@ -420,7 +391,6 @@ class Beta(Distribution):
 
     __slots__ = ("dirichlet",)
 
-    language_name = "torch.distributions.beta.Beta"
     support = UNIT
     has_rsample = True
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
@@ -499,7 +469,6 @@ class MultivariateNormal(Distribution):
 
     __slots__ = ("factor",)
 
-    language_name = "torch.distributions.multivariate_normal.MultivariateNormal"
     constraints: ClassVar[dict[str, Constraint]] = {
         "loc": REAL_VECTOR,
         "covariance_matrix": COVARIANCE,
@@ -525,7 +494,7 @@ class MultivariateNormal(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         if loc.ndim < 1:
-            raise GradcliError("E204", "loc must be at least one-dimensional.", raises="ValueError")
+            raise GradcliError("E204", "loc must be at least one-dimensional.")
         named = {
             "covariance_matrix": covariance_matrix,
             "precision_matrix": precision_matrix,
@@ -537,14 +506,12 @@ class MultivariateNormal(Distribution):
                 "E204",
                 "Exactly one of covariance_matrix or precision_matrix or scale_tril may be"
                 " specified.",
-                raises="ValueError",
             )
         ((name, matrix),) = chosen
         if matrix.ndim < 2:
             raise GradcliError(
                 "E204",
                 f"{name} must be at least two-dimensional, with optional leading batch dimensions",
-                raises="ValueError",
             )
         batch = T.broadcast_shapes(matrix.array.shape[:-2], loc.array.shape[:-1])
         self.given = {
@@ -592,17 +559,3 @@ class MultivariateNormal(Distribution):
         constant = 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi))
         found = plus(constant, log_diagonal(self.factor))
         return call(found, "expand", self.batch_shape) if self.batch_shape else found
-
-
-for _kind in (
-    Normal,
-    Laplace,
-    Uniform,
-    Exponential,
-    Gamma,
-    Chi2,
-    Dirichlet,
-    Beta,
-    MultivariateNormal,
-):
-    TABLE[_kind.__name__] = _kind

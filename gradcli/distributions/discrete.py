@@ -18,7 +18,6 @@ from gradcli.distributions.distribution import (
     REAL,
     REAL_VECTOR,
     SIMPLEX,
-    TABLE,
     UNIT,
     Constraint,
     Distribution,
@@ -38,11 +37,7 @@ F = modules["torch.nn.functional"]
 
 def _one_of(probs: Any, logits: Any) -> str:
     if (probs is None) == (logits is None):
-        raise GradcliError(
-            "E204",
-            "Either `probs` or `logits` must be specified, but not both.",
-            raises="ValueError",
-        )
+        raise GradcliError("E204", "Either `probs` or `logits` must be specified, but not both.")
     return "logits" if probs is None else "probs"
 
 
@@ -72,15 +67,12 @@ class _Binary(Distribution):
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         name = _one_of(probs, logits)
-        (each,) = broadcast_all(logits if probs is None else probs)
-        self.given = {name: each}
-        super().__init__(each.array.shape, (), validate_args)
+        self.set_up(validate_args, **{name: logits if probs is None else probs})
 
 
 class Bernoulli(_Binary):
     """1 with the probability `probs`, else 0."""
 
-    language_name = "torch.distributions.bernoulli.Bernoulli"
     support = BOOLEAN
     has_enumerate_support = True
 
@@ -112,8 +104,7 @@ class Bernoulli(_Binary):
     def enumerate_support(self, expand: bool = True) -> Any:
         """Both values, for each of the batch."""
         values = T.arange(2, dtype=next(iter(self.given.values())).dtype)
-        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
-        return call(values, "expand", (-1, *self.batch_shape)) if expand else values
+        return self.values_for_each(values, expand)
 
     language_attributes = Distribution.language_attributes | {"enumerate_support"}
 
@@ -121,7 +112,6 @@ class Bernoulli(_Binary):
 class Geometric(_Binary):
     """How often an event of the probability `probs` fails before it happens."""
 
-    language_name = "torch.distributions.geometric.Geometric"
     support = COUNT
 
     @property
@@ -157,7 +147,6 @@ class Geometric(_Binary):
 class Categorical(Distribution):
     """The number of a category, each of a probability of its own."""
 
-    language_name = "torch.distributions.categorical.Categorical"
     language_attributes = Distribution.language_attributes | {"enumerate_support", "param_shape"}
     constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
@@ -172,11 +161,7 @@ class Categorical(Distribution):
         name = _one_of(probs, logits)
         given = logits if probs is None else probs
         if not isinstance(given, Tensor) or given.ndim < 1:
-            raise GradcliError(
-                "E204",
-                f"`{name}` parameter must be at least one-dimensional.",
-                raises="ValueError",
-            )
+            raise GradcliError("E204", f"`{name}` parameter must be at least one-dimensional.")
         if probs is not None:
             each = given / call(given, "sum", -1, True)
         else:
@@ -230,9 +215,7 @@ class Categorical(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """All categories, for each of the batch."""
-        values = T.arange(self.param_shape[-1])
-        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
-        return call(values, "expand", (-1, *self.batch_shape)) if expand else values
+        return self.values_for_each(T.arange(self.param_shape[-1]), expand)
 
 
 class OneHotCategorical(Distribution):
@@ -240,7 +223,6 @@ class OneHotCategorical(Distribution):
 
     __slots__ = ("categorical",)
 
-    language_name = "torch.distributions.one_hot_categorical.OneHotCategorical"
     support = ONE_HOT
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "logits": lambda self: self.categorical.logits,
@@ -282,14 +264,11 @@ class OneHotCategorical(Distribution):
 class Poisson(Distribution):
     """How many events come that come at a `rate`."""
 
-    language_name = "torch.distributions.poisson.Poisson"
     constraints: ClassVar[dict[str, Constraint]] = {"rate": NONNEGATIVE}
     support = COUNT
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        (each,) = broadcast_all(rate)
-        self.given = {"rate": each}
-        super().__init__(each.array.shape, (), validate_args)
+        self.set_up(validate_args, rate=rate)
 
     @property
     def mean(self) -> Any:
@@ -314,7 +293,6 @@ class Poisson(Distribution):
 class Binomial(Distribution):
     """How many of `total_count` trials succeed, each with the probability `probs`."""
 
-    language_name = "torch.distributions.binomial.Binomial"
     constraints: ClassVar[dict[str, Constraint]] = {
         "total_count": COUNT,
         "probs": UNIT,
@@ -368,10 +346,5 @@ class Binomial(Distribution):
         if call(self.total_count, "min").array != total:
             raise self.missing("entropy of different total counts")
         values = T.arange(1 + total, dtype=self.probs.dtype)
-        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
-        log_probs = self.log_prob(call(values, "expand", (-1, *self.batch_shape)))
+        log_probs = self.log_prob(self.values_for_each(values))
         return -call(T.exp(log_probs) * log_probs, "sum", 0)
-
-
-for _kind in (Bernoulli, Geometric, Categorical, OneHotCategorical, Poisson, Binomial):
-    TABLE[_kind.__name__] = _kind

@@ -97,7 +97,6 @@ def broadcast_all(*values: Any) -> list[Tensor]:
                 "E204",
                 "Input arguments must all be instances of Number, torch.Tensor or objects"
                 " implementing __torch_function__.",
-                raises="ValueError",
             )
     dtype = T.get_default_dtype() if first is None else first.dtype
     made = [v if isinstance(v, Tensor) else T.tensor(v, dtype=dtype) for v in values]
@@ -127,13 +126,13 @@ class Distribution(Extensible):
 
     __slots__ = ("batch_shape", "event_shape", "given", "is_checked")
 
-    language_name: ClassVar[str] = "torch.distributions.distribution.Distribution"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"arg_constraints", "batch_shape", "cdf", "entropy", "event_shape", "expand"}
         | {"has_enumerate_support", "has_rsample", "icdf", "log_prob", "mean", "mode"}
         | {"perplexity", "rsample", "sample", "sample_n", "stddev", "variance"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+    home = "torch.distributions.{snake}"
+    tables = ("torch.distributions",)
 
     constraints: ClassVar[dict[str, Constraint]] = {}
     support: ClassVar[Constraint | None] = None
@@ -153,6 +152,17 @@ class Distribution(Extensible):
             for name, constraint in self.constraints.items():
                 if name in self.given:
                     self._check(f"parameter {name}", self.given[name], constraint)
+
+    def set_up(self, validate_args: bool | None, **parameters: Any) -> None:
+        """Set up a distribution of parameters of one number each."""
+        values = broadcast_all(*parameters.values())
+        self.given = dict(zip(parameters, values, strict=True))
+        Distribution.__init__(self, values[0].array.shape, (), validate_args)
+
+    def values_for_each(self, values: Any, expand: bool = True) -> Any:
+        """A vector of values in front of the batch, for each of it where they are expanded."""
+        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
+        return call(values, "expand", (-1, *self.batch_shape)) if expand else values
 
     def __getattr__(self, name: str) -> Any:
         if name == "given":
@@ -189,17 +199,12 @@ class Distribution(Extensible):
             "E204",
             f"Expected {what} (Tensor of shape {tuple(value.array.shape)}) {where}, but found"
             f" invalid values:\n{shown}",
-            raises="ValueError",
         )
 
     def check_value(self, value: Any) -> None:
         """Raise E204 for what cannot have been drawn."""
         if not isinstance(value, Tensor):
-            raise GradcliError(
-                "E204",
-                "The value argument to log_prob must be a Tensor",
-                raises="ValueError",
-            )
+            raise GradcliError("E204", "The value argument to log_prob must be a Tensor")
         if self.is_checked and self.support is not None:
             self._check("value argument", value, self.support)
 
@@ -209,8 +214,7 @@ class Distribution(Extensible):
 
     def expanded(self, name: str, shape: Size) -> Tensor:
         """A parameter, in a shape of draws."""
-        found: Tensor = call(getattr(self, name), "expand", shape)
-        return found
+        return call(getattr(self, name), "expand", shape)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """Draws, outside the graph."""
@@ -243,8 +247,7 @@ class Distribution(Extensible):
 
     def perplexity(self) -> Tensor:
         """The exponential of the entropy."""
-        found: Tensor = T.exp(self.entropy())
-        return found
+        return T.exp(self.entropy())
 
     @property
     def mean(self) -> Tensor:
@@ -264,8 +267,7 @@ class Distribution(Extensible):
     @property
     def stddev(self) -> Tensor:
         """The square root of the variance."""
-        found: Tensor = call(self.variance, "sqrt")
-        return found
+        return call(self.variance, "sqrt")
 
     @property
     def arg_constraints(self) -> dict[str, str]:
@@ -293,9 +295,7 @@ class Distribution(Extensible):
 
     def missing(self, name: str) -> GradcliError:
         """The error of what a distribution does not have."""
-        return GradcliError(
-            "E205", f"{type(self).__name__} has no {name}", raises="NotImplementedError"
-        )
+        return GradcliError("E205", f"{type(self).__name__} has no {name}")
 
     def __repr__(self) -> str:
         parts = []
@@ -318,7 +318,6 @@ class Independent(Distribution):
 
     __slots__ = ("base_dist", "reinterpreted_batch_ndims")
 
-    language_name = "torch.distributions.independent.Independent"
     language_attributes = Distribution.language_attributes | {
         "base_dist",
         "reinterpreted_batch_ndims",
@@ -336,7 +335,6 @@ class Independent(Distribution):
                 "E204",
                 "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual"
                 f" {reinterpreted_batch_ndims} vs {len(batch)}",
-                raises="ValueError",
             )
         kept = len(batch) - reinterpreted_batch_ndims
         self.base_dist = base_distribution
@@ -347,45 +345,31 @@ class Independent(Distribution):
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         """Whether the parts have."""
-        found: bool = self.base_dist.has_rsample
-        return found
+        return self.base_dist.has_rsample
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        found: Tensor = self.base_dist.sample(sample_shape)
-        return found
+        return self.base_dist.sample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        found: Tensor = self.base_dist.rsample(sample_shape)
-        return found
+        return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        found: Tensor = sum_rightmost(
-            self.base_dist.log_prob(value), self.reinterpreted_batch_ndims
-        )
-        return found
+        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:
-        found: Tensor = sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
-        return found
+        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     @property
     def mean(self) -> Tensor:
-        found: Tensor = self.base_dist.mean
-        return found
+        return self.base_dist.mean
 
     @property
     def mode(self) -> Tensor:
-        found: Tensor = self.base_dist.mode
-        return found
+        return self.base_dist.mode
 
     @property
     def variance(self) -> Tensor:
-        found: Tensor = self.base_dist.variance
-        return found
+        return self.base_dist.variance
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
-
-
-TABLE["Distribution"] = Distribution
-TABLE["Independent"] = Independent

@@ -12,7 +12,6 @@ from gradcli.autograd.modes import NoGrad
 from gradcli.distributions.continuous import Normal
 from gradcli.distributions.distribution import (
     POSITIVE,
-    TABLE,
     Distribution,
     T,
     call,
@@ -27,7 +26,6 @@ from gradcli.nn.extensible import Extensible
 from gradcli.ops.binding.catalogue import modules
 
 F = modules["torch.nn.functional"]
-TRANSFORMS = modules["torch.distributions.transforms"]
 
 
 class Transform(Extensible):
@@ -37,11 +35,11 @@ class Transform(Extensible):
 
     __slots__ = ()
 
-    language_name: ClassVar[str] = "torch.distributions.transforms.Transform"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"_call", "_inverse", "bijective", "inv", "log_abs_det_jacobian", "sign"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+    home = "torch.distributions.transforms"
+    tables = ("torch.distributions", "torch.distributions.transforms")
     bijective: ClassVar[bool] = True
     sign: ClassVar[int] = 1
 
@@ -95,8 +93,6 @@ class _Inverse(Transform):
 class ExpTransform(Transform):
     """y = exp(x)."""
 
-    language_name = "torch.distributions.transforms.ExpTransform"
-
     def _call(self, x: Any) -> Any:
         return T.exp(x)
 
@@ -109,8 +105,6 @@ class ExpTransform(Transform):
 
 class SigmoidTransform(Transform):
     """y = 1 / (1 + exp(-x))."""
-
-    language_name = "torch.distributions.transforms.SigmoidTransform"
 
     def _call(self, x: Any) -> Any:
         info = T.finfo(x.dtype)
@@ -128,8 +122,6 @@ class SigmoidTransform(Transform):
 class TanhTransform(Transform):
     """y = tanh(x)."""
 
-    language_name = "torch.distributions.transforms.TanhTransform"
-
     def _call(self, x: Any) -> Any:
         return T.tanh(x)
 
@@ -145,7 +137,6 @@ class AffineTransform(Transform):
 
     __slots__ = ("event_dim", "loc", "scale")
 
-    language_name = "torch.distributions.transforms.AffineTransform"
     language_attributes = Transform.language_attributes | {"event_dim", "loc", "scale"}
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
@@ -173,7 +164,6 @@ class ComposeTransform(Transform):
 
     __slots__ = ("parts",)
 
-    language_name = "torch.distributions.transforms.ComposeTransform"
     language_attributes = Transform.language_attributes | {"parts"}
 
     def __init__(self, parts: Any, cache_size: int = 0) -> None:
@@ -203,7 +193,6 @@ class TransformedDistribution(Distribution):
 
     __slots__ = ("base_dist", "transforms")
 
-    language_name = "torch.distributions.transformed_distribution.TransformedDistribution"
     language_attributes = Distribution.language_attributes | {"base_dist", "transforms"}
     has_rsample = True
 
@@ -255,7 +244,6 @@ class TransformedDistribution(Distribution):
 class LogNormal(TransformedDistribution):
     """The exponentials of normal numbers."""
 
-    language_name = "torch.distributions.log_normal.LogNormal"
     support = POSITIVE
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "loc": lambda self: self.base_dist.loc,
@@ -280,16 +268,3 @@ class LogNormal(TransformedDistribution):
 
     def entropy(self) -> Any:
         return self.base_dist.entropy() + self.loc
-
-
-for _kind in (TransformedDistribution, LogNormal):
-    TABLE[_kind.__name__] = _kind
-for _transform in (
-    Transform,
-    ExpTransform,
-    SigmoidTransform,
-    TanhTransform,
-    AffineTransform,
-    ComposeTransform,
-):
-    TABLE[_transform.__name__] = TRANSFORMS[_transform.__name__] = _transform

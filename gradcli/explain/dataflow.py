@@ -105,7 +105,7 @@ class Dataflow:
                 self._add(Flow(id(value), id(output), carries, call, name))
 
     def _evaluation(self, evaluation: Evaluation) -> None:
-        key = self._key(evaluation)
+        key = self.key(evaluation)
         known = key in self._produced
         self._produced.add(key)
         if isinstance(evaluation.node, tree.Comparison) or _ignores_values(evaluation.node):
@@ -114,11 +114,11 @@ class Dataflow:
             # An operation tells of its tensors, and not of an index or of an integer.
             if known and not (isinstance(part.value, int) or _is_index(part, evaluation)):
                 continue
-            source = self._key(part)
+            source = self.key(part)
             if source != key and not callable(part.value):
                 self._add(Flow(source, key, False, evaluation=evaluation))
 
-    def _key(self, evaluation: Evaluation) -> int:
+    def key(self, evaluation: Evaluation) -> int:
         """What tells a value apart; shared small numbers and texts go by their evaluation."""
         value = evaluation.value
         held = evaluation if value is None or isinstance(value, (bool, int, str)) else value

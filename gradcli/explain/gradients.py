@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.ops.definition.op import parameters_of
@@ -86,3 +88,9 @@ def flat(node: GraphNode, number: int) -> bool:
     shape, dtype = node.node.metadata[0]
     probe = rule(np.ones(shape, dtype))
     return probe is None or not np.any(probe)
+
+
+def has_nan(array: Any) -> bool:
+    """Whether a floating array holds NaN."""
+    host = to_host(forced(array))
+    return host.dtype.kind in "fcV" and bool((host != host).any())

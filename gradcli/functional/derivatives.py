@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.autograd.engine import backward
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.tensor import Tensor, with_history
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.forward import pushforward
 from gradcli.functional.levels import Level, tensors_of
 from gradcli.functional.structure import leaves, rebuilt, same_form
@@ -55,10 +55,8 @@ def split_aux(name: str, value: Any, has_aux: bool) -> tuple[Any, Any]:
     if not has_aux:
         return value, None
     if not isinstance(value, tuple) or len(value) != 2:
-        raise GradcliError(
-            "E204",
-            f"{name}(): with has_aux the function has to return a tuple (output, aux)",
-            raises="RuntimeError",
+        raise runtime_error(
+            f"{name}(): with has_aux the function has to return a tuple (output, aux)"
         )
     tensors_of(name, value[1])
     return value
@@ -277,7 +275,7 @@ def _linearized(
     recorded tensors of the output.
     """
     if not primals and name == "linearize":
-        raise GradcliError("E202", "linearize() needs a primal", raises="TypeError")
+        raise GradcliError("E202", "linearize() needs a primal")
     check_moved("primal", leaves(primals))
     level = Level()
     with level:

@@ -14,7 +14,7 @@ from gradcli.arrays.views import strides_of
 from gradcli.autograd.inplace.aliasing import check_places
 from gradcli.autograd.node import Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.forward import pushforward
 from gradcli.functional.levels import Entry, reaches_leaf
 from gradcli.ops.binding.catalogue import function
@@ -136,8 +136,7 @@ def _duals() -> Duals:
     state = active.state
     if state.duals is None:
         state.duals = Duals()
-    duals: Duals = state.duals
-    return duals
+    return state.duals
 
 
 @function(module=_MODULE)
@@ -161,7 +160,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     """Close the dual level: its tensors have no tangent any more."""
     duals = _duals()
     if not duals.level:
-        raise GradcliError("E204", "there is no dual level to leave", raises="RuntimeError")
+        raise runtime_error("there is no dual level to leave")
     duals.level = 0
 
 
@@ -172,8 +171,6 @@ class DualLevel:
 
     language_name: ClassVar[str] = "torch.autograd.forward_ad.dual_level"
     language_context: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __enter__(self) -> int:
         return enter_dual_level()
@@ -210,10 +207,8 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
     """
     duals = _duals()
     if not duals.level:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             "make_dual() needs a dual level",
-            raises="RuntimeError",
             help="write `with torch.autograd.forward_ad.dual_level():`",
         )
     for given in (tensor, tangent):
@@ -234,9 +229,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
             f" {tuple(tensor.array.shape)}",
         )
     if duals.tangent(tensor) is not None:
-        raise GradcliError(
-            "E204", "make_dual(): the tensor has a tangent already", raises="RuntimeError"
-        )
+        raise runtime_error("make_dual(): the tensor has a tangent already")
     if strides_of(tensor.array) != strides_of(tangent.array):
         check_places(tensor.array)  # PyTorch copies the tangent to memory of the same strides
     entry = DualEntry(tensor, tangent, duals.level)

@@ -20,7 +20,7 @@ from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.engine import backward
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, join_graph, storage_of, with_history
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.forward_ad import DualLevel, make_dual, unpack_dual
 from gradcli.functional.vmap import vmap
 from gradcli.ops.arithmetic.arithmetic import zeros_like
@@ -102,11 +102,9 @@ class _Check:
         for number in self.numbers:
             array = self.inputs[number].array
             if any(not step and n > 1 for step, n in zip(array.strides, array.shape, strict=True)):
-                raise GradcliError(
-                    "E204",
+                raise runtime_error(
                     f"gradcheck() cannot move the elements of {self._named(number)} one by one:"
                     " several of them share one place in memory",
-                    raises="RuntimeError",
                     help="pass x.contiguous()",
                 )
         self.outputs = self._outputs(self.inputs)
@@ -357,8 +355,7 @@ def _clone(tensor: Tensor) -> Tensor:
 
 
 def _normal(tensor: Tensor) -> Tensor:
-    drawn: Tensor = modules["torch"]["randn_like"](detach(tensor))
-    return drawn
+    return modules["torch"]["randn_like"](detach(tensor))
 
 
 def _tangent_of(output: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.tensor import Tensor, alias, refuse_transformed
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.forward import basis, pushforward
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
@@ -92,12 +92,10 @@ class _Call:
     def scalar(self) -> None:
         """Raise E204 unless the function returned one tensor of one element."""
         if self.several_outputs or self.outputs[0].array.size != 1:
-            raise GradcliError(
-                "E204",
+            raise runtime_error(
                 f"{self.name}(): the function has to return a single tensor with one element",
                 text=f"The Tensor returned by the function given to {self.name} should contain a"
                 " single element",
-                raises="RuntimeError",
             )
 
     def filled(self, gradients: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Tensor]:
@@ -303,9 +301,7 @@ def jacobian(
             raises="AssertionError",
         )
     if strict and vectorize:
-        raise GradcliError(
-            "E204", "jacobian(): strict and vectorize exclude each other", raises="RuntimeError"
-        )
+        raise runtime_error("jacobian(): strict and vectorize exclude each other")
     call = _Call("jacobian", func, inputs, create_graph, strict)
     with EnableGrad():
         blocks = [
@@ -343,14 +339,9 @@ def _forward_jacobian(
         raise GradcliError(
             "E205",
             "jacobian(): the strategy 'forward-mode' needs vectorize=True and no create_graph",
-            raises="NotImplementedError",
         )
     if strict:
-        raise GradcliError(
-            "E204",
-            "jacobian(): strict and 'forward-mode' exclude each other",
-            raises="RuntimeError",
-        )
+        raise runtime_error("jacobian(): strict and 'forward-mode' exclude each other")
     call = _Call("jacobian", func, inputs, False, False)
     blocks: list[list[Tensor]] = [[] for _ in call.outputs]
     for number, tensor in enumerate(call.inputs):
@@ -394,12 +385,10 @@ def hessian(
         value = func(*tensors)
         _tensors("hessian", "outputs of the function", value)
         if not isinstance(value, Tensor) or value.array.size != 1:
-            raise GradcliError(
-                "E204",
+            raise runtime_error(
                 "hessian(): the function has to return a single tensor with one element",
                 text="The Tensor returned by the function given to hessian should contain a single"
                 " element",
-                raises="RuntimeError",
             )
         return reshape_(value, ())
 

@@ -13,7 +13,7 @@ from gradcli.autograd.custom.function import FunctionCall
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.saved_tensor import Pack, Unpack, unchanging
 from gradcli.autograd.tensor import Tensor, refuse_transformed
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.codegen.saved import pack_slot, saved_names
 from gradcli.state import active
@@ -57,8 +57,6 @@ class SavedTensorsHooks:
 
     language_name: ClassVar[str] = "torch.autograd.graph.saved_tensors_hooks"
     language_context: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
         if not (callable(pack_hook) and callable(unpack_hook)):
@@ -68,7 +66,7 @@ class SavedTensorsHooks:
     def __enter__(self) -> None:
         disabled = _disabled_message()
         if disabled is not None:
-            raise GradcliError("E204", disabled, raises="RuntimeError")
+            raise runtime_error(disabled)
         if active.state.born is not None:
             refuse_transformed("saved_tensors_hooks()")
         self._listener.install()
@@ -148,8 +146,6 @@ class DisableSavedTensorsHooks:
 
     language_name: ClassVar[str] = "torch.autograd.graph.disable_saved_tensors_hooks"
     language_context: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, error_message: str) -> None:
         self._listener = _Disabled(str(error_message))

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.module import Module, check_module
-from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.shape.joining import stack_
 
@@ -64,6 +64,8 @@ def functional_call(
         )
 
 
+modules["torch.nn.utils.stateless"]["functional_call"] = functional_call
+
 _NOTHING = object()
 
 
@@ -80,7 +82,6 @@ def _tied(given: dict[str, Any], slots: dict[str, Tensor]) -> dict[str, Any]:
                     "E204",
                     f"functional_call(): {key!r} and {other!r} are one tensor in the module, and"
                     " two are given",
-                    raises="ValueError",
                     help="pass tie_weights=False",
                 )
             new[other] = tensor
@@ -147,9 +148,7 @@ def _merged(dictionaries: Any) -> dict[str, Any]:
         repeated = merged.keys() & each.keys()
         if repeated:
             raise GradcliError(
-                "E204",
-                f"functional_call(): {sorted(repeated)[0]!r} is in two dictionaries",
-                raises="ValueError",
+                "E204", f"functional_call(): {sorted(repeated)[0]!r} is in two dictionaries"
             )
         merged.update(each)
     return merged
@@ -183,7 +182,7 @@ def stack_module_state(
 
 
 def _unlike(problem: str) -> GradcliError:
-    return GradcliError("E204", f"stack_module_state(): {problem}", raises="RuntimeError")
+    return runtime_error(f"stack_module_state(): {problem}")
 
 
 def _stacked(tensors: list[Tensor]) -> Tensor:

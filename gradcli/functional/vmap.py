@@ -12,8 +12,9 @@ from typing import Any
 
 from gradcli.autograd.batched import batched_tensor
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.batching import load  # noqa: F401  (the rules)
+from gradcli.functional.batching.custom import no_tensor, shown_class
 from gradcli.functional.batching.frame import Frame
 from gradcli.functional.structure import leaves, rebuilt
 from gradcli.ops.binding.catalogue import function
@@ -47,11 +48,9 @@ def vmap(
     Example: torch.vmap(sum, in_dims=1)(tensor([[2., 1.], [1., 3.]]))
     """
     if randomness not in ("error", "different", "same"):
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             "Only allowed values for randomness are 'error', 'different', or 'same'. Got"
-            f" {randomness}",
-            raises="RuntimeError",
+            f" {randomness}"
         )
     _check_chunk_size(chunk_size)
     name = name_of(func)
@@ -124,10 +123,7 @@ def _run(
     found = []
     for leaf, dim in zip(wanted, to, strict=True):
         if not isinstance(leaf, Tensor):
-            raise _wrong(
-                f"vmap({name}, ...): `{name}` must only return Tensors, got type"
-                f" {_type(leaf)}. Did you mean to set out_dims= to None for output?"
-            )
+            raise no_tensor(name, leaf)
         if dim is None and frame.is_batched(leaf):
             raise _wrong(
                 f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None"
@@ -171,7 +167,7 @@ def _dims_for(name: str, args: tuple[Any, ...], flat: list[Any], in_dims: Any) -
     if not isinstance(in_dims, (int, tuple)):
         raise _wrong(
             f"{given}: expected `in_dims` to be int or a (potentially nested) tuple matching the"
-            f" structure of inputs, got: {_type(in_dims)}."
+            f" structure of inputs, got: {shown_class(in_dims)}."
         )
     if not args:
         raise _wrong(
@@ -190,7 +186,8 @@ def _dims_for(name: str, args: tuple[Any, ...], flat: list[Any], in_dims: Any) -
             )
         if dim is not None and not isinstance(leaf, Tensor):
             raise _wrong(
-                f"{given}: Got in_dim={dim} for an input but the input is of type {_type(leaf)}."
+                f"{given}: Got in_dim={dim} for an input but the input is of type"
+                f" {shown_class(leaf)}."
                 " We cannot vmap over non-Tensor arguments, please use None as the respective"
                 " in_dim"
             )
@@ -216,11 +213,6 @@ def _batch_size(flat: list[Any], dims: list[int | None]) -> int:
             f" {sizes} for the mapped dimension"
         )
     return int(sizes[0])
-
-
-def _type(value: Any) -> str:
-    kind = getattr(type(value), "language_name", None) or type(value).__name__
-    return f"<class '{kind}'>"
 
 
 def _broadcast(structure: Any, dims: Any) -> list[Any] | None:

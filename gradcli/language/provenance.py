@@ -44,7 +44,7 @@ class Provenance:
     def last_assignment(self, name: str) -> tree.Statement | None:
         """The statement that assigned to a name last."""
         for statement, _ in reversed(self.assignments):
-            if name in _targets(statement):
+            if name in targets_of(statement):
                 return statement
         return None
 
@@ -104,7 +104,7 @@ class ProvenanceCompiler(Compiler):
         if not isinstance(node, (tree.Assign, tree.AugmentedAssign)):
             return run
         provenance, state = self.provenance, self.state
-        names = _targets(node)
+        names = targets_of(node)
 
         def run_and_record(variables: Variables) -> Any:
             parts: list[Evaluation] = []
@@ -137,7 +137,7 @@ def _operands(node: tree.Expression) -> list[Any]:
     return []
 
 
-def _targets(node: tree.Statement) -> list[str]:
+def targets_of(node: tree.Statement) -> list[str]:
     """The plain names that an assignment binds."""
     targets = node.targets if isinstance(node, tree.Assign) else []
     if isinstance(node, tree.AugmentedAssign):

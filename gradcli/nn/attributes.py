@@ -11,6 +11,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.state import active
 
 
 def is_parameter(value: Any) -> bool:
@@ -124,7 +125,7 @@ class Attributes:
                     return table[name]
             computed = self._modules.get("parametrizations")
             if computed is not None and name in computed._modules:
-                return computed._modules[name]()
+                return _computed(computed._modules[name])
         raise AttributeError(name)
 
     def register(self, name: str, value: Any) -> None:
@@ -134,8 +135,11 @@ class Attributes:
         Raises E202 for a value that does not fit the table that has the name, E102 where a
         program's class did not call `super().__init__()` before.
         """
+        computed = self._modules.get("parametrizations") if is_initialised(self) else None
         if name == "training":
             object.__setattr__(self, name, value)
+        elif computed is not None and name in computed._modules:
+            computed._modules[name].right_inverse(value)
         elif is_parameter(value):
             self._forget(name)
             self.register_parameter(name, value)
@@ -246,6 +250,16 @@ class Attributes:
         tables = (self._parameters, self._buffers, self._modules, self._values)
         if any(name in table for table in tables):
             raise GradcliError("E207", f"the module has an attribute '{name}' already")
+
+
+def _computed(parametrization: Any) -> Any:
+    """What a parametrization computes: once only inside `parametrize.cached()`."""
+    cache = active.state.library.get("parametrize")
+    if cache is None:
+        return parametrization()
+    if id(parametrization) not in cache:
+        cache[id(parametrization)] = parametrization, parametrization()
+    return cache[id(parametrization)][1]
 
 
 def is_initialised(module: Attributes) -> bool:

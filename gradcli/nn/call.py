@@ -7,45 +7,48 @@ from typing import Any
 
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.backward_hooks import BackwardHooks, Hook
 from gradcli.nn.traversal import Members
 
 
-class ForwardHook:
-    """A forward hook and the options that it was registered with.
+class ModuleHooks:
+    """The hooks of one module by kind, each in the order of calling.
 
     Attributes:
-        with_kwargs: whether it takes the keywords too.
-        always: whether it is called even if the module ends with an error.
+        pre_with_kwargs, with_kwargs: the keys of the forward pre-hooks, and of the forward hooks,
+            that take the keywords too.
+        always: the keys of those that are called even if the module ends with an error.
     """
 
-    __slots__ = ("always", "call", "with_kwargs")
-
-    def __init__(self, call: Hook, with_kwargs: bool, always: bool = False) -> None:
-        self.call = call
-        self.with_kwargs = with_kwargs
-        self.always = always
-
-    def __call__(
-        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *result: Any
-    ) -> Any:
-        if self.with_kwargs:
-            return self.call(module, args, kwargs, *result)
-        return self.call(module, args, *result)
-
-
-class ModuleHooks:
-    """The hooks of one module by kind, each in the order of calling."""
-
-    __slots__ = ("backward", "backward_pre", "forward", "forward_pre", "of_last_node")
+    __slots__ = (
+        "always",
+        "backward",
+        "backward_pre",
+        "forward",
+        "forward_pre",
+        "load_state",
+        "load_state_pre",
+        "of_last_node",
+        "pre_with_kwargs",
+        "state",
+        "state_pre",
+        "with_kwargs",
+    )
 
     def __init__(self) -> None:
+        self.pre_with_kwargs: set[int] = set()
+        self.with_kwargs: set[int] = set()
+        self.always: set[int] = set()
         self.forward_pre: dict[int, Any] = {}
         self.forward: dict[int, Any] = {}
         self.backward_pre: dict[int, Any] = {}
         self.backward: dict[int, Any] = {}
         self.of_last_node: dict[int, Any] = {}
+        self.state_pre: dict[int, Any] = {}
+        self.state: dict[int, Any] = {}
+        self.load_state_pre: dict[int, Any] = {}
+        self.load_state: dict[int, Any] = {}
 
 
 def _check_given(module: Any, args: tuple[Any, ...]) -> None:
@@ -91,26 +94,28 @@ class Calling(Members):
                 _check_given(self, args)
                 raise
         hooks = self._hooks
-        for prehook in list(hooks.forward_pre.values()):
-            args, kwargs = _after_prehook(self, prehook, args, kwargs)
+        for key, prehook in list(hooks.forward_pre.items()):
+            args, kwargs = _after_prehook(self, prehook, key in hooks.pre_with_kwargs, args, kwargs)
         backward = None
         if hooks.backward or hooks.backward_pre:
             backward = BackwardHooks(
                 self, list(hooks.backward_pre.values()), list(hooks.backward.values())
             )
             args = backward.watch_inputs(args)
-        called: list[ForwardHook] = []
+        called: set[int] = set()
         result = None
         try:
             result = forward(*args, **kwargs)
-            for hook in list(hooks.forward.values()):
-                called.append(hook)
-                returned = hook(self, args, kwargs, result)
+            for key, hook in list(hooks.forward.items()):
+                called.add(key)
+                given = (args, kwargs) if key in hooks.with_kwargs else (args,)
+                returned = hook(self, *given, result)
                 result = result if returned is None else returned
         except Exception:
-            for hook in list(hooks.forward.values()):
-                if hook.always and hook not in called:
-                    hook(self, args, kwargs, result)
+            for key in hooks.always - called:
+                if key in hooks.forward:
+                    given = (args, kwargs) if key in hooks.with_kwargs else (args,)
+                    hooks.forward[key](self, *given, result)
             raise
         if backward is not None:
             result = backward.watch_outputs(result)
@@ -119,6 +124,22 @@ class Calling(Members):
         return result
 
     # --- registering hooks --------------------------------------------------------------------
+
+    @property
+    def _forward_hooks(self) -> dict[int, Any]:
+        """The forward hooks by key; a program may take some out."""
+        return self._hook_tables().forward
+
+    @property
+    def _forward_pre_hooks(self) -> dict[int, Any]:
+        """The forward pre-hooks by key."""
+        return self._hook_tables().forward_pre
+
+    @property
+    def _backward_hooks(self) -> dict[int, Any]:
+        """The backward hooks by key."""
+        tables = self._hook_tables()
+        return tables.backward or tables.of_last_node
 
     def _hook_tables(self) -> ModuleHooks:
         if self._hooks is None:
@@ -130,7 +151,10 @@ class Calling(Members):
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call `hook(module, args)` before `forward`; what it returns replaces the arguments."""
-        return _registered(self._hook_tables().forward_pre, hook, prepend, with_kwargs)
+        tables = self._hook_tables()
+        handle = _placed(tables.forward_pre, hook, prepend)
+        _mark(tables.pre_with_kwargs, handle.key, with_kwargs)
+        return handle
 
     def register_forward_hook(
         self,
@@ -143,7 +167,11 @@ class Calling(Members):
         """Call `hook(module, args, output)` after `forward`; what it returns replaces the output.
         With `always_call` it is called, with None, where `forward` ends with an error too.
         """
-        return _registered(self._hook_tables().forward, hook, prepend, with_kwargs, always_call)
+        tables = self._hook_tables()
+        handle = _placed(tables.forward, hook, prepend)
+        _mark(tables.with_kwargs, handle.key, with_kwargs)
+        _mark(tables.always, handle.key, always_call)
+        return handle
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_output)` when the gradients of the outputs are known; what it
@@ -167,15 +195,38 @@ class Calling(Members):
         _check_no_other_kind(tables.backward)
         return _placed(tables.of_last_node, hook, False)
 
+    def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(module, prefix, keep_vars)` before `state_dict` reads the module."""
+        return _placed(self._hook_tables().state_pre, hook, False)
+
+    def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, metadata)` when the module's part is there."""
+        return _placed(self._hook_tables().state, hook, False)
+
+    def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)`
+        before `load_state_dict` reads a copy of the state, which the hook may change.
+        """
+        return _placed(self._hook_tables().load_state_pre, hook, False)
+
+    def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(module, incompatible_keys)` when the module and all below it are loaded, and
+        before missing and unexpected keys, which it may change, are an error.
+        """
+        return _placed(self._hook_tables().load_state, hook, False)
+
 
 def _check_no_other_kind(hooks: dict[int, Any]) -> None:
     if hooks:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             "a module has backward hooks of one kind, and it has one of the other kind already",
-            raises="RuntimeError",
             help="register them all with register_full_backward_hook()",
         )
+
+
+def _mark(keys: set[int], key: int, marked: bool) -> None:
+    """Put a key into a set, or take it out: that of a hook which was removed is given again."""
+    (keys.add if marked else keys.discard)(key)
 
 
 def _placed(hooks: dict[int, Any], hook: Hook, prepend: bool) -> RemovableHandle:
@@ -187,32 +238,21 @@ def _placed(hooks: dict[int, Any], hook: Hook, prepend: bool) -> RemovableHandle
     return handle
 
 
-def _registered(
-    hooks: dict[int, Any], hook: Hook, prepend: bool, with_kwargs: bool, always: bool = False
-) -> RemovableHandle:
-    """Register a forward hook with its options."""
-    handle = _placed(hooks, hook, prepend)
-    hooks[handle.key] = ForwardHook(hook, with_kwargs, always)
-    return handle
-
-
 # --- calling hooks --------------------------------------------------------------------------------
 
 
 def _after_prehook(
-    module: Any, hook: ForwardHook, args: tuple[Any, ...], kwargs: dict[str, Any]
+    module: Any, hook: Hook, with_kwargs: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of `forward` after a pre-hook."""
-    returned = hook(module, args, kwargs)
+    returned = hook(module, args, kwargs) if with_kwargs else hook(module, args)
     if returned is None:
         return args, kwargs
-    if not hook.with_kwargs:
+    if not with_kwargs:
         return (returned if isinstance(returned, tuple) else (returned,)), kwargs
     if not isinstance(returned, tuple) or len(returned) != 2:
-        raise GradcliError(
-            "E204",
-            "a hook with keywords has to return None, or arguments and keywords in a tuple",
-            raises="RuntimeError",
+        raise runtime_error(
+            "a hook with keywords has to return None, or arguments and keywords in a tuple"
         )
     return returned
 

@@ -50,14 +50,20 @@ def _hooks(module: Module) -> ModuleHooks | None:
     return made
 
 
-def clone(module: Module) -> Module:
-    """A module like another, with tensors of its own."""
+def clone(module: Module, made: dict[int, Any] | None = None) -> Module:
+    """A module like another, with tensors of its own; what stands in several places, whose copies
+    are in `made`, still does.
+    """
+    copies: dict[int, Any] = {} if made is None else made
 
     def of(value: Any) -> Any:
+        if id(value) in copies:
+            return copies[id(value)]
         if isinstance(value, Module):
-            return clone(value)
-        if isinstance(value, Tensor):
-            return copied_tensor(Tensor(value.array.copy()), value)
-        return value
+            return clone(value, copies)
+        if not isinstance(value, Tensor):
+            return value
+        copies[id(value)] = copied_tensor(Tensor(value.array.copy()), value)
+        return copies[id(value)]
 
-    return copied_module(module, of)
+    return copied_module(module, of, lambda one, copied: copies.update({id(one): copied}))

@@ -4,7 +4,15 @@ own.
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
+
+from gradcli.ops.binding.catalogue import modules
+
+
+def arguments_of(names: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a method, from its `locals()`."""
+    return {k: value for k, value in names.items() if k not in ("self", "cls", "__class__")}
 
 
 def stored_value(self: Any, name: str) -> Any:
@@ -37,17 +45,34 @@ class Slotted(type):
 
 
 class Extensible:
-    """The base of optimisers, schedules and data sets.
+    """The base of optimisers, schedules, distributions and data sets.
 
     Attributes:
+        home: the module in which PyTorch defines a class of this family; `{lower}` and `{snake}`
+            stand for the class's own name.
+        tables: the modules in which programs find it.
         values: the attributes that the program set.
     """
 
     __slots__ = ("values",)
 
     language_base: ClassVar[bool] = True
+    language_name: ClassVar[str]
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    home: ClassVar[str] = ""
+    tables: ClassVar[tuple[str, ...]] = ()
 
     values: dict[str, Any]
+
+    def __init_subclass__(cls) -> None:
+        """Make a class reachable by its name, unless it is private or a program's own."""
+        name = cls.__name__
+        if name.startswith("_") or cls.__module__.startswith("gradcli.language."):
+            return
+        snake = re.sub("(?<=.)(?=[A-Z])", "_", name).lower()
+        cls.language_name = f"{cls.home.format(lower=name.lower(), snake=snake)}.{name}"
+        for table in cls.tables:
+            modules[table][name] = cls
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         made = object.__new__(cls)

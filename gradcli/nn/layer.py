@@ -1,11 +1,12 @@
 """Layers defined by a function of `torch.nn.functional` and its settings: most of `torch.nn`.
 
-Such a layer is a row of a table: its name, the function, the settings with their defaults and the
-text that shows them. Layers with parameters of their own are classes.
+Such a layer is a row of a table: its name, the function, the names of its settings, whose defaults
+are the function's, and the text that shows them. Layers with parameters of their own are classes.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from gradcli.nn.module import Module
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.creation.data import parameter
 from gradcli.ops.creation.fill import checked_dtype, checked_sizes, made
+from gradcli.ops.definition.op import Function, parameters_of
 
 FUNCTIONS = modules["torch.nn.functional"]
 
@@ -83,17 +85,21 @@ class Layer(Module):
     Attributes:
         function: the name in `torch.nn.functional` of the function that is called with the inputs,
             and with the settings by keyword.
-        settings: their defaults by name.
+        settings: their names, in order.
+        defaults: the defaults of those that are none of the function's parameters.
         template: what is printed, with settings in braces.
     """
 
     function: ClassVar[str]
-    settings: ClassVar[Settings]
+    settings: ClassVar[tuple[str, ...]]
+    defaults: ClassVar[Settings] = {"inplace": False}
     template: ClassVar[str]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
-        self._values.update(bound(type(self).__name__, self.settings, args, kwargs))
+        known = {**_defaults_of(FUNCTIONS[self.function]), **self.defaults}
+        settings = {name: known[name] for name in self.settings}
+        self._values.update(bound(type(self).__name__, settings, args, kwargs))
         self.check()
 
     def check(self) -> None:
@@ -111,25 +117,37 @@ class Layer(Module):
         return text
 
 
+@cache
+def _defaults_of(function: Function) -> Settings:
+    """The defaults of a function's parameters by name."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    names, optional = parameters_of(function), function.__defaults__ or ()
+    given = dict(zip(reversed(names), reversed(optional), strict=False))
+    return {**dict.fromkeys(names, REQUIRED), **given, **(function.__kwdefaults__ or {})}
+
+
 def layer(
     home: str,
     name: str,
     function: str,
-    settings: Settings,
-    template: str = "",
+    settings: str = "",
+    template: str | None = None,
     base: type[Layer] = Layer,
     example: str = "",
 ) -> None:
-    """Define a layer from a row of a table; see `Layer`. Its example follows from that of the
+    """Define a layer from a row of a table; see `Layer`. `settings` are separated by spaces, and
+    all but `inplace` are printed where there is no template. The example follows from that of the
     function where none is given.
     """
-    if function not in FUNCTIONS:
-        raise KeyError(f"{name}: there is no function {function}")
+    names = tuple(settings.split())
+    if template is None:
+        template = ", ".join([f"{each}={{{each}}}" for each in names if each != "inplace"])
     body = {
         "__doc__": f"`torch.nn.{name}`: `{function}` as a layer."
         + (f"\n\nExample: {example}" if example else ""),
         "function": function,
-        "settings": settings,
+        "settings": names,
         "template": template,
     }
     register(home, type(name, (base,), body))

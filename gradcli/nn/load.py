@@ -10,6 +10,7 @@ from gradcli.nn.layers import (  # noqa: F401
     convolutions,
     dropout,
     embeddings,
+    lazy,
     linear,
     losses,
     normalisation,
@@ -21,7 +22,7 @@ from gradcli.nn.layers import (  # noqa: F401
     transformer,
 )
 from gradcli.nn.module import Module
-from gradcli.nn.utils import clipping, weight_norm  # noqa: F401
+from gradcli.nn.utils import clipping, orthogonal, prune, weight_norm  # noqa: F401
 from gradcli.ops.binding.catalogue import modules
 
 modules["torch.nn"]["Module"] = Module

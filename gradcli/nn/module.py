@@ -34,7 +34,10 @@ class Module(Calling, metaclass=Slotted):
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {
+            "_backward_hooks",
             "_buffers",
+            "_forward_hooks",
+            "_forward_pre_hooks",
             "_get_name",
             "_modules",
             "_parameters",
@@ -68,10 +71,15 @@ class Module(Calling, metaclass=Slotted):
             "register_forward_pre_hook",
             "register_full_backward_hook",
             "register_full_backward_pre_hook",
+            "register_load_state_dict_post_hook",
+            "register_load_state_dict_pre_hook",
             "register_module",
             "register_parameter",
+            "register_state_dict_post_hook",
+            "register_state_dict_pre_hook",
             "requires_grad_",
             "set_extra_state",
+            "set_submodule",
             "reset_parameters",
             "reset_running_stats",
             "state_dict",
@@ -82,7 +90,6 @@ class Module(Calling, metaclass=Slotted):
             "zero_grad",
         }
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     # --- what the language asks for -----------------------------------------------------------
 
@@ -156,6 +163,9 @@ class Module(Calling, metaclass=Slotted):
             for _, tensor in self.each_tensor(table):
                 for part in (tensor, tensor.grad):
                     if part is None:
+                        continue
+                    if hasattr(part.array, "materialize"):  # it has no shape yet
+                        part.array = part.array.astype(dtype.numpy_dtype if dtype else None)
                         continue
                     if device is not None and part.device != device:
                         setters["data"](part, to_device(detach(part), device, part.device))

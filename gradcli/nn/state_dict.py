@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.attributes import is_parameter
 from gradcli.ops.creation.copies import copy_, detach
 from gradcli.ops.creation.data import parameter
@@ -43,7 +44,6 @@ class OrderedDict(collections.OrderedDict[Any, Any]):
             "values",
         }
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def copy(self) -> OrderedDict:
         """Another dictionary of the same keys and values."""
@@ -60,7 +60,6 @@ class IncompatibleKeys(tuple[list[str], list[str]]):
 
     language_name: ClassVar[str] = "torch.nn.modules.module._IncompatibleKeys"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"missing_keys", "unexpected_keys"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def missing_keys(self) -> list[str]:
@@ -83,12 +82,12 @@ _EXTRA = "_extra_state"
 
 def get_extra_state(self: Any) -> Any:
     """What `state_dict` keeps besides tensors; a class that has such state overrides this."""
-    raise GradcliError("E204", "the module has no extra state", raises="RuntimeError")
+    raise runtime_error("the module has no extra state")
 
 
 def set_extra_state(self: Any, state: Any) -> None:
     """Take back what `get_extra_state` returned; to be overridden with it."""
-    raise GradcliError("E204", "the module has no extra state", raises="RuntimeError")
+    raise runtime_error("the module has no extra state")
 
 
 def _members(module: Members, prefix: str) -> dict[str, Any]:
@@ -109,15 +108,45 @@ def _members(module: Members, prefix: str) -> dict[str, Any]:
 
 def state_of(module: Members, prefix: str, keep_vars: bool) -> OrderedDict:
     """The state of a module; outside the graph unless `keep_vars`."""
+    for path, inner, hook in _hooks(module, "state_pre", prefix):
+        hook(inner, path, keep_vars)
     members = _members(module, prefix)
     state = OrderedDict()
     for name, value in members.items():
         if isinstance(value, Tensor):
-            state[name] = value if keep_vars else detach(value)
+            lazy = hasattr(value.array, "named")  # it has no elements yet
+            state[name] = value if keep_vars or lazy else detach(value)
         elif type(value).get_extra_state is not get_extra_state:
             state[name] = value.get_extra_state()
     state.complete = True
+    for path, inner, hook in _hooks(module, "state", prefix):
+        _check_nothing("state_dict", hook(inner, state, path, {"version": 1}))
     return state
+
+
+def _hooks(module: Any, kind: str, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The prefix, the module and the hook for each hook of a kind: those of the modules below
+    first, unless they are to be called before.
+    """
+    tables = module._hooks
+    own = list(getattr(tables, kind).values()) if tables is not None else ()
+    if kind.endswith("_pre"):
+        yield from ((prefix, module, hook) for hook in own)
+    for name, inner in module._modules.items():
+        if inner is not None:
+            yield from _hooks(inner, kind, f"{prefix}{name}.")
+    if not kind.endswith("_pre"):
+        yield from ((prefix, module, hook) for hook in own)
+
+
+def _check_nothing(name: str, returned: Any) -> None:
+    """Raise E410 for a hook that returns something where its changes are to be made in place."""
+    if returned is not None:
+        raise GradcliError(
+            "E410",
+            f"a hook of {name}() changes what it is given, and returns None",
+            raises="AssertionError" if name == "load_state_dict" else "RuntimeError",
+        )
 
 
 def _quoted(names: list[Any]) -> str:
@@ -142,25 +171,24 @@ def load(module: Members, state: Any, strict: bool, assign: bool) -> Incompatibl
     """Copy the tensors of a state into a module's; see `Module.load_state_dict`."""
     if not isinstance(state, dict):
         raise GradcliError("E202", f"load_state_dict() takes a dict, not {type(state).__name__}")
+    missing: list[str] = []
+    unexpected: list[str] = []
+    texts: list[str] = []
+    complete = getattr(state, "complete", False)
+    state = OrderedDict(state)
+    for path, inner, hook in _hooks(module, "load_state_pre"):
+        hook(inner, state, path, {"version": 1}, strict, missing, unexpected, texts)
     members = _members(module, "")
     for name, value in list(members.items()):
         if not isinstance(value, Tensor) and type(value).set_extra_state is set_extra_state:
             del members[name]
-    complete = getattr(state, "complete", False)
-    missing = [
+    missing += [
         name
         for name in members
         if name not in state and (complete or name.rpartition(".")[2] not in _COUNTS)
     ]
-    unexpected = [name for name in state if name not in members]
-    problems: list[str] = []
-    texts: list[str] = []
-    if strict and unexpected:
-        texts.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
-        problems.append(f"keys that the module does not have: {', '.join(map(repr, unexpected))}")
-    if strict and missing:
-        texts.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
-        problems.append(f"keys that the state does not have: {', '.join(map(repr, missing))}")
+    unexpected += [name for name in state if name not in members]
+    problems = list(texts)
     take = _assigned if assign else _copied
     with NoGrad():
         for name in members:
@@ -173,6 +201,15 @@ def load(module: Members, state: Any, strict: bool, assign: bool) -> Incompatibl
                 if problem:
                     problems.append(f"{name}: {problem}")
                     texts.append(_unlike(name, members[name], state[name]))
+    keys = IncompatibleKeys((missing, unexpected))
+    for _, inner, hook in _hooks(module, "load_state"):
+        _check_nothing("load_state_dict", hook(inner, keys))
+    if strict and unexpected:
+        texts.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+        problems.append(f"keys that the module does not have: {', '.join(map(repr, unexpected))}")
+    if strict and missing:
+        texts.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+        problems.append(f"keys that the state does not have: {', '.join(map(repr, missing))}")
     if problems:
         raise GradcliError(
             "E204",
@@ -182,7 +219,7 @@ def load(module: Members, state: Any, strict: bool, assign: bool) -> Incompatibl
             raises="RuntimeError",
             notes=tuple(problems),
         )
-    return IncompatibleKeys((missing, unexpected))
+    return keys
 
 
 _COUNTS = frozenset({"num_batches_tracked"})
@@ -193,6 +230,8 @@ def _misfit(tensor: Tensor, value: Any) -> str:
     """What is wrong with a value that is to replace a tensor."""
     if not isinstance(value, Tensor):
         return f"it is no tensor but {type(value).__name__}"
+    if hasattr(tensor.array, "materialize"):  # it has no shape yet
+        tensor.array = tensor.array.materialize(value.array.shape)
     if value.array.shape != tensor.array.shape:
         return (
             f"its shape is {tuple(value.array.shape)}, and the module's {tuple(tensor.array.shape)}"

@@ -17,8 +17,6 @@ class Walk:
     __slots__ = ("_name", "_number", "_source")
 
     language_name: ClassVar[str] = "generator"
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, name: str, source: Iterator[Any]) -> None:
         self._name = name
@@ -152,6 +150,18 @@ class Members(Attributes):
             if module is None:
                 raise GradcliError("E102", f"there is no submodule '{name}' in '{target}'")
         return module
+
+    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
+        """Put a module under a dotted name; E102 where the modules above are not there, or, if
+        `strict`, that one.
+        """
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if not target:
+            raise GradcliError("E204", "Cannot set the submodule without a target name!")
+        if strict:
+            self.get_submodule(target)
+        parent.register(name, module)
 
     def get_parameter(self, target: str) -> Tensor:
         """The parameter of a dotted name; E102 where there is none."""

@@ -201,7 +201,7 @@ def doc_of(found: Found) -> OpDoc:
         if described is not None:
             doc, body = described.doc, described.forward
     if doc.summary and not doc.example:
-        doc = OpDoc(doc.summary, _usual_example(found.name, body), doc.conventions)
+        doc = OpDoc(doc.summary, _usual_example(found, body), doc.conventions)
     if found.name.endswith("_") and not (doc.summary and doc.example):
         value = table_of(found.namespace, _loaded).get(found.name.removesuffix("_"))
         if value is not None:
@@ -210,9 +210,9 @@ def doc_of(found: Found) -> OpDoc:
     return doc
 
 
-def _usual_example(name: str, body: Any) -> str:
-    """The example of a function of one or two tensors, or of a list, that has none of its own: a
-    call on the operands that are usual in its family. "" for any other function.
+def _usual_example(found: Found, body: Any) -> str:
+    """The example of a function of the usual operands that has none of its own: a call on those of
+    its family. "" for any other function.
     """
     body = unwrap(body)
     home = str(getattr(body, "__module__", "")).split(".")
@@ -220,12 +220,19 @@ def _usual_example(name: str, body: Any) -> str:
     if home[:2] != ["gradcli", "ops"] or code is None:
         return ""
     needed = code.co_varnames[: code.co_argcount - len(body.__defaults__ or ())]
-    first, second = _USUAL.get(home[2], _VECTORS)
-    if needed in (("input",), ("self",), ("A",)):
-        return f"torch.{name}({first})"
-    if needed in (("input", "other"), ("self", "other"), ("A", "B"), ("input", "target")):
-        return f"torch.{name}({first}, {second})"
-    return f"torch.{name}([{', '.join(_VECTORS)}])" if needed == ("tensors",) else ""
+    apart = found.name not in catalogue.modules["torch"]
+    family = found.namespace if apart and found.namespace in _USUAL else home[2]
+    first, second = _MATRICES if "dim" in needed else _USUAL.get(family, _VECTORS)
+    usual = {"dim": "0", "tensors": f"[{', '.join(_VECTORS)}]"}
+    usual |= dict.fromkeys(("input", "self", "A"), first)
+    usual |= dict.fromkeys(("other", "target", "B"), second)
+    if not usual.keys() >= set(needed):
+        return ""
+    operands = [usual[parameter] for parameter in needed]
+    if apart and found.namespace == TENSOR and operands:
+        return f"{operands[0]}.{found.name}({', '.join(operands[1:])})"
+    namespace = family if family == found.namespace else "torch"
+    return f"{namespace}.{found.name}({', '.join(operands)})"
 
 
 _VECTORS = ("tensor([0.5, 1., 2.])", "tensor([2., 1., 3.])")
@@ -234,9 +241,12 @@ _USUAL = {
     "linalg": _MATRICES,
     "nn": ("tensor([-1.5, 0., 2.5])", _VECTORS[1]),
     "shape": _MATRICES,
-    "signal": ("tensor([0.5, 1., 2.5])", _VECTORS[1]),
+    "torch.fft": ("tensor([0.5, 1., 2.5])", _VECTORS[1]),
+    "torch.special": ("tensor([0.5, 1., 2.5])", _VECTORS[1]),
 }
-"""The operands in the examples of a room's functions, where they are not `_VECTORS`."""
+"""The operands in the examples of a room's functions, or of those that only one module has, where
+they are not `_VECTORS`.
+"""
 
 
 def own_entries(found: Found) -> list[Op]:

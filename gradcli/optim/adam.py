@@ -22,7 +22,6 @@ from gradcli.optim.optimizer import (
     check_range,
     decayed,
     number,
-    register,
     scalar,
     settings_of,
     stepped,
@@ -53,7 +52,6 @@ def _moments(state: State, gradient: Any, group: Group) -> tuple[Any, Any]:
     return average, square
 
 
-@register
 class Adam(Optimizer):
     """Steps of about `lr`: the running average of the gradient over the root of its square's.
 
@@ -104,7 +102,6 @@ class Adam(Optimizer):
         return 2 if decoupled else 1
 
 
-@register
 class AdamW(Adam):
     """Adam with weight decay apart from the gradient.
 
@@ -126,23 +123,9 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
-        )
+        super().__init__(params, **settings_of(locals()), decoupled_weight_decay=True)
 
 
-@register
 class Adamax(Optimizer):
     """Adam with the largest gradient so far, which fades, in place of the root of the average.
 
@@ -179,7 +162,6 @@ class Adamax(Optimizer):
         return 1
 
 
-@register
 class NAdam(Optimizer):
     """Adam with Nesterov's momentum, which looks one step ahead.
 
@@ -231,7 +213,6 @@ class NAdam(Optimizer):
         return 3 if decoupled else 2
 
 
-@register
 class RAdam(Optimizer):
     """Adam that goes by the gradient's average alone until its square's is reliable.
 

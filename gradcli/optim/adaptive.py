@@ -24,7 +24,6 @@ from gradcli.optim.optimizer import (
     check_range,
     decayed,
     number,
-    register,
     scalar,
     settings_of,
     stepped,
@@ -32,7 +31,6 @@ from gradcli.optim.optimizer import (
 )
 
 
-@register
 class RMSprop(Optimizer):
     """The gradient over the root of the running average of its square.
 
@@ -93,7 +91,6 @@ class RMSprop(Optimizer):
         return 1
 
 
-@register
 class Adagrad(Optimizer):
     """The gradient over the root of the sum of all its squares so far.
 
@@ -141,7 +138,6 @@ class Adagrad(Optimizer):
         return 1
 
 
-@register
 class Adadelta(Optimizer):
     """Steps as large as earlier ones, by running averages of squares of both gradients and
     steps.
@@ -187,7 +183,6 @@ class Adadelta(Optimizer):
         return 1
 
 
-@register
 class Rprop(Optimizer):
     """Steps by the gradient's sign, longer while it stays the same and shorter when it turns.
 

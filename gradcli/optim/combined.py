@@ -7,13 +7,12 @@ from typing import Any
 
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
-from gradcli.ops.binding.catalogue import modules
 from gradcli.optim.optimizer import Optimizer
 from gradcli.optim.plateau import ReduceLROnPlateau
 from gradcli.optim.schedules import LRScheduler, rates_of, set_rate
 
 
-class Combined(LRScheduler):
+class _Combined(LRScheduler):
     """The base of both: the schedules and their states.
 
     Attributes:
@@ -55,7 +54,7 @@ def _check_parts(parts: Any, optimizer: Optimizer | None) -> Optimizer:
     return optimizer
 
 
-class SequentialLR(Combined):
+class SequentialLR(_Combined):
     """Schedules one after the other: the next one starts at each of the epochs `milestones`.
 
     Example:
@@ -104,14 +103,14 @@ class SequentialLR(Combined):
 
 def _undo(schedule: LRScheduler) -> None:
     """Undo the first step of each schedule that this one combines."""
-    if isinstance(schedule, Combined):
+    if isinstance(schedule, _Combined):
         for part in schedule.parts:
             _undo(part)
     else:
         schedule.last_epoch -= 1
 
 
-class ChainedScheduler(Combined):
+class ChainedScheduler(_Combined):
     """Schedules that all take each step, one on top of the other.
 
     Example:
@@ -131,8 +130,3 @@ class ChainedScheduler(Combined):
         for part in self.parts:
             part.step()
         self._last_lr = rates_of(self.optimizer)
-
-
-for _kind in (SequentialLR, ChainedScheduler):
-    _kind.language_name = f"torch.optim.lr_scheduler.{_kind.__name__}"
-    modules["torch.optim.lr_scheduler"][_kind.__name__] = _kind

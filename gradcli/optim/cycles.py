@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.ops.binding.catalogue import modules
 from gradcli.optim.optimizer import Group, Optimizer
 from gradcli.optim.schedules import LRScheduler, check_optimizer, set_rate
 
@@ -321,8 +320,3 @@ def _set_momentum(group: Group, momentum: float) -> None:
         group["betas"] = (momentum, *group["betas"][1:])
     else:
         group["momentum"] = momentum
-
-
-for _kind in (CosineAnnealingWarmRestarts, OneCycleLR, CyclicLR):
-    _kind.language_name = f"torch.optim.lr_scheduler.{_kind.__name__}"
-    modules["torch.optim.lr_scheduler"][_kind.__name__] = _kind

@@ -7,11 +7,18 @@ from typing import Any
 
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.shape.joining import cat_
 from gradcli.optim.line_search import LineSearch, Point
-from gradcli.optim.optimizer import Group, Optimizer, State, check_range, number, register
+from gradcli.optim.optimizer import (
+    Group,
+    Optimizer,
+    State,
+    check_range,
+    number,
+    settings_of,
+)
 
 Closure = Callable[[], Any]
 
@@ -24,7 +31,6 @@ def _largest(tensor: Tensor) -> Any:
     return methods["max"](methods["abs"](tensor))
 
 
-@register
 class LBFGS(Optimizer):
     """Steps along the gradient times an estimate of the inverse Hessian.
 
@@ -48,18 +54,8 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:
         check_range("lr", number(lr))
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "max_iter": max_iter,
-                "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-                "tolerance_grad": tolerance_grad,
-                "tolerance_change": tolerance_change,
-                "history_size": history_size,
-                "line_search_fn": line_search_fn,
-            },
-        )
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        super().__init__(params, settings_of(locals()))
         if len(self.param_groups) != 1:
             raise GradcliError("E204", "LBFGS takes one group of parameters")
 
@@ -201,9 +197,7 @@ class _Step:
 
     def _search(self, slope: Any) -> None:
         if self.group["line_search_fn"] != "strong_wolfe":
-            raise GradcliError(
-                "E204", "line_search_fn is 'strong_wolfe' or None", raises="RuntimeError"
-            )
+            raise runtime_error("line_search_fn is 'strong_wolfe' or None")
         origin = [methods["clone"](parameter) for parameter in self.parameters]
 
         def evaluate(position: Any) -> Point:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gradcli.optim import (  # noqa: F401
     adam,
     adaptive,
+    averaging,
     combined,
     cycles,
     lbfgs,

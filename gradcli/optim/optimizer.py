@@ -13,11 +13,10 @@ from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.attributes import kind_of
-from gradcli.nn.extensible import Extensible, Slotted
+from gradcli.nn.extensible import Extensible, Slotted, arguments_of
 from gradcli.nn.module import clear_grad
-from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.creation.copies import to
 from gradcli.optim.arithmetic import scaled_sum
 
@@ -34,7 +33,6 @@ class States(dict[Tensor, State]):
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"clear", "get", "items", "keys", "pop", "setdefault", "update", "values"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __missing__(self, parameter: Tensor) -> State:
         state: State = {}
@@ -80,7 +78,7 @@ def settings_of(arguments: Group, **before: str) -> Group:
     `param_groups` PyTorch has some before others that are arguments before them: `eps="rho"`; at
     the end where the other is "".
     """
-    names = [name for name in arguments if name not in ("self", "params", "__class__")]
+    names = [name for name in arguments_of(arguments) if name != "params"]
     for name, other in before.items():
         names.remove(name)
         names.insert(names.index(other) if other else len(names), name)
@@ -96,15 +94,20 @@ class Optimizer(Extensible, metaclass=Slotted):
         state: the state of a parameter, by parameter.
     """
 
-    __slots__ = ("_hooks", "defaults", "param_groups", "state")
+    __slots__ = ("_hooks", "_state_hooks", "defaults", "param_groups", "state")
 
-    language_name: ClassVar[str] = "torch.optim.optimizer.Optimizer"
+    home = "torch.optim.{lower}"
+    tables = ("torch.optim",)
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {
             "add_param_group",
             "defaults",
             "load_state_dict",
             "param_groups",
+            "register_load_state_dict_post_hook",
+            "register_load_state_dict_pre_hook",
+            "register_state_dict_post_hook",
+            "register_state_dict_pre_hook",
             "register_step_post_hook",
             "register_step_pre_hook",
             "state",
@@ -135,6 +138,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         self.param_groups: list[Group] = []
         self.state: States = States()
         self._hooks: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
+        self._state_hooks: dict[str, dict[int, Any]] = {}
         given = list(params)
         if not given:
             raise GradcliError(
@@ -224,6 +228,45 @@ class Optimizer(Extensible, metaclass=Slotted):
         """Call `hook(optimizer, args, kwargs)` after each step."""
         return RemovableHandle(self._hooks[1], hook)
 
+    def _state_hook(self, kind: str, hook: Callable[..., Any], prepend: bool) -> RemovableHandle:
+        hooks = self._state_hooks.setdefault(kind, {})
+        handle = RemovableHandle(hooks, hook)
+        if prepend:
+            for key in [key for key in hooks if key != handle.key]:
+                hooks[key] = hooks.pop(key)
+        return handle
+
+    def _called(self, kind: str, *given: Any) -> Any:
+        """What the hooks of a kind leave of what they are given, if anything."""
+        for hook in list(self._state_hooks.get(kind, {}).values()):
+            returned = hook(self, *given)
+            given = given if returned is None else (returned,)
+        return given[0] if given else None
+
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer)` before `state_dict` reads the optimizer."""
+        return self._state_hook("state_pre", hook, prepend)
+
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` after; what it returns is the state."""
+        return self._state_hook("state", hook, prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` before a state is loaded; what it returns is."""
+        return self._state_hook("load_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer)` when a state is loaded."""
+        return self._state_hook("load", hook, prepend)
+
     def _step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
         if closure is not None:
@@ -256,6 +299,7 @@ class Optimizer(Extensible, metaclass=Slotted):
 
     def state_dict(self) -> dict[str, Any]:
         """The groups with numbers for parameters, and the states by those numbers."""
+        self._called("state_pre")
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -265,7 +309,10 @@ class Optimizer(Extensible, metaclass=Slotted):
             packed["params"] = [numbers[id(parameter)] for parameter in group["params"]]
             groups.append(packed)
         state = {numbers[id(tensor)]: kept for tensor, kept in self.state.items() if kept}
-        return {"state": state, "param_groups": groups}
+        packed_state: dict[str, Any] = self._called(
+            "state", {"state": state, "param_groups": groups}
+        )
+        return packed_state
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Load the settings and the states of a `state_dict`; tensors are shared with it, as in
@@ -279,6 +326,7 @@ class Optimizer(Extensible, metaclass=Slotted):
                 f"load_state_dict() takes a dict, not {kind_of(state_dict)}",
                 raises="AttributeError",
             )
+        state_dict = self._called("load_pre", dict(state_dict))
         saved = state_dict["param_groups"]
         sizes = [len(group["params"]) for group in self.param_groups]
         if sizes != [len(group["params"]) for group in saved]:
@@ -293,6 +341,7 @@ class Optimizer(Extensible, metaclass=Slotted):
                 for key, kept in state_dict["state"].items()
             }
         )
+        self._called("load")
 
     # --- text ---------------------------------------------------------------------------------
 
@@ -314,10 +363,8 @@ def _shown(value: Any) -> Any:
 def _arguments(replaced: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments that a hook returned for a step."""
     if not isinstance(replaced, tuple) or len(replaced) != 2:
-        raise GradcliError(
-            "E204",
-            "a hook before a step has to return None, or arguments and keywords in a tuple",
-            raises="RuntimeError",
+        raise runtime_error(
+            "a hook before a step has to return None, or arguments and keywords in a tuple"
         )
     args, kwargs = replaced
     return args, kwargs
@@ -369,13 +416,3 @@ def stepped(state: State) -> float:
 def decayed(array: Any, gradient: Any, weight_decay: float) -> Any:
     """The gradient with that of a penalty on the parameter's square."""
     return scaled_sum(gradient, array, weight_decay) if weight_decay else gradient
-
-
-def register(kind: type[Optimizer]) -> type[Optimizer]:
-    """Make an optimiser reachable as `torch.optim.NAME`; a class decorator."""
-    kind.language_name = f"torch.optim.{kind.__name__.lower()}.{kind.__name__}"
-    modules["torch.optim"][kind.__name__] = kind
-    return kind
-
-
-modules["torch.optim"]["Optimizer"] = Optimizer

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
-from gradcli.ops.binding.catalogue import modules
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.optim.optimizer import Optimizer
 from gradcli.optim.schedules import LRScheduler, check_optimizer, rates_of, set_rate
 
@@ -27,7 +26,6 @@ class ReduceLROnPlateau(LRScheduler):
     Example: torch.optim.lr_scheduler.ReduceLROnPlateau(torch.optim.SGD([tensor(1.)], lr=0.1))
     """
 
-    language_name: ClassVar[str] = "torch.optim.lr_scheduler.ReduceLROnPlateau"
     language_attributes: ClassVar[frozenset[str]] = LRScheduler.language_attributes | {
         "best",
         "num_bad_epochs",
@@ -105,10 +103,8 @@ class ReduceLROnPlateau(LRScheduler):
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
-                raise GradcliError(
-                    "E204",
-                    f"there are {len(groups)} groups by now, and {len(self.min_lrs)} least rates",
-                    raises="RuntimeError",
+                raise runtime_error(
+                    f"there are {len(groups)} groups by now, and {len(self.min_lrs)} least rates"
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
@@ -116,6 +112,3 @@ class ReduceLROnPlateau(LRScheduler):
             new = max(old * self.factor, least)
             if old - new > self.eps:
                 set_rate(group, new)
-
-
-modules["torch.optim.lr_scheduler"]["ReduceLROnPlateau"] = ReduceLROnPlateau

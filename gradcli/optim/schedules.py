@@ -61,7 +61,8 @@ class LRScheduler(Extensible):
     The underscored attributes stand in `state_dict()` under PyTorch's names.
     """
 
-    language_name: ClassVar[str] = "torch.optim.lr_scheduler.LRScheduler"
+    home = "torch.optim.lr_scheduler"
+    tables = ("torch.optim.lr_scheduler",)
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {
             "base_lrs",
@@ -177,6 +178,11 @@ class LRScheduler(Extensible):
 
 class _LRScheduler(LRScheduler):
     """The name that the base had before: programs derive their schedules from it."""
+
+    language_name = "torch.optim.lr_scheduler._LRScheduler"
+
+
+modules["torch.optim.lr_scheduler"]["_LRScheduler"] = _LRScheduler
 
 
 def _functions(lr_lambda: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
@@ -415,20 +421,3 @@ class CosineAnnealingLR(LRScheduler):
     def rate_at(self, base: float) -> float:
         wave = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
         return self.eta_min + (base - self.eta_min) * wave / 2
-
-
-for _kind in (
-    LRScheduler,
-    _LRScheduler,
-    LambdaLR,
-    MultiplicativeLR,
-    StepLR,
-    MultiStepLR,
-    ConstantLR,
-    LinearLR,
-    ExponentialLR,
-    PolynomialLR,
-    CosineAnnealingLR,
-):
-    _kind.language_name = f"torch.optim.lr_scheduler.{_kind.__name__}"
-    modules["torch.optim.lr_scheduler"][_kind.__name__] = _kind

@@ -15,7 +15,6 @@ from gradcli.optim.optimizer import (
     check_not_negative,
     decayed,
     number,
-    register,
     scalar,
     settings_of,
     stepped,
@@ -23,7 +22,6 @@ from gradcli.optim.optimizer import (
 )
 
 
-@register
 class SGD(Optimizer):
     """parameter -= lr · gradient, or · a running sum of gradients with momentum.
 
@@ -70,7 +68,6 @@ class SGD(Optimizer):
         return 1
 
 
-@register
 class ASGD(Optimizer):
     """Stochastic gradient descent with the average of the parameters over time.
 

@@ -30,8 +30,7 @@ class Code:
         """The compiled function; `where` names it in tracebacks."""
         text = "\n    ".join([f"def {head}:", *body])
         exec(compile(text, f"<{where}>", "exec"), self.namespace)
-        made: Callable[..., Any] = self.namespace[head.partition("(")[0]]
-        return made
+        return self.namespace[head.partition("(")[0]]
 
     def statements(self, instructions: Iterable[Instruction]) -> Iterator[str]:
         """Instructions as lines of Python."""

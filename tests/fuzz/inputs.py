@@ -60,6 +60,10 @@ def _library(random: Random) -> Input:
     return _script("standard library", text)
 
 
+def _transforms(random: Random) -> Input:
+    return _script("transforms", programs.SETTING + programs.transforms(random))
+
+
 def _one_shot(random: Random) -> Input:
     options = random.sample(words.RESULT_OPTIONS, random.randrange(3))
     given = [f"a={programs.expression(random, 2)}", f"x={programs.value(random)}"]
@@ -103,6 +107,7 @@ KINDS: tuple[tuple[int, Callable[[Random], Input]], ...] = (
     (20, _grammar),
     (20, _calls),
     (10, _library),
+    (15, _transforms),
     (10, _one_shot),
     (15, _mutated),
     (5, _bytes),
@@ -111,7 +116,7 @@ KINDS: tuple[tuple[int, Callable[[Random], Input]], ...] = (
     (5, _words),
     (4, _commands),
 )
-"""Each kind of input and how many in a hundred are of it."""
+"""Each kind of input and how often it comes."""
 
 
 def input_of(seed: int, number: int) -> Input:

@@ -5,6 +5,7 @@ repository's programs with pieces cut, doubled and exchanged.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -436,6 +437,65 @@ def calls(random: Random) -> str:
         call += f".{random.choice(methods())}({arguments})"
     after = random.choice(["print(r)", "r.sum().backward()", "trace(r)", "r = r + r", "r[0] = 1"])
     return f"r = {call}\n{after}\n"
+
+
+@cache
+def distribution_names() -> dict[str, list[str]]:
+    """What can be read from each distribution and transform."""
+    names = MODULES["torch.distributions"].names
+    return {
+        name: sorted(
+            {*getattr(names[name], "language_attributes", ()), "sample", "log_prob", "mean"}
+        )
+        for name in names
+        if name[0].isupper()
+    }
+
+
+def transforms(random: Random) -> str:
+    """A function of the catalogue over a batch or under a transform, or a distribution in use."""
+
+    def given(count: int) -> str:
+        fitting = ["x", "m", "k", "0.5", "torch.rand(2, 3)", "torch.eye(3)", "ones(3)"]
+        each = [random.choice(fitting) if random.random() < 0.7 else value(random) for _ in "123"]
+        return ", ".join(each[: random.randrange(1, count)])
+
+    def body() -> str:
+        module = random.choice(
+            ["torch", "torch", "F", "torch.linalg", "torch.special", "torch.fft"]
+        )
+        names = MODULES["torch.nn.functional" if module == "F" else module].names
+        more = random.sample(["t", "x", "m", "1", "0", "(0, 1)"], random.randrange(3))
+        more += random.sample(["dim=0", "dim=-1", "keepdim=True"], random.choice([0, 0, 1]))
+        if random.random() < 0.5:
+            return f"{module}.{random.choice(list(names))}({', '.join(['i', *more])})"
+        return f"i.{random.choice(list(catalogue.methods))}({', '.join(more)})"
+
+    def distribution() -> str:
+        name = random.choice(list(distribution_names()))
+        names = distribution_names()[name]
+        made = f"D.{name}({given(3)})"
+        use = random.choice(["", "()", "(torch.rand(3))", "((2,))", f"({given(3)})"])
+        return f"{made}.{random.choice(names)}{use}"
+
+    of = random.choice(["i", "t"])
+    forms: list[Callable[[], str]] = [
+        lambda: f"torch.vmap(lambda i, t=1: {body()})({given(3)})",
+        lambda: f"torch.vmap(lambda i, t: {body()}, in_dims=({random.choice('01')}, None))(m, x)",
+        lambda: f"torch.vmap(torch.func.grad(lambda i, t: ({body()}).sum()))(m, m)",
+        lambda: f"torch.vmap(torch.vmap(lambda i, t={of!r}: {body()}))(m)",
+        lambda: (
+            f"torch.func.{random.choice(['jacrev', 'jacfwd', 'hessian'])}"
+            f"(lambda i, t=2: {body()})({given(2)})"
+        ),
+        lambda: f"torch.func.vjp(lambda i, t=x: {body()}, {given(2)})",
+        lambda: f"torch.func.jvp(lambda i, t=x: {body()}, (x,), ({given(2)},))",
+        distribution,
+        distribution,
+        lambda: f"D.kl_divergence(D.Normal({given(3)}), D.Normal({given(3)}))",
+    ]
+    after = random.choice(["print(r)", "r.sum().backward()", "trace(r)", "r = r + r"])
+    return f"D = torch.distributions\nr = {random.choice(forms)()}\n{after}\n"
 
 
 # --- programs that exist --------------------------------------------------------------------------

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import IO
 
 from gradcli.codes import CODES
+from gradcli.errors import GradcliError
+from gradcli.language.objects import exceptions
 from tests.fuzz.inputs import Input, input_of
 from tests.running import Finished, invoke
 
@@ -34,6 +36,21 @@ _MOST_MEMORY = 2_500_000
 """Kilobytes that the process may ever have had in use."""
 
 
+_unexpected: list[str] = []
+"""What became E209 in a run, whether the program caught it or not."""
+
+
+def note_unexpected() -> None:
+    """Have what becomes E209 written down from now on."""
+    make = exceptions.unexpected
+
+    def noted(error: Exception) -> GradcliError:
+        _unexpected.append(f"E209: {''.join(traceback.format_exception(error))[-3000:]}")
+        return make(error)
+
+    exceptions.unexpected = noted
+
+
 def problem(given: Input) -> str | None:
     """What is wrong with the answer to an input, None if nothing is."""
     for path in Path().iterdir():
@@ -41,11 +58,12 @@ def problem(given: Input) -> str | None:
             path.unlink()
     for name, content in given.files.items():
         Path(name).write_bytes(content)
+    _unexpected.clear()
     try:
         finished = invoke(*given.words, stdin=given.stdin)
     except BaseException:  # nothing may leave a run, not even an exit
         return f"exception: {traceback.format_exc()}"
-    return _problem(finished)
+    return _problem(finished) or "".join(_unexpected[:1]) or None
 
 
 def _problem(finished: Finished) -> str | None:
@@ -83,6 +101,7 @@ def work(seed: int, first: int, end: int, report: IO[str]) -> None:
 if __name__ == "__main__":
     seed, first, end = map(int, sys.argv[1:])
     os.environ["GRADCLI_DEBUG"] = "1"
+    note_unexpected()
     # What is written by C code must not get between the reports.
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

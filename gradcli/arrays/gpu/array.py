@@ -36,14 +36,12 @@ class GPUArray(NDArrayOperatorsMixin):
     @property
     def shape(self) -> tuple[int, ...]:
         """Its sizes."""
-        shape: tuple[int, ...] = self.values.shape
-        return shape
+        return self.values.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Its NumPy dtype."""
-        dtype: np.dtype[Any] = self.values.dtype
-        return dtype
+        return self.values.dtype
 
     @property
     def ndim(self) -> int:
@@ -58,8 +56,7 @@ class GPUArray(NDArrayOperatorsMixin):
     @property
     def strides(self) -> tuple[int, ...]:
         """The distance of neighbours along each dimension, in bytes."""
-        strides: tuple[int, ...] = self.values.strides
-        return strides
+        return self.values.strides
 
     @property
     def real(self) -> GPUArray:

@@ -112,11 +112,9 @@ def _ufunc(ufunc: Any) -> Function | None:
         return _OWN[ufunc]
     name = ufunc.__name__
     if getattr(np, name, None) is ufunc or ufunc is np.matmul:
-        found: Function | None = getattr(cupy(), name, None)
-        return found
+        return getattr(cupy(), name, None)
     # SciPy's special functions are ufuncs of names of their own.
-    special: Function | None = getattr(extension("cupyx.scipy.special"), name, None)
-    return special
+    return getattr(extension("cupyx.scipy.special"), name, None)
 
 
 # --- methods --------------------------------------------------------------------------------------

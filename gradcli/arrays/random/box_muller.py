@@ -12,12 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.native.dispatch import kernel
+
 _SINGLE = np.float32
 
 
 def fill_blocks(blocks: Any, mean: float, deviation: float) -> None:
     """Turn rows of 16 uniform numbers, float32 or float64, into normal ones in place."""
     kind = blocks.dtype.type
+    in_c = kernel("box_muller") if kind is _SINGLE and blocks.flags.c_contiguous else None
+    if in_c is not None:
+        in_c(blocks, mean, deviation)
+        return
     first, second = kind(1) - blocks[:, :8], blocks[:, 8:]
     if kind is _SINGLE:
         radius = np.sqrt(_SINGLE(-2) * _logarithm(first))
@@ -94,3 +100,17 @@ def _sine_and_cosine(x: Any) -> tuple[Any, Any]:
         np.where(odd, sine, cosine)
         * np.where((quarter == 1) | (quarter == 2), _SINGLE(-1), _SINGLE(1)),
     )
+
+
+def uniform_singles(bits: Any, count: int) -> Any:
+    """The next numbers of an `MT19937` in [0, 1), float32 of 24 bits each, or None."""
+    draw = kernel("mersenne_uniform")
+    if draw is None:
+        return None
+    state = bits.state
+    words = np.append(state["state"]["key"], np.uint32(0))
+    values = np.empty(count, _SINGLE)
+    draw(words, state["state"]["pos"], values)
+    state["state"] = {"key": words[:-1], "pos": int(words[-1])}
+    bits.state = state
+    return values

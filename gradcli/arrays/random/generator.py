@@ -26,6 +26,9 @@ SESSION_SEED = 0
 
 _WORDS = 624
 
+_MANY = 1024
+"""Numbers from which on it pays to take the state of the Mersenne Twister out and put it back."""
+
 
 def takes_two_words(span: int, bits: int) -> bool:
     """Whether PyTorch draws 64 bits for an integer out of `span`; `bits` is 0 where the dtype
@@ -55,7 +58,6 @@ class Generator:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"device", "initial_seed", "manual_seed", "seed"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __new__(cls, device: Any = "cpu") -> Generator:
         """A generator for a GPU is of a kind of its own; raises E604 where there is no GPU."""
@@ -175,8 +177,16 @@ class Generator:
         """Numbers in [0, 1): float64 of 53 random bits, or float32 of 24."""
         if dtype == np.float64:
             return (self.double_words(count) & np.uint64(2**53 - 1)) * 2.0**-53
-        fraction = (self.words(count) & np.uint64(2**24 - 1)).astype(np.float32)
-        return fraction * np.float32(2.0**-24)
+        self._check_drawing()
+        values = None
+        if count >= _MANY:
+            from gradcli.arrays.random.box_muller import uniform_singles  # lazy: start-up: C
+
+            values = uniform_singles(self._bits, count)
+        if values is None:
+            values = (self._bits.random_raw(count) & np.uint64(2**24 - 1)).astype(np.float32)
+            values *= np.float32(2.0**-24)
+        return values
 
     def integers(self, low: int, span: int, count: int, bits: int = 0) -> Any:
         """Integers from `low` on, `span` different ones, from draws of 32 or 64 bits."""

@@ -177,8 +177,7 @@ class FunctionNode(Node):
         """A saved tensor with its history."""
         if kept.output_nr >= 0:
             return with_history(kept.value, self, kept.output_nr)
-        tensor: Tensor = kept.value
-        return tensor
+        return kept.value
 
     def _unpacked(self, number: int, kept: Saved | PackedSaved | None) -> Tensor | None:
         if kept is None:

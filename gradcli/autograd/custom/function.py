@@ -15,7 +15,7 @@ from gradcli.autograd.custom.context import FunctionNode
 from gradcli.autograd.modes import name_of
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, alias, join_graph, refresh, with_history
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.state import active
 
 
@@ -53,7 +53,6 @@ class Function:
         {"backward", "forward", "jvp", "setup_context", "vjp", "vmap"}
     )
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"apply"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     node_class: ClassVar[type[FunctionNode] | None] = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -102,9 +101,7 @@ class Function:
         """The function of a batch of examples, and where their dimension is in the results; raises
         E204 where the program does not say.
         """
-        raise GradcliError(
-            "E204", "a custom function has to define vmap() to be batched", raises="RuntimeError"
-        )
+        raise runtime_error("a custom function has to define vmap() to be batched")
 
     @classmethod
     def _check_vmap(cls) -> None:
@@ -116,11 +113,9 @@ class Function:
                 generated = bool(names["generate_vmap_rule"])
                 break
         if generated is (cls.vmap is not Function.vmap):
-            raise GradcliError(
-                "E204",
+            raise runtime_error(
                 f"vmap() cannot run {cls.__name__}, which has"
                 f" {'a vmap() besides' if generated else 'no vmap() and no'} generate_vmap_rule",
-                raises="RuntimeError",
                 help="write `generate_vmap_rule = True` in the class, or define vmap()",
             )
 
@@ -141,10 +136,8 @@ class Function:
         elif kwargs and hasattr(cls.forward, "placed_arguments"):
             args, kwargs = cls.forward.placed_arguments((None, *args), kwargs)[1:], {}
         if state.transforms and not in_two_parts:
-            raise GradcliError(
-                "E204",
+            raise runtime_error(
                 f"a transform of torch.func cannot run {cls.__name__}, whose forward takes ctx",
-                raises="RuntimeError",
                 help="define forward(…) without ctx, and setup_context(ctx, inputs, output)",
             )
         batch = state.batch

@@ -23,7 +23,7 @@ from gradcli.autograd.tensor import (
     not_installed,
     refuse_transformed,
 )
-from gradcli.errors import GradcliError, Label
+from gradcli.errors import GradcliError, Label, runtime_error
 from gradcli.state import active
 
 Tensors = Tensor | Sequence[Tensor]
@@ -195,7 +195,7 @@ def backward(
     wanted = _several(inputs.values() if type(inputs) is dict else inputs, "inputs")
     if not wanted:
         text = "`inputs` argument to `backward()` cannot be empty."
-        raise GradcliError("E204", "inputs must not be empty", text=text, raises="RuntimeError")
+        raise runtime_error("inputs must not be empty", text=text)
     roots = _roots(outputs, seeds, create_graph, identity_map)
     targets = _targets(wanted)
     for tensor in wanted:
@@ -249,9 +249,7 @@ def grad(
     wanted = _several(inputs, "inputs")
     if not wanted:
         text = "`inputs` argument to `grad()` cannot be empty."
-        raise GradcliError(
-            "E204", "grad() needs at least one input", text=text, raises="RuntimeError"
-        )
+        raise runtime_error("grad() needs at least one input", text=text)
     outs = _several(outputs, "outputs")
     seeds = None if grad_outputs is None else _several(grad_outputs, "grad_outputs")
     keep = create_graph if retain_graph is None else bool(retain_graph)

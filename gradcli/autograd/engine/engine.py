@@ -34,7 +34,7 @@ from gradcli.autograd.engine.compiled import run_compiled
 from gradcli.autograd.engine.identity_map import IdentityMap
 from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node, miscounted
 from gradcli.autograd.tensor import Tensor, meta_of
-from gradcli.errors import GradcliError, Label
+from gradcli.errors import GradcliError, Label, runtime_error
 from gradcli.state import State, active
 
 _SEQUENCE = attrgetter("sequence_nr")
@@ -218,11 +218,9 @@ class _Pass:
         if node not in self.wanted:
             return node in self.needed
         if not self.accumulate and type(node) is AccumulateGrad:
-            raise GradcliError(
-                "E204",
+            raise runtime_error(
                 "register_multi_grad_hook(): grad() was asked for the gradient of a leaf among the"
-                " tensors",
-                raises="RuntimeError",
+                " tensors"
             )
         return True
 

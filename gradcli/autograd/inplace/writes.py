@@ -104,8 +104,7 @@ class CopySlices(Node):
             )
         if type(grads.array) is BatchedArray:
             return clone(grads)
-        gradient: Tensor = active.state.batch.own(grads)
-        return gradient
+        return active.state.batch.own(grads)
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         gradient, part, memory = self._copied(grads)
@@ -197,7 +196,8 @@ def _check_history(tensor: Tensor) -> None:
             "E405",
             f"{_named(tensor)} is a leaf that requires grad, and cannot be changed in place",
             text="a leaf Variable that requires grad is being used in an in-place operation.",
-            help="write under `with torch.no_grad():`, or build a new tensor: `x = x + 1`",
+            help="write under `with torch.no_grad():`, or give the result a name of its own:"
+            " `y = x + 1`",
         )
 
 

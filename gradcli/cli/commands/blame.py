@@ -50,7 +50,11 @@ def blame(
             watch.install()
 
     def report(run: Run, statements: Sequence[Statement], result: Result | None) -> int:
-        from gradcli.cli.program.rerun import outcome_of, rerun_of  # lazy: command: its body
+        from gradcli.cli.program.rerun import (  # lazy: command: its body
+            leaves_of,
+            outcome_of,
+            rerun_of,
+        )
         from gradcli.explain.blame.rewrites import rewrites  # lazy: command: its body
         from gradcli.explain.blame.verification import find_fix  # lazy: command: its body
         from gradcli.render.answers.blame import (  # lazy: command: its body
@@ -68,7 +72,7 @@ def blame(
             rerun = rerun_of(asked)
             exact = rerun(dtype="float64")
             changes = rewrites(first, found.others, statements)
-            first.fix = find_fix(changes, outcome_of(result), exact, rerun)
+            first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run))
         with run.session.running():
             if asked.options.json:
                 shown = text(blame_document(found), compact=asked.options.format == "jsonl")

@@ -12,6 +12,7 @@ import click
 from gradcli import __version__
 from gradcli.cli.process.terminal import Terminal
 from gradcli.errors import GradcliError
+from gradcli.native.dispatch import description
 
 _PACKAGES = ("lark", "numpy", "click", "prompt_toolkit", "scipy", "ml_dtypes")
 _CUPY = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
@@ -35,6 +36,7 @@ def information() -> str:
         ("cupy", next((v for v in map(_version, _CUPY) if v != "absent"), "absent")),
         ("cpu", f"{os.cpu_count()} cores, {platform.machine()}"),
         ("gpu", _gpus()),
+        ("kernels in C", description()),
     ]
     width = max(len(name) for name, _ in rows) + 2
     return "".join(f"{name.ljust(width)}{value}\n" for name, value in rows)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.cli.arguments.files import read_program
 from gradcli.cli.dot_commands.line import Line
-from gradcli.cli.program.report import gradient_text
+from gradcli.cli.program.report import gradient_text, warn_of_nan
 from gradcli.errors import GradcliError, SyntaxErrors
 from gradcli.explain.gradients import Gradient
 from gradcli.files.writing import replace
@@ -33,10 +33,14 @@ def backward(run: Run, line: Line) -> None:
             sizes = ", ".join(map(str, output.array.shape))
             error.help = f"give the gradient to start from: .backward {name} ones({sizes})"
         raise
-    for node in graph.nodes:
-        if node.leaf is not None:
-            gradient = Gradient(node.variable, node.leaf, graph, name)
-            run.show(gradient_text(run.terminal.style, gradient))
+    gradients = [
+        Gradient(node.variable, node.leaf, graph, name)
+        for node in graph.nodes
+        if node.leaf is not None
+    ]
+    for gradient in gradients:
+        run.show(gradient_text(run.terminal.style, gradient))
+    warn_of_nan(run.terminal, gradients)
 
 
 def read(run: Run, line: Line) -> None:

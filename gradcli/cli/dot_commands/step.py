@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradcli.cli.dot_commands.line import Line
+from gradcli.cli.program.replay import explained
 from gradcli.errors import GradcliError
 from gradcli.explain.ledger.walk import Walk
 from gradcli.language.hints.spelling import closest
 from gradcli.render.graph.walk import KEYS, gradients_text, list_text, stop_text
 
 if TYPE_CHECKING:
+    from gradcli.autograd.recording.recorder import Event
+    from gradcli.autograd.tensor import Tensor
     from gradcli.cli.program.run import Run
 
 _PROMPT = "step> "
@@ -22,7 +26,6 @@ def step(run: Run, line: Line) -> None:
 
     Raises E402 for a tensor without a graph, and what a backward pass raises.
     """
-    session = run.session
     name, output = line.tensor(run, 1)
     if not output.requires_grad:
         raise GradcliError(
@@ -32,18 +35,21 @@ def step(run: Run, line: Line) -> None:
         )
     seed = line.seed(run, 2, output)
     try:
-        events = session.rehearse(output, seed)
+        walk = explained(run, output, _walk, seed)
     except GradcliError as error:
         if error.code in ("E401", "E406"):
             sizes = ", ".join(map(str, output.array.shape))
             error.help = f"give the gradient to start from: .step {name} ones({sizes})"
         raise
-    with session.running():
-        walk = Walk(session.graph(output), events)
+    with run.session.running():
         run.show(stop_text(walk, run.terminal.style))
         while (text := _read(run)) is not None:
             if not _obey(run, walk, text):
                 return
+
+
+def _walk(run: Run, output: Tensor, events: Sequence[Event]) -> Walk:
+    return Walk(run.session.graph(output), events)
 
 
 def _read(run: Run) -> str | None:

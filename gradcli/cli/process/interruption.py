@@ -58,11 +58,11 @@ def leave_on_signals() -> None:
         return
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    if _started(_listen, reading):
+    if started(_listen, reading):
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
 
 
-def _started(work: Callable[..., object], *arguments: object) -> bool:
+def started(work: Callable[..., object], *arguments: object) -> bool:
     """Start a thread; whether the host has threads."""
     try:
         threading.Thread(target=work, args=arguments, daemon=True).start()
@@ -200,7 +200,7 @@ class _Watchdog(_Clock):
         return signal.signal(signal.SIGINT, self.ring)
 
     def start(self, seconds: float) -> None:
-        if not _started(self._watch, seconds):
+        if not started(self._watch, seconds):
             raise GradcliError(
                 "E607",
                 "the limit of time cannot be kept: there are neither timers nor threads here",

@@ -3,18 +3,23 @@
 The processes are forks, so they have what was read before; tasks and results are bytes. A thread
 per process carries them, which lets a slow input or a slow task hold up nothing but itself. A
 process that something ends costs nothing but time: another does its work.
+
+None outlives the process that made it, however that ends: each reads a pipe of its own to whose
+other end that process alone holds on. Linux kills the reader when such a pipe closes, even if it is
+stopped or at work in C; elsewhere a thread waits for it.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import IO, NoReturn
 
-from gradcli.cli.process.interruption import raising_on_signals
+from gradcli.cli.process.interruption import raising_on_signals, started
 from gradcli.errors import GradcliError
 from gradcli.record import Record
 
@@ -22,6 +27,19 @@ _AHEAD = 4
 """Tasks that each process may be ahead of the result that is waited for."""
 
 _DONE, _FAILED = b"+", b"-"
+
+_lifelines: set[int] = set()
+"""The ends of pipes that processes live by: no fork may have them."""
+
+
+def _release_lifelines() -> None:
+    for end in _lifelines:
+        os.close(end)
+    _lifelines.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_release_lifelines)
 
 
 class Work(Record):
@@ -64,7 +82,7 @@ def results(tasks: Iterator[bytes], work: Work, jobs: int) -> Generator[bytes, N
     Raises:
         GradcliError: E608 where no process can be started; what `tasks` raises.
     """
-    if jobs == 1 or not hasattr(os, "fork"):
+    if jobs == 1 or not hasattr(os, "fork") or not started(lambda: None):
         with work.within():
             yield from map(work.do, tasks)
         return
@@ -73,39 +91,39 @@ def results(tasks: Iterator[bytes], work: Work, jobs: int) -> Generator[bytes, N
 
 
 def _shared(tasks: Iterator[bytes], work: Work, jobs: int) -> Generator[bytes, None, None]:
-    lifeline = os.pipe()
+    maker = os.getpid()
     workers: list[_Worker] = []
     try:
-        yield from _Line(tasks, work, jobs, workers, lifeline).ordered()
+        yield from _Line(tasks, work, jobs, workers).ordered()
     finally:
-        for worker in workers:
-            worker.end()
-        for end in lifeline:
-            os.close(end)
+        if os.getpid() == maker:  # a fork that drops its copy of this leaves the processes alone
+            for worker in workers:
+                worker.end()
 
 
 class _Worker:
-    """A process that works.
+    """A process that works; it ends with the one that makes it."""
 
-    Args:
-        work: what it does with each task.
-        lifeline: a pipe that nobody writes to; it closes when this process ends, however it does.
-    """
-
-    def __init__(self, work: Work, lifeline: tuple[int, int]) -> None:
+    def __init__(self, work: Work) -> None:
+        signals = {signal.SIGINT, signal.SIGTERM}
+        # What raises between the fork and `_serve` would run on there as a second parent.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         try:
             task_end, task_start = os.pipe()
             result_end, result_start = os.pipe()
+            watched, self._lifeline = os.pipe()
+            _lifelines.add(self._lifeline)
             self.process = os.fork()
+            if self.process == 0:
+                os.close(task_start)
+                _serve(work, watched, task_end, result_start, before)
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
             raise GradcliError("E608", f"no process can be started: {reason}") from error
-        if self.process == 0:
-            os.close(lifeline[1])
-            os.close(task_start)
-            _serve(work, lifeline[0], task_end, result_start)
-        os.close(task_end)
-        os.close(result_start)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for end in (task_end, result_start, watched):
+            os.close(end)
         self._tasks = os.fdopen(task_start, "wb")
         self._results = os.fdopen(result_end, "rb")
 
@@ -128,13 +146,18 @@ class _Worker:
         with suppress(OSError):  # what is left of a task cannot be sent
             self._tasks.close()
         self._results.close()
+        _lifelines.discard(self._lifeline)
+        os.close(self._lifeline)
 
 
-def _serve(work: Work, lifeline: int, task_end: int, result_start: int) -> NoReturn:
+def _serve(
+    work: Work, lifeline: int, task_end: int, result_start: int, unblocked: Iterable[int]
+) -> NoReturn:
     """What a process does: one task after the other."""
     try:
+        _end_with(lifeline)
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         tasks, answers = os.fdopen(task_end, "rb"), os.fdopen(result_start, "wb")
-        threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
         with work.within():
             while True:
                 _send(answers, _DONE + work.do(_receive(tasks)))
@@ -146,9 +169,22 @@ def _serve(work: Work, lifeline: int, task_end: int, result_start: int) -> NoRet
 
 
 def _end_with(lifeline: int) -> None:
-    """End this process when the one that made it is gone."""
-    os.read(lifeline, 1)
-    os._exit(1)
+    """Let this process end when the one that made it is gone and its end of a pipe closes."""
+    import fcntl  # lazy: Unix alone has it, and `fork`
+
+    if hasattr(fcntl, "F_SETSIG"):
+        fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, os.O_ASYNC)
+        if select.select([lifeline], [], [], 0)[0]:  # it closed before
+            os._exit(1)
+    else:
+
+        def wait() -> None:
+            os.read(lifeline, 1)
+            os._exit(1)
+
+        started(wait)
 
 
 def _send(stream: IO[bytes], content: bytes) -> None:
@@ -178,12 +214,10 @@ class _Line:
         work: Work,
         jobs: int,
         workers: list[_Worker],
-        lifeline: tuple[int, int],
     ) -> None:
         self._tasks = enumerate(tasks)
         self._work = work
         self._workers = workers
-        self._lifeline = lifeline
         self._drawing = threading.Lock()
         self._room = threading.Semaphore(_AHEAD * jobs)
         self._changed = threading.Condition()
@@ -192,7 +226,7 @@ class _Line:
         self._failure: BaseException | None = None
         self._working = jobs
         for _ in range(jobs):
-            workers.append(_Worker(work, lifeline))
+            workers.append(_Worker(work))
         for place in range(jobs):
             threading.Thread(target=self._carry, args=(place,), daemon=True).start()
 
@@ -218,7 +252,7 @@ class _Line:
     def _replace(self) -> None:
         for place in self._ended:
             self._workers[place].end()
-            self._workers[place] = _Worker(self._work, self._lifeline)
+            self._workers[place] = _Worker(self._work)
         self._ended.clear()
         self._changed.notify_all()
 

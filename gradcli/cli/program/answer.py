@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradcli.cli.program.error_notes import note_missing_values
+from gradcli.cli.program.error_notes import note_detachments, note_missing_values
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError
 
@@ -44,6 +44,8 @@ def answer_from_run(
                 code = answer(run, statements, value)
     except GradcliError as error:
         note_missing_values(error, statements, asked.arguments, f"gradcli {asked.command} …")
+        if error.code == "E403":
+            note_detachments(error, run, statements, asked.arguments)
         asked.terminal.error(error)
         code = error.exit_code
         if statements and not has_run and after_error is not None:

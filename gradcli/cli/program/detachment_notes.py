@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError, Label, Span
-from gradcli.explain.why.detachments import holds
+from gradcli.explain.patterns import holds
 from gradcli.explain.why.why import why, without_grad
 from gradcli.language.tree import syntax as tree
 from gradcli.render.diagnostics.snippet import location

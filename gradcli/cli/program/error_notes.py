@@ -69,7 +69,15 @@ def note_detachments(
     statements: Sequence[Statement],
     arguments: Sequence[Argument],
 ) -> None:
-    """Let the error of a missing graph or gradient show where the graph was cut."""
+    """Let the error of a missing graph or gradient show where the graph was cut, and that of a
+    freed one what to do about its cause.
+    """
+    if error.code == "E403":
+        from gradcli.cli.program.second_pass import (  # lazy: start-up: for this error alone
+            advise_on_second_pass,
+        )
+
+        advise_on_second_pass(error, statements, run.session.values)
     if error.code == "E402" or (error.code == "E202" and error.labels):
         from gradcli.cli.program.detachment_notes import (  # lazy: start-up: the program runs again
             label_detachments,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.words import UsageError
-from gradcli.cli.program.report import output_text
+from gradcli.cli.program.replay import explained
+from gradcli.cli.program.report import output_text, trace_text
 from gradcli.explain.ledger.kinks import kinks as kinks_of
 from gradcli.explain.ledger.ledger import ledger
 from gradcli.explain.ledger.paths import paths_to
@@ -20,6 +22,7 @@ from gradcli.render.answers.ledger_json import ledger_document
 from gradcli.render.result_json import text
 
 if TYPE_CHECKING:
+    from gradcli.autograd.recording.recorder import Event
     from gradcli.cli.program.run import Run
     from gradcli.explain.ledger.kinks import Kink
     from gradcli.explain.ledger.paths import Paths
@@ -52,10 +55,24 @@ def explanation(run: Run, result: Result, extras: Extras) -> str:
 
 
 def explanation_of_tensor(run: Run, tensor: Tensor) -> str:
-    """The ledger of the backward pass that `tensor.backward()` would run now."""
-    events = run.session.rehearse(tensor)
-    result = Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
-    return _text(run, result, Extras(), None)
+    """The ledger of the backward pass that `tensor.backward()` runs."""
+
+    def text(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
+        result = Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
+        with run.session.running():
+            return _text(run, result, Extras(), None)
+
+    return explained(run, tensor, text)
+
+
+def trace_of_tensor(run: Run, tensor: Tensor, style: str) -> str:
+    """The backward graph of a tensor in a style, with a line end."""
+
+    def shown(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
+        result = Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
+        return f"{trace_text(run.terminal, style, result)}\n"
+
+    return explained(run, tensor, shown) if style == "steps" else shown(run, tensor, ())
 
 
 def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +14,15 @@ from gradcli.cli.arguments.values import Argument
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.report import seed_of
 from gradcli.cli.program.rerun import evaluate
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, Source
 from gradcli.explain.check.check import Comparison, fails, worst
 from gradcli.explain.check.check import check as compare
+from gradcli.explain.check.diagnosis import Clues, is_close
+from gradcli.explain.check.edits import Edit, edits
+from gradcli.explain.names import arguments_of
 from gradcli.files.data_file import DataFile
 from gradcli.files.reading import read
+from gradcli.language.parser.parser import parse_expression
 from gradcli.render.answers.check import (
     check_document,
     check_text,
@@ -28,6 +33,7 @@ from gradcli.render.result_json import text
 from gradcli.render.style import one_line
 
 if TYPE_CHECKING:
+    from gradcli.autograd.graph import GraphNode
     from gradcli.cli.arguments.options import Options
     from gradcli.cli.process.terminal import Terminal
     from gradcli.cli.program.rerun import Executed, Rerun
@@ -124,10 +130,12 @@ def by_hand(
     if options.seed is not None:
         seed = _seed(here, options, None)
     right = here.gradients(seed)
-    given = {}
+    given: dict[str, Any] = {}
+    texts: dict[str, str] = {}
     if against is not None:
         with here.run.session.running():  # whose limits say whether files may be read
             given = _from_file(against, right)
+    failures: dict[str, GradcliError] = {}
     for name, expression in equals:
         if name is None and len(right) > 1:
             names = ", ".join(f"{each}=…" for each in right)
@@ -135,19 +143,86 @@ def by_hand(
         called = next(iter(right)) if name is None else name
         if called not in right:
             raise UsageError(f"--equals: the program has no input `{called}`")
-        array = evaluate(here, expression)
+        texts[called] = expression
+        try:
+            array = evaluate(here, expression)
+        except GradcliError as error:
+            failures[called], given[called] = error, None
+            continue
         # A number stands for itself in every element.
         given[called] = np.broadcast_to(array, right[called].shape) if not array.ndim else array
-    factors = _factors(rerun.execute(dtype="float64"))
-    found: list[Comparison] = [
-        Comparison(name, np.asarray(array), right[name], factors) for name, array in given.items()
-    ]
+    clues = _Clues(here, rerun.execute(dtype="float64"))
+    found: list[Comparison] = []
+    for name, array in given.items():
+        made = Comparison(name, array, right[name], clues.of(texts.get(name)))
+        if array is None and made.diagnosis.startswith("it cannot"):
+            raise failures[name]
+        found.append(made)
     if options.json:
         shown = text(comparison_document(found), compact=options.format == "jsonl")
     else:
         shown = comparison_text(found, terminal.style)
     terminal.write(shown)
     return int(any(each.diagnosis for each in found))
+
+
+class _Clues:
+    """What a wrong gradient of a program may come from.
+
+    Args:
+        here: the program, differentiated; `fresh`: the program before its backward pass.
+    """
+
+    def __init__(self, here: Executed, fresh: Executed) -> None:
+        self._here = here
+        self._factors = _factors(fresh)
+        assert fresh.output is not None
+        nodes = fresh.run.session.graph(fresh.output).nodes
+        self._means = [each for node in nodes for each in _mean_of(node)]
+
+    def of(self, expression: str | None) -> Clues:
+        """The clues for a gradient, and the expression that it is the value of."""
+        if expression is None:
+            return Clues(self._factors, self._means)
+        divides = any(word in expression for word in ("/", "mean", "numel", "len("))
+        return Clues(
+            self._factors, self._means, divides, lambda right: self._mend(expression, right)
+        )
+
+    def _mend(self, expression: str, right: Any) -> Edit | None:
+        try:
+            node = parse_expression(Source("option --equals", expression))
+        except GradcliError:
+            return None
+        values = self._here.run.session.values.items()
+        shapes = {name: tuple(v.array.shape) for name, v in values if type(v) is Tensor}
+        for edit in islice(edits(node, shapes), _MOST_EDITS):
+            try:
+                found = evaluate(self._here, edit.text)
+            except GradcliError:
+                continue
+            if found.shape == right.shape and is_close(found, right):
+                return edit
+        return None
+
+
+_MOST_EDITS = 100
+
+
+def _mean_of(node: GraphNode) -> list[tuple[int, str]]:
+    """How many numbers a node averages, with its source text."""
+    op = getattr(node.node, "op", None)
+    if op is None or node.place is None or not node.edges:
+        return []
+    operand = node.edges[0].node
+    shape = () if operand is None else operand.outputs[node.edges[0].output_nr][0]
+    text = one_line(node.place.text)
+    count = int(np.prod(shape, dtype=int))
+    if op.name.startswith("mean"):
+        return [(count // max(1, int(np.prod(node.outputs[0][0], dtype=int))), text)]
+    if arguments_of(node.node).get("reduction") == 1:
+        return [(count, text), *([(shape[0], text)] if shape else [])]
+    return []
 
 
 def _factors(executed: Executed) -> dict[str, Any]:

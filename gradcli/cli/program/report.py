@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.engine.backward import retain_grad
@@ -10,8 +11,8 @@ from gradcli.cli.arguments.options import PICTURES, Options
 from gradcli.cli.arguments.values import Argument, evaluate
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.process.terminal import Terminal
-from gradcli.errors import GradcliError
-from gradcli.explain.gradients import Gradient
+from gradcli.errors import GradcliError, Warned
+from gradcli.explain.gradients import Gradient, has_nan
 from gradcli.explain.result import Result
 from gradcli.language.hints.spelling import closest
 from gradcli.language.objects.repr import display
@@ -200,6 +201,26 @@ def show(terminal: Terminal, session: Session, options: Options, result: Result)
         _show_trace(terminal, options, result)
 
 
+def warn_of_nan(
+    terminal: Terminal, gradients: Sequence[Gradient], output: tuple[str, Any] | None = None
+) -> None:
+    """Warn of NaN in gradients, and in an output with its name, that are shown."""
+    shown = [] if output is None else [output]
+    for each in gradients:
+        if each.tensor.grad is not None:
+            shown.append((f"{each.name or f'#{each.node}'}.grad", each.tensor.grad.array))
+    bad = [(name, array) for name, array in shown if has_nan(array)]
+    if not bad:
+        return
+    *others, last = [name for name, _ in bad]
+    names = f"{', '.join(others)} and {last}" if others else last
+    whole = all(array.size == 1 for _, array in bad)
+    said = ("are NaN" if whole else "hold NaN") if others else ("is NaN" if whole else "holds NaN")
+    ask = "`gradcli blame` with the same words says where the first one comes from"
+    help = "`.blame` says where the first one comes from" if output is None else ask
+    terminal.warning(Warned("W016", f"{names} {said}", None, help))
+
+
 def gradient_text(style: Style, gradient: Gradient) -> str:
     """The gradient of an input, and why there is none."""
     remark = style.paint(f"  ({gradient.reason})", "quiet") if gradient.reason else ""
@@ -239,13 +260,6 @@ def picture_text(session: Session, format: str, result: Result) -> str:
     from gradcli.render.graph.mermaid import mermaid  # lazy: start-up: few such graphs
 
     return f"{mermaid(annotated)}\n"
-
-
-def trace_of_tensor(terminal: Terminal, session: Session, tensor: Tensor, style: str) -> str:
-    """The backward graph of a tensor in a style, with a line end; steps are rehearsed."""
-    events = session.rehearse(tensor) if style == "steps" else ()
-    result = Result(tensor.name, tensor, None, (), session.graph(tensor), events)
-    return f"{trace_text(terminal, style, result)}\n"
 
 
 def trace_text(terminal: Terminal, style: str, result: Result) -> str:

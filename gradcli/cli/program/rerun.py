@@ -15,6 +15,7 @@ from gradcli.cli.program.report import find_output
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.explain.blame.finding import Outcome
+from gradcli.nn.module import Module
 from gradcli.record import Record
 
 if TYPE_CHECKING:
@@ -40,7 +41,10 @@ class Executed:
     def __init__(self, run: Run, value: Any) -> None:
         self.run = run
         self.value = value
-        found = find_output(run.session, run.options, value)
+        # A leaf that was merely shown is not what the program computes.
+        shown = type(value) is Tensor and value.is_leaf
+        found = find_output(run.session, run.options, None) if shown else None
+        found = found or find_output(run.session, run.options, value)
         self.output: Tensor | None = None if found is None else found[1]
         self.leaves: dict[str, Tensor] = {}
         if self.output is not None and run.bindings is not None:
@@ -54,7 +58,9 @@ class Executed:
         """The gradient of `(output * seed).sum()` by each leaf, or the program's own."""
         assert self.output is not None
         root = self.output.grad_fn
-        if root is not None and root not in self.run.session.recorder.ran:
+        if root is None:  # a leaf's `.grad` may be that of another output
+            return self.slopes(seed, {}, second=False)
+        if root not in self.run.session.recorder.ran:
             self.run.session.backward(self.output, Tensor(seed))
         return {
             name: np.zeros_like(leaf.array) if leaf.grad is None else np.asarray(leaf.grad.array)
@@ -105,7 +111,8 @@ class Rerun(Record):
         computes no tensor.
 
         Args:
-            values: arrays for names, in place of the arguments or of what the program assigns.
+            values: arrays for names, in place of the arguments or of what the program assigns; for
+                parameters by their path too.
             dtype: the dtype of floating inputs and of new tensors.
         """
         try:
@@ -125,7 +132,8 @@ class Rerun(Record):
             run = Run(self.terminal, options, "graph")
             run.muted = True
             arguments = [a for a in self.arguments if a.name not in values]
-            arguments += [held(name, array) for name, array in values.items()]
+            arguments += [held(name, array) for name, array in values.items() if "." not in name]
+            _override_parameters(run, values)
             with run.limited():
                 if text is not None:
                     statements = run.session.parse(text, self.name)
@@ -180,3 +188,27 @@ def outcome_of(result: Result) -> Outcome:
     }
     inputs = {each.name: to_host(each.tensor.array) for each in result.gradients if each.name}
     return Outcome(to_host(result.output.array), inputs, gradients)
+
+
+def _override_parameters(run: Run, values: Arrays) -> None:
+    """Let modules begin with other parameters, given by their paths."""
+    paths = [name for name in values if "." in name]
+    for first in {path.partition(".")[0] for path in paths}:
+
+        def begin(module: Any, first: str = first) -> Any:
+            for name, parameter in module.named_parameters() if isinstance(module, Module) else ():
+                array = values.get(f"{first}.{name}")
+                if array is not None and parameter.array.shape == array.shape:
+                    parameter.array = array.astype(parameter.array.dtype)
+            return module
+
+        run.session.override(first, begin)
+
+
+def leaves_of(run: Run) -> Arrays:
+    """The floating tensors that names of a run hold and that no recorded operation made."""
+    return {
+        name: to_host(value.array)
+        for name, value in run.session.values.items()
+        if type(value) is Tensor and value.is_leaf and value.dtype.is_floating_point
+    }

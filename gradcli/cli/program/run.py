@@ -48,6 +48,8 @@ class Run:
         muted: whether what the program shows is kept back, warnings too.
         seconds: how long its statements have run.
         reading: the files that `.read` is running, outermost first.
+        statement: the one that runs, or ran last.
+        asked: how often the program asked to see a graph or its gradients.
     """
 
     def __init__(
@@ -77,6 +79,8 @@ class Run:
         self.seconds = 0.0
         self.mode = "text"
         self.reading: list[str] = []
+        self.statement: Statement | None = None
+        self.asked = 0
         self.bindings: Bindings | None = None
 
     def _set_print_options(self) -> None:
@@ -95,7 +99,7 @@ class Run:
     def follow(self, statements: Iterable[Statement]) -> Iterator[StatementResult]:
         """Run statements one after the other, and keep those that succeed."""
         timed = self.timed
-        for result in self.session.execute(statements):
+        for result in self.session.execute(self._noted(statements)):
             self.seconds += result.seconds
             is_last = result.value is not None and self.shows_values and not self.reading
             if is_last:
@@ -106,6 +110,11 @@ class Run:
             if timed and self.timed:
                 self.terminal.note(f"{_duration(result.seconds)}: {_shortened(result.span.text)}")
             timed = self.timed
+
+    def _noted(self, statements: Iterable[Statement]) -> Iterator[Statement]:
+        for statement in statements:
+            self.statement = statement
+            yield statement
 
     @contextmanager
     def limited(self) -> Iterator[None]:
@@ -207,9 +216,12 @@ class Run:
             return Recorded(statements, self.session.values, recorder, provenance, output, name)
 
     def _report(self, value: Any, compact: bool) -> bool:
-        from gradcli.cli.program.report import show  # lazy: start-up: NumPy
+        from gradcli.cli.program.report import show, warn_of_nan  # lazy: start-up: NumPy
 
         result = self.result(value)
+        if result is not None:
+            output = result.name or "the output", result.output.array
+            warn_of_nan(self.terminal, result.gradients, output)
         if self.options.json:
             compact = compact or self.options.format == "jsonl"
             self.terminal.write(self._json(result, compact))

@@ -75,13 +75,13 @@ class Fix(Record):
         agree: how many numbers agree with those that were finite before, or are in double
             precision.
         chosen: how many have no other run to compare with: there the rewrite chooses.
-        elsewhere: whether it was compared at other inputs, where the program is finite.
+        points: where both programs were run, finite, and alike in value and gradients; in words.
     """
 
     rewrite: Rewrite
     agree: int
     chosen: int
-    elsewhere: bool
+    points: Sequence[str]
 
 
 class Mask(Record):

@@ -11,8 +11,8 @@ from gradcli.errors import Span
 from gradcli.explain.blame.causes import name_of
 from gradcli.explain.blame.finding import Blamed, Rewrite
 from gradcli.explain.blame.nonfinite import DATA, FirstNonFinite
-from gradcli.explain.blame.patterns import (
-    Applied,
+from gradcli.explain.blame.stable_forms import shifted, stable
+from gradcli.explain.patterns import (
     Expression,
     applied,
     around,
@@ -21,7 +21,6 @@ from gradcli.explain.blame.patterns import (
     inner,
     operand,
 )
-from gradcli.explain.blame.stable_forms import shifted, stable
 from gradcli.language.tree import syntax as tree
 
 
@@ -191,8 +190,6 @@ def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
             f"torch.nan_to_num({inner(target)}, neginf={low})",
             "a row of nothing but -inf has no softmax; one of large negatives has",
         )
-    elif name in ("std", "var"):
-        yield from _biased(node)
 
 
 def _clamped(target: Expression, bounds: str, reason: str) -> Rewrite:
@@ -267,17 +264,6 @@ def _first_operand(node: Expression) -> Expression | None:
         return node.first
     call = applied(node)
     return call.operands[0] if call is not None and call.operands else None
-
-
-def _biased(node: Expression) -> Iterator[Rewrite]:
-    call: Applied | None = applied(node)
-    if call is not None:
-        arguments = ", ".join([text for text in (call.more(), "correction=0") if text])
-        yield Rewrite(
-            node.span,
-            f"{operand(call.operands[0])}.{call.name}({arguments})",
-            "correction=0 divides by the number of elements, which is not 0",
-        )
 
 
 # --- data ---------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from gradcli.explain.blame.patterns import (
+from gradcli.explain.patterns import (
     Expression,
     binary,
     call_of,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,21 +14,42 @@ Rerun = Callable[..., Outcome | None]
 its names, and a dtype; None where that is an error.
 """
 
+Arrays = Mapping[str, Any]
+
 _CLOSE = {"e": 1e-2, "f": 1e-4, "d": 1e-7}
+
+_RANGES = ((0.3, 0.9), (-0.9, -0.3), (-3.0, 3.0), (2.0, 9.0))
+"""Where inputs are drawn from: most functions are finite in one of them."""
+
+
+class _Point:
+    """Values of the inputs at which the program is finite, and what it comes to there.
+
+    Attributes:
+        where: the values in words.
+    """
+
+    def __init__(self, where: str, values: Arrays, outcome: Outcome) -> None:
+        self.where = where
+        self.values = values
+        self.outcome = outcome
 
 
 def find_fix(
-    rewrites: Sequence[Rewrite], former: Outcome, exact: Outcome | None, rerun: Rerun
+    rewrites: Sequence[Rewrite],
+    former: Outcome,
+    exact: Outcome | None,
+    rerun: Rerun,
+    data: Arrays,
 ) -> Fix | None:
-    """The first rewrite whose numbers are finite, and right wherever the right number is known.
+    """The first rewrite whose numbers are finite, and that computes the same function: wherever
+    both programs are finite, values and gradients agree, and there is such a point.
 
     Args:
         exact: what it comes to in double precision.
+        data: arrays that the program has under names, and does not differentiate by.
     """
-    tame = _tame(former)
-    reference = rerun(values=tame, dtype="float64") if tame else None
-    if reference is not None and not reference.is_finite():
-        reference = None
+    points: list[_Point] | None = None
     for rewrite in rewrites:
         outcome = rerun(rewrite.program(), dtype=rewrite.dtype)
         if outcome is None or outcome.output is None or not outcome.is_finite():
@@ -36,22 +57,40 @@ def find_fix(
         compared = _compared(outcome, former, exact, rewrite.guards)
         if compared is None:
             continue
-        if reference is not None:
-            there = rerun(rewrite.program(), tame, "float64")
-            if there is None or _compared(there, reference, None) is None:
-                continue
-        return Fix(rewrite, *compared, reference is not None)
+        if points is None:
+            inputs = former.inputs
+            points = list(_points(inputs, rerun)) or list(_points({**data, **inputs}, rerun))
+        where = [point.where for point in points]
+        if exact is not None and exact.is_finite():
+            where.insert(0, "these inputs in float64")
+        if where and all(_agrees(rewrite, point, rerun) for point in points):
+            return Fix(rewrite, *compared, where)
     return None
 
 
-def _tame(outcome: Outcome) -> dict[str, Any]:
-    """Values for the inputs that most functions are finite at: different ones between 0 and 1."""
-    generator = np.random.default_rng(0)
-    return {
-        name: generator.uniform(0.3, 0.9, array.shape)
-        for name, array in outcome.gradients.items()
-        if array is not None and name.isidentifier() and array.dtype.kind != "c"
+def _points(inputs: Arrays, rerun: Rerun) -> Iterator[_Point]:
+    """Points at which the program is finite, in float64."""
+    named = {
+        name: np.asarray(array)
+        for name, array in inputs.items()
+        if "#" not in name and np.asarray(array).dtype.kind in "fV"
     }
+    for low, high in _RANGES if named else ():
+        generator = np.random.default_rng(0)
+        values = {name: generator.uniform(low, high, array.shape) for name, array in named.items()}
+        outcome = rerun(values=values, dtype="float64")
+        if outcome is not None and outcome.is_finite():
+            yield _Point(f"inputs from {low:g} to {high:g}", values, outcome)
+
+
+def _agrees(rewrite: Rewrite, point: _Point, rerun: Rerun) -> bool:
+    """Whether a rewrite has the program's value and gradients at a point."""
+    there = rerun(rewrite.program(), point.values, "float64")
+    return (
+        there is not None
+        and there.arrays().keys() == point.outcome.arrays().keys()
+        and _compared(there, point.outcome, None) is not None
+    )
 
 
 def _compared(

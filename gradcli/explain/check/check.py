@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.check.diagnosis import diagnose
+from gradcli.explain.check.diagnosis import Clues, diagnose
 from gradcli.record import Record
 
 Values = Mapping[str, Any]
@@ -209,18 +209,18 @@ class Comparison:
     """A gradient made by hand beside the one of the backward pass.
 
     Attributes:
-        given, right: the two gradients.
+        given, right: the two gradients; `given` is None where its expression has no value.
         element: where they differ most, None where their shapes differ.
         diagnosis: what is likely wrong, "" where they agree.
     """
 
-    def __init__(self, name: str, given: Any, right: Any, factors: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, given: Any, right: Any, clues: Clues) -> None:
         self.name = name
-        self.given = np.asarray(given, float)
+        self.given = None if given is None else np.asarray(given, float)
         self.right = np.asarray(right, float)
-        self.diagnosis = diagnose(self.given, self.right, factors)
+        self.diagnosis = diagnose(self.given, self.right, clues)
         self.element: tuple[int, ...] | None = None
-        if self.given.shape == self.right.shape and self.given.size:
+        if self.given is not None and self.given.shape == self.right.shape and self.given.size:
             apart = np.nan_to_num(np.abs(self.given - self.right), nan=np.inf)
             at = np.unravel_index(int(np.argmax(apart)), apart.shape)
             self.element = tuple(int(n) for n in at)

@@ -19,6 +19,7 @@ from gradcli.errors import GradcliError
 from gradcli.explain.derive.formulas import derivative_formulas
 from gradcli.explain.derive.written_instructions import opened
 from gradcli.explain.names import Operands, arguments_of
+from gradcli.explain.symbols.public import public
 from gradcli.explain.symbols.substitution import substituted
 from gradcli.explain.symbols.tree import Constant, Opaque, Symbol
 from gradcli.ops.definition.op import Op
@@ -148,6 +149,9 @@ def _add_formulas(
             continue
         if share.product is not None:
             formula = opened(formula, share.product.shape, share.product.dtype.name)
+        formula = public(formula)
+        if formula is None:
+            continue
         share.formula = formula
         if op.pointwise and locals_ is not None:
             share.named = substituted(formula, {**names, "grad": Constant(1)})

@@ -49,10 +49,11 @@ def call_of(name: str, args: Sequence[Any]) -> Call:
 
 def in_language(symbol: Symbol) -> bool:
     """Whether a program can compute an expression: all that it calls has a name there."""
-    return not any(isinstance(part, Call) and not _is_known(part) for part in symbol.walk())
+    return not any(isinstance(part, Call) and not is_known(part) for part in symbol.walk())
 
 
-def _is_known(call: Call) -> bool:
+def is_known(call: Call) -> bool:
+    """Whether a call is one of the language."""
     name = call.function
     if call.method:
         return name in catalogue.methods

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label, Span
+from gradcli.explain.patterns import holds
 from gradcli.language.tree import syntax as tree
+from gradcli.ops.binding.catalogue import modules
 from gradcli.record import Record
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 _MODES = ("no_grad", "inference_mode", "set_grad_enabled")
 
 _NUMBERS = ("item", "tolist")
+
+_OF_NUMBERS = ("cmath", "math", "np", "numpy")
+"""Modules whose functions know no gradients."""
 
 
 class Detachment(Record):
@@ -159,7 +164,12 @@ def _language_detachment(flow: Flow, values: dict[int, Any]) -> Detachment:
             f"{shown} makes a number of Python's, which has no history",
             "compute on with the tensor itself",
         )
-    last = function.rpartition(".")[2]
+    package, _, last = function.rpartition(".")
+    if package in _OF_NUMBERS:
+        help = f"`torch.{last}()` computes it in the graph" if last in modules["torch"] else None
+        return Detachment(
+            place, f"`{function}()` takes the number out of the tensor, without its history", help
+        )
     if last in ("tensor", "as_tensor", "FloatTensor", "Tensor", "new_tensor"):
         return Detachment(
             place,
@@ -176,11 +186,6 @@ def _language_detachment(flow: Flow, values: dict[int, Any]) -> Detachment:
 
 
 # --- where in the program -----------------------------------------------------------------------
-
-
-def holds(outer: Span, inner: Span) -> bool:
-    """Whether a span of source text contains another one."""
-    return outer.source is inner.source and outer.start <= inner.start and inner.end <= outer.end
 
 
 def switched_off(program: Iterable[tree.Statement], place: Span) -> Span | None:

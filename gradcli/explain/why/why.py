@@ -13,6 +13,7 @@ from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.explain.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
 from gradcli.explain.recorded_run import Recorded, graph_of, path_to
 from gradcli.explain.why.detachments import Detachment, detachment_of
+from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
 from gradcli.record import Record
 
@@ -296,6 +297,10 @@ class _Gradients:
         output = self.run.output
         if output is not None and not output.requires_grad and output is not self.tensor:
             return self._cut([id(output)], self.output)
+        if output is None or output is self.tensor:
+            left = self._left_torch()
+            if left is not None:
+                return left
         place, help = None, "call `.backward()` on the output"
         if self.run.output_name is not None:
             statement = self.run.provenance.last_assignment(self.run.output_name)
@@ -305,6 +310,15 @@ class _Gradients:
             place, "the last tensor that is computed; nothing differentiates it", help
         )
         return self._none("no backward", "backward() was never called", [detachment])
+
+    def _left_torch(self) -> Why | None:
+        """What ends the gradient where the last value is no tensor."""
+        for statement, evaluation in self.run.provenance.assignments[-1:]:
+            if type(evaluation.value) is not Tensor:
+                names = targets_of(statement) or ["the last value"]
+                found = self._cut([self.run.flow.key(evaluation)], names[0])
+                return found if found.kind == "cut" else None
+        return None
 
     def _replaced(self) -> Why | None:
         """The name stands for another tensor than the one that was used."""

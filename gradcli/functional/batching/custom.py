@@ -5,12 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli.autograd.batched import batched_tensor
-from gradcli.errors import GradcliError
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.structure import leaves, mapped, rebuilt
 from gradcli.state import active
 
 if TYPE_CHECKING:
     from gradcli.functional.batching.frame import Frame
+
+
+def no_tensor(name: str, value: Any) -> GradcliError:
+    """The error of what a mapped function returned where a tensor was wanted."""
+    return GradcliError(
+        "E204",
+        f"vmap({name}, ...): `{name}` must only return Tensors, got type {shown_class(value)}. Did"
+        " you mean to set out_dims= to None for output?",
+    )
+
+
+def shown_class(value: Any) -> str:
+    """The class of a value as PyTorch's errors have it."""
+    return f"<class '{getattr(type(value), 'language_name', None) or type(value).__name__}'>"
 
 
 class VmapInfo:
@@ -25,7 +40,6 @@ class VmapInfo:
 
     language_name: ClassVar[str] = "torch._functorch.autograd_function.VmapInfo"
     language_attributes: ClassVar[frozenset[str]] = frozenset(__slots__)
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, batch_size: int, randomness: str) -> None:
         self.batch_size = batch_size
@@ -51,13 +65,14 @@ def by_own_rule(frame: Frame, function: Any, args: tuple[Any, ...], mode: bool) 
 
     answer = frame.run(computed)
     if type(answer) is not tuple or len(answer) != 2:
-        raise GradcliError(
-            "E204",
-            "vmap(): the vmap staticmethod has to return an output and its out_dims",
-            raises="RuntimeError",
+        raise runtime_error(
+            "vmap(): the vmap staticmethod has to return an output and its out_dims"
         )
     output, dims = answer
     found = leaves(output)
+    for value in found:
+        if not isinstance(value, Tensor):
+            raise no_tensor("apply", value)
     every = leaves(dims)
     every = every * len(found) if len(every) == 1 else every
     return rebuilt(

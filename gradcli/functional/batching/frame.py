@@ -8,13 +8,12 @@ from typing import Any
 from gradcli.autograd.batched import BatchedArray, NeedsExamples, batched_tensor
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor, gradient_edge
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.batching.custom import by_own_rule
 from gradcli.functional.batching.description import described
 from gradcli.functional.batching.indexing import as_tensor, picked_by_examples, put_by_examples
 from gradcli.functional.batching.looping import level_of, looped
-from gradcli.functional.batching.rules import At, behind, key_of, rule_of
-from gradcli.functional.batching.unbatched_ops import warn_of
+from gradcli.functional.batching.rules import At, behind, key_of, rule_of, warn_of
 from gradcli.functional.structure import leaves
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import clone, copy_
@@ -110,19 +109,19 @@ class Frame:
         """Raise E204 unless each example may draw for itself."""
         if self.randomness != "different":
             text = _DRAWN if self.randomness == "error" else _DRAWN_ONCE
-            raise GradcliError("E204", text, raises="RuntimeError")
+            raise runtime_error(text)
 
     def refuse_same_draws(self, value: Tensor) -> None:
         """Raise E204 for one draw that depends on the examples."""
         if self.randomness == "same" and self.is_batched(value):
-            raise GradcliError("E204", _DRAWN_ONCE, raises="RuntimeError")
+            raise runtime_error(_DRAWN_ONCE)
 
     def check_drawing(self) -> None:
         """Raise E204 for random numbers where the mode is "error"; have examples draw one after
         the other where each draws for itself.
         """
         if self.randomness == "error":
-            raise GradcliError("E204", _DRAWN, raises="RuntimeError")
+            raise runtime_error(_DRAWN)
         if self.randomness == "different":
             raise NeedsExamples
 
@@ -176,10 +175,8 @@ class Frame:
     def refuse(self, what: str, values: Any) -> None:
         """Raise E204 where one of the values differs from example to example."""
         if any(_differs(value) for value in values):
-            raise GradcliError(
-                "E204",
+            raise runtime_error(
                 _REFUSALS[what],
-                raises="RuntimeError",
                 help="choose between values with torch.where()" if what == "bool" else None,
             )
 

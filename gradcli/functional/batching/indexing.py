@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.functional.batching.rules import At, batching, behind, leading
+from gradcli.functional.batching.rules import At, batching, behind
 from gradcli.functional.batching.shapes import rows
 from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.catalogue import operators as operators_of_items
@@ -141,11 +141,6 @@ def _index_fill(frame: Frame, op: Op, args: Any) -> Any:
         value = view.apply(frame.first(value), (frame.size, *(1,) * (whole.array.ndim - 1)))
     made = where(mask, frame.plain(value), whole)
     return made if self.array.ndim else view.apply(made, (frame.size,))
-
-
-@batching("gather", "scatter_add", "scatter", "scatter.reduce", "scatter_reduce")
-def _gather(frame: Frame, op: Op, args: Any) -> Any:
-    return leading(frame, op, args)
 
 
 @batching("take")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gradcli.functional.batching import (  # noqa: F401
+    convolution,
     indexing,
     linalg,
     losses,
     products,
     shapes,
-    spatial,
 )

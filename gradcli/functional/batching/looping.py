@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from gradcli.autograd.batched import BatchedArray, batched_tensor
+from gradcli.autograd.batched import BatchedArray, NeedsExamples, batched_tensor
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, join_graph
 from gradcli.errors import GradcliError
@@ -83,7 +83,10 @@ def looped(frame: Frame, function: Function, args: Any, kwargs: dict[str, Any]) 
 
     def of_leaves(*values: Any) -> Any:
         given, named = rebuilt(structure, list(values))
-        return function(*given, **named)
+        try:
+            return function(*given, **named)
+        except NeedsExamples:  # an example is a batch of the `vmap` around this one
+            return active.state.batch.looped(function, given, named)
 
     results = frame.run(
         lambda: [of_leaves(*[_example(frame, leaf, n) for leaf in flat]) for n in range(frame.size)]

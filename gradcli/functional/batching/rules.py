@@ -3,16 +3,19 @@
 A rule is a function of the running `vmap`, the op and its arguments, tensors of the `vmap`'s level
 among them. It returns the result for all examples, examples first, or `At(result, dim)`.
 
-- A pointwise op aligns its operands behind the dimension of the examples.
-- Most others see one dimension more in front (`leading`): their arguments that name dimensions or
-  sizes are shifted, which their parameters' names tell.
-- The rest has a rule of its own, here and in the files beside.
-- An op without a rule runs for one example after the other.
+- A pointwise op aligns its operands behind the dimension of the examples (`aligned`).
+- A view, an op whose parameters name dimensions, one of linear algebra and one that its entry says
+  it of see one dimension more in front (`leading`): dimensions and sizes are shifted.
+- An op in space, which its name tells, sees the samples of all examples (`by_samples`).
+- The rest has a rule of its own, in the files beside.
+- An op without a rule, and most without one in PyTorch, run for one example after the other.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.arrays import dtypes
@@ -20,10 +23,12 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.codegen.promotion import NUMBERS
+from gradcli.ops.definition.doc import READS
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.shape.joining import stack_
 from gradcli.ops.shape.slicing import select
-from gradcli.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
+from gradcli.state import active
 
 if TYPE_CHECKING:
     from gradcli.functional.batching.frame import Frame
@@ -53,22 +58,61 @@ def batching(*keys: str) -> Callable[[Rule], Rule]:
     return decorate
 
 
-_found: dict[Op, Rule] = {}
-
-
 def key_of(op: Op) -> str:
     """The key of an op in the registry."""
     return op.name if registry.get(op.name) is op else f"{op.name}.{op.node_name}"
 
 
+@cache
 def rule_of(op: Op) -> Rule:
     """The rule of an op."""
-    rule = _found.get(op)
-    if rule is None:
-        key = key_of(op)
-        rule = _rules.get(key, aligned if op.pointwise else one_by_one)
-        _found[op] = rule
-    return rule
+    key = key_of(op)
+    if key in _rules:
+        return _rules[key]
+    if op.pointwise:
+        return aligned
+    if key in WITHOUT or READS in op.effects:
+        return one_by_one
+    if _rank(op):
+        return by_samples
+    in_front = op.leading or op.view or not (_DIMS | _SIZES).isdisjoint(op.parameters)
+    return leading if in_front or op.forward.__module__.startswith(_OF_MATRICES) else one_by_one
+
+
+_OF_MATRICES = "gradcli.ops.linalg."
+"""The functions of matrices, of which any number stand in further dimensions in front."""
+
+
+WITHOUT = frozenset(
+    {
+        "_ctc_loss", "_ctc_loss_backward", "_embedding_bag", "_embedding_bag_backward",
+        "_embedding_bag_per_sample_weights_backward", "_pdist_backward", "_pdist_forward",
+        "_scaled_dot_product_flash_attention_for_cpu",
+        "_scaled_dot_product_flash_attention_for_cpu_backward", "_trilinear",
+        "_upsample_nearest_exact1d", "_upsample_nearest_exact1d_backward",
+        "_upsample_nearest_exact2d", "_upsample_nearest_exact2d_backward",
+        "_upsample_nearest_exact3d", "_upsample_nearest_exact3d_backward", "_weight_norm_interface",
+        "affine_grid_generator", "fractional_max_pool2d", "fractional_max_pool2d_backward",
+        "fractional_max_pool3d", "fractional_max_pool3d_backward", "index_reduce", "linalg_lu",
+        "masked_fill.MaskedFillBackward1", "masked_scatter", "masked_scatter_backward",
+        "max_unpool2d", "max_unpool3d", "multi_margin_loss", "multi_margin_loss_backward",
+        "multilabel_margin_loss_backward", "multilabel_margin_loss_forward", "ormqr", "put",
+        "renorm", "soft_margin_loss", "soft_margin_loss_backward", "take", "unfold_backward",
+    }
+)  # fmt: skip
+"""The keys of ops for which PyTorch has no batching rule, recorded from it."""
+
+
+def warn_of(key: str) -> None:
+    """Warn as PyTorch does where an op of this key has no batching rule there."""
+    if key in WITHOUT:
+        name = "masked_fill.Tensor" if key.startswith("masked_fill.") else key
+        active.state.warn(
+            "W013",
+            "There is a performance drop because we have not yet implemented the batching rule for"
+            f" aten::{name}. Please file us an issue on GitHub so that we can prioritize its"
+            " implementation.",
+        )
 
 
 # --- pointwise ----------------------------------------------------------------------------------
@@ -121,9 +165,7 @@ def _check_some_example(frame: Frame, op: Op, args: tuple[Any, ...]) -> None:
     batched = [each for each in operands if frame.is_batched(each)]
     if len(batched) == 1 and batched[0].array.ndim == 0:
         raise GradcliError(
-            "E302",
-            "select(): index 0 out of range for tensor of size [0] at dimension 0",
-            raises="IndexError",
+            "E302", "select(): index 0 out of range for tensor of size [0] at dimension 0"
         )
 
 
@@ -189,29 +231,53 @@ def shifted(dims: Any, ndim: int) -> Any:
     return dims + 1 if dims >= 0 else dims
 
 
-batching(
-    "all", "amax", "amin", "aminmax", "any", "count_nonzero", "cummax", "cummin", "cumprod",
-    "cumsum", "diag_embed", "diagonal", "diagonal_backward", "diagonal_scatter", "flip", "frexp",
-    "glu", "glu_backward", "kthvalue", "log_softmax", "logcumsumexp", "logsumexp",
-    "max.MaxBackward0", "mean.MeanBackward1", "median.MedianBackward1", "min.MinBackward0", "mode",
-    "nanmedian.NanmedianBackward1", "nansum", "prod.ProdBackward1", "select",
-    "select_backward", "select_scatter", "slice", "slice_backward", "slice_scatter", "softmax",
-    "sort", "split", "split_with_sizes", "unsafe_split", "squeeze", "squeeze.SqueezeBackward1",
-    "squeeze.SqueezeBackward2", "squeeze.SqueezeBackward3", "squeeze.SqueezeBackward4",
-    "squeeze.SqueezeBackward5", "std", "std_mean", "sum.SumBackward1", "topk", "transpose",
-    "transpose_", "tril", "triu", "unbind", "unfold", "unfold_backward", "unsqueeze", "unsqueeze_",
-    "var", "var_mean", "view", "view_as_complex", "view_as_real", "_reshape_alias", "_unsafe_view",
-    "_conj", "_neg_view", "clone", "contiguous", "alias", "_to_copy", "_to_copy.device",
-    "_to_copy.integer", "zero", "_softmax_backward_data", "_log_softmax_backward_data",
-    "_safe_softmax", "gather", "scatter", "scatter.ScatterBackward1", "scatter.reduce",
-    "scatter.value_reduce", "scatter_add", "scatter_reduce", "pixel_shuffle", "pixel_unshuffle",
-    "constant_pad_nd", "_fft_c2c", "_fft_c2r", "_fft_r2c", "linalg_vector_norm",
-    "cholesky", "cholesky_inverse", "linalg_cholesky_ex", "linalg_cross",
-    "linalg_det", "linalg_eig", "linalg_eigh", "linalg_householder_product", "linalg_inv_ex",
-    "linalg_lu", "linalg_lu_factor_ex", "linalg_matrix_exp", "linalg_qr",
-    "linalg_slogdet", "linalg_svd", "lu_unpack", "ormqr",
-    "linalg_lstsq",
-)(leading)  # fmt: skip
+# --- samples of one batch -----------------------------------------------------------------------
+
+
+def folded(frame: Frame, value: Tensor, rank: int) -> Tensor:
+    """The values of all examples with their samples as samples of one batch: `rank` dimensions."""
+    whole = frame.first(value)
+    shape = whole.array.shape
+    if len(shape) == rank:
+        return whole
+    return reshape(whole, (shape[0] * shape[1], *shape[2:]))
+
+
+def unfolded(frame: Frame, value: Tensor) -> Tensor:
+    """A result of samples of all examples, the examples in front."""
+    shape = value.array.shape
+    return reshape(value, (frame.size, shape[0] // frame.size, *shape[1:]))
+
+
+_SPATIAL = re.compile(r"([123])d(_with_indices)?(_backward)?$")
+
+
+def _rank(op: Op) -> int:
+    """The dimensions of an operand of an op in space: samples, channels and those of space; 0 for
+    another op.
+    """
+    found = _SPATIAL.search(op.name)
+    return int(found[1]) + 2 if found else {"im2col": 4, "col2im": 3}.get(op.name, 0)
+
+
+def by_samples(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
+    """An op in space: the samples of all examples are those of one batch."""
+    rank = _rank(op)
+    first = next(arg for arg in args if type(arg) is Tensor)
+    apart = first.array.ndim == rank
+    result = []
+    for name, arg in zip(op.parameters, args, strict=False):
+        if type(arg) is Tensor:
+            arg = folded(frame, arg, rank)
+        elif name == "input_size":
+            arg = (frame.size * arg[0], *arg[1:]) if apart else (frame.size, *arg)
+        result.append(arg)
+    made = op.apply(*result)
+    if not apart:
+        return made
+    if type(made) is tuple:
+        return tuple([unfolded(frame, each) for each in made])
+    return unfolded(frame, made)
 
 
 # --- one by one ---------------------------------------------------------------------------------

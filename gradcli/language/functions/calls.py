@@ -409,6 +409,9 @@ def call_failed(
             is_op = _is_catalogue(function)
             return bad_call if is_op else offer_op(bad_call, _name(function), args)
     if not _is_catalogue(function):
+        if isinstance(error, AttributeError):
+            receiver = getattr(function, "__self__", None)
+            return _lacking(error, function, [receiver, *args, *kwargs.values()]) or error
         return converted(error) if isinstance(error, HOST_ERRORS) else error
     if isinstance(error, (AttributeError, TypeError)):
         # An op took a value for a tensor, or a tensor for a number. With tensors alone in its
@@ -423,6 +426,46 @@ def call_failed(
         kinds = ", ".join(type_name(value) for value in values)
         return GradcliError("E202", f"{_name(function)}() does not take ({kinds})")
     return converted(error) if isinstance(error, _OP_ERRORS) else error
+
+
+def _lacking(error: AttributeError, function: Any, given: list[Any]) -> GradcliError | None:
+    """The error of a value that lacks what its user reads, as Python has it, where the program gave
+    the value: as an argument, inside one, or as what it set in one. None for any other.
+    """
+    lacks = error.obj
+    if hasattr(type(lacks), "language_class"):
+        return None
+    seen = {id(value) for value in given}
+    for value in given:
+        if value is lacks:
+            kind = type_name(lacks)
+            return GradcliError(
+                "E202",
+                f"{_name(function)}() cannot use a value of {kind} here: it has no `{error.name}`",
+                text=f"'{kind}' object has no attribute '{error.name}'",
+                raises="AttributeError",
+            )
+        inside = [each for each in _parts(value) if id(each) not in seen]
+        seen.update(map(id, inside))
+        given.extend(inside[: _PARTS - len(given)])
+    return None
+
+
+_PARTS = 10_000
+"""How many values are looked at for the one that lacks an attribute."""
+
+
+def _parts(value: Any) -> list[Any]:
+    """The items of a value, or what stands in it that a program may set."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    names = getattr(type(value), "settable_attributes", None)
+    if names is None:
+        return []
+    set_in_it = [getattr(value, name) for name in names if hasattr(value, name)]
+    return [*set_in_it, *getattr(value, "__dict__", {}).values()]
 
 
 def _by_arguments(

@@ -25,7 +25,7 @@ UNSUPPORTED = {
     "there are no nested tensors": "is_nested to_padded_tensor",
     "there are no other processes": """
         is_distributed is_shared share_memory_ is_pinned pin_memory record_stream Stream Event
-        DataParallel SyncBatchNorm fork wait Future""",
+        SyncBatchNorm fork wait Future""",
     "programs are run as they are, not compiled or cast by themselves": """
         compile while_loop set_autocast_enabled get_autocast_dtype set_autocast_dtype SymInt
         SymFloat SymBool sym_int sym_float sym_max
@@ -38,10 +38,6 @@ UNSUPPORTED = {
         QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage ShortStorage Storage storage_type
         memory_format from_file frombuffer from_dlpack to_dlpack as_subclass""",
     "there are no threads to set": "set_flush_denormal",
-    "sizes are known from the start, so nothing is lazy": """
-        LazyLinear LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d
-        LazyConvTranspose3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyInstanceNorm1d
-        LazyInstanceNorm2d LazyInstanceNorm3d UninitializedParameter UninitializedBuffer""",
     "it is a function behind `nn.MultiheadAttention`": "multi_head_attention_forward",
     "it is for PyTorch's own kernels": """
         cudnn_convolution cudnn_batch_norm miopen_convolution miopen_batch_norm mkldnn_convolution
@@ -120,9 +116,9 @@ UNSUPPORTED = {
         USE_RTLD_GLOBAL_WITH_LIBTORCH """,
     _NO_OP: """
         cauchy_ geometric_ log_normal_ histogram histogramdd segment_reduce
-        lobpcg svd_lowrank pca_lowrank geqrf ldl_factor ldl_factor_ex ldl_solve
-        linear_cross_entropy triplet_margin_with_distance_loss AdaptiveLogSoftmaxWithLoss
-        CrossMapLRN2d LinearCrossEntropyLoss TripletMarginWithDistanceLoss upsample_bilinear
+        lobpcg svd_lowrank pca_lowrank ldl_factor ldl_factor_ex ldl_solve
+        linear_cross_entropy AdaptiveLogSoftmaxWithLoss
+        CrossMapLRN2d LinearCrossEntropyLoss upsample_bilinear
         upsample_nearest nonzero_static hash_tensor conv_tbc apply_
         map_""",
 }

@@ -15,7 +15,14 @@ from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.library.modules import INSTEAD, import_of, library_modules, name_classes
 from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.attributes import Module
-from gradcli.language.objects.types import EXCEPTIONS, PARAMETER, TENSOR, define, host_name
+from gradcli.language.objects.types import (
+    EXCEPTIONS,
+    PARAMETER,
+    TENSOR,
+    UNINITIALIZED,
+    define,
+    host_name,
+)
 from gradcli.ops.binding import catalogue
 from gradcli.ops.definition.doc import describe
 
@@ -46,7 +53,7 @@ def _install_classes() -> None:
         made.construct = table.get(made.name)
         table[made.name] = made
     PARAMETER.construct = catalogue.modules["torch.nn"]["Parameter"]
-    catalogue.modules["torch.nn"]["Parameter"] = PARAMETER
+    catalogue.modules["torch.nn"].update(UNINITIALIZED, Parameter=PARAMETER)
     catalogue.modules["torch.linalg"]["LinAlgError"] = EXCEPTIONS["_LinAlgError"]
     catalogue.modules["torch.autograd.gradcheck"]["GradcheckError"] = EXCEPTIONS["GradcheckError"]
 
@@ -71,7 +78,8 @@ def _load_nn() -> None:
     import gradcli.nn.load  # noqa: F401  # lazy: family
 
     name_classes(catalogue.modules["torch.nn"])
-    name_classes(catalogue.modules["torch.nn.utils.rnn"])
+    for name in ("parametrize", "prune", "rnn"):
+        name_classes(catalogue.modules[f"torch.nn.utils.{name}"])
 
 
 def _load_optim() -> None:
@@ -80,6 +88,7 @@ def _load_optim() -> None:
 
     name_classes(catalogue.modules["torch.optim"])
     name_classes(catalogue.modules["torch.optim.lr_scheduler"])
+    name_classes(catalogue.modules["torch.optim.swa_utils"])
 
 
 def _load_functions() -> None:
@@ -158,10 +167,11 @@ for _name in (
     "torch.nn.utils",
     "torch.nn.utils.parametrizations",
     "torch.nn.utils.parametrize",
+    "torch.nn.utils.prune",
     "torch.nn.utils.rnn",
 ):
     _TORCH[_name].load = _load_nn  # few programs need it, and it takes long
-for _name in ("torch.optim", "torch.optim.lr_scheduler"):
+for _name in ("torch.optim", "torch.optim.lr_scheduler", "torch.optim.swa_utils"):
     _TORCH[_name].load = _load_optim
 _TORCH["torch.utils.data"].load = _load_data
 _DISTRIBUTIONS = (
@@ -179,6 +189,7 @@ _TRANSFORMS = (
     "torch.autograd.gradcheck",
     "torch.autograd.graph",
     "torch.func",
+    "torch.nn.utils.stateless",
     "torch.utils.checkpoint",
 )
 for _name in _TRANSFORMS:

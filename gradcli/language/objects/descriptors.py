@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from gradcli.errors import GradcliError
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import LanguageType, type_name
 
@@ -78,6 +79,16 @@ class ClassMethod:
         return BoundMethod(owner, self.function)
 
 
+def property_function(function: Any, does: str) -> Any:
+    """One of a property's functions; raises E102 where there is none, E202 for another value."""
+    if function is None:
+        raise GradcliError("E102", f"the property has no function that {does}")
+    if not callable(function):
+        text = f"'{type_name(function)}' object is not callable"
+        raise GradcliError("E202", f"what {does} in a property has to be a function", text=text)
+    return function
+
+
 class Property:
     """`@property`: an attribute that is computed when it is read."""
 
@@ -105,7 +116,9 @@ class Property:
 
     def language_get(self, instance: Any, owner: LanguageType) -> Any:
         """What the property's function computes; the property itself without an instance."""
-        return self if instance is None else self.fget(instance)
+        if instance is None:
+            return self
+        return property_function(self.fget, "reads it")(instance)
 
 
 def bound(found: Any, instance: Any, owner: LanguageType) -> Any:

@@ -101,7 +101,7 @@ def converted(error: Exception) -> GradcliError:
         return shape
     for kind, code, raises in _CONVERSIONS:
         if isinstance(error, kind):
-            text = str(error)
+            text = _unwrapped(str(error))
             if kind is KeyError and not isinstance(error.args[0] if error.args else "", str):
                 text = _message(error)  # what stands there may be an object of the host's
             made = GradcliError(
@@ -131,10 +131,30 @@ def caught(error: Exception) -> GradcliError:
     shape = no_such_shape(error)
     if shape is not None:
         return shape
+    made = _without_init(error) if isinstance(error, AttributeError) else None
+    if made is None:
+        made = unexpected(error)
+    made.__cause__ = error
+    return made
+
+
+def _without_init(error: AttributeError) -> GradcliError | None:
+    """The error of an instance of a program's class that lacks what the `__init__` of a base of
+    ours would have given it; None for any other.
+    """
+    cls = getattr(type(error.obj), "language_class", None)
+    if cls is None or str(error.name).startswith("__"):
+        return None
+    made = GradcliError("E102", f"'{cls.name}' object has no attribute '{error.name}'")
+    made.help = "its `__init__` has to call that of its base: `super().__init__(…)`"
+    return made
+
+
+def unexpected(error: Exception) -> GradcliError:
+    """E209 for an exception of the host's that nothing was expected to raise."""
     kind = next(each for each in type(error).__mro__ if each.__module__ == "builtins")
     made = GradcliError("E209", _message(error) or kind.__name__, raises=kind.__name__)
     made.help = "if the program is right here, this is a bug of gradcli: please report it"
-    made.__cause__ = error
     return made
 
 
@@ -149,7 +169,12 @@ def _out_of_memory(error: MemoryError) -> GradcliError:
 
 def _message(error: Exception) -> str:
     """The host's words, without its error numbers and its advice for the host's own language."""
-    words = str(error.args[-1]) if error.args else ""
+    words = _unwrapped(str(error.args[-1])) if error.args else ""
     return (
         "an integer of more than 4300 digits is not turned into text" if "sys." in words else words
     )
+
+
+def _unwrapped(text: str) -> str:
+    """A text without what Python 3.14 puts around it: the host's own name of the type."""
+    return text.partition("(")[2][:-1] if text.startswith("cannot use '") else text

@@ -15,7 +15,14 @@ from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError
 from gradcli.language.objects.absent import Absent
-from gradcli.language.objects.descriptors import MISSING, BoundMethod, Property, StaticMethod, bound
+from gradcli.language.objects.descriptors import (
+    MISSING,
+    BoundMethod,
+    Property,
+    StaticMethod,
+    bound,
+    property_function,
+)
 from gradcli.language.objects.methods import inherited_method
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.special_methods import is_special, sequence_iterator, special_method
@@ -236,8 +243,8 @@ def set_instance_attribute(value: Any, cls: UserClass, name: str, new: Any) -> N
         text = f"property '{name}' of '{cls.name}' object has no setter"
         raise GradcliError("E102", f"the attribute '{name}' of {cls.name} cannot be set", text=text)
     if type(found) is Property:
-        found.fset(value, new)
-    elif name in value.settable_attributes:
+        property_function(found.fset, "sets it")(value, new)
+    elif name in getattr(type(value), "settable_attributes", ()):
         setattr(value, name, new)
     else:
         value.language_setattr(name, new)
@@ -247,7 +254,7 @@ def delete_instance_attribute(value: Any, name: str) -> bool:
     """Carry out `del value.name`, if the program set the attribute or defined a deleter for it."""
     found = type(value).language_class.find(name)
     if type(found) is Property and found.fdel is not None:
-        found.fdel(value)
+        property_function(found.fdel, "deletes it")(value)
         return True
     delete = getattr(type(value), "language_delattr", None)
     if delete is None:

@@ -127,8 +127,11 @@ def iterate(values: Any) -> HostIterator[Any]:
             text=f"'{type_name(values)}' object is not iterable",
             help="`range(n)` counts from 0 to n - 1" if kind is int else None,
         )
-    # An object of the program's may be at fault for what the host raises here.
-    return guarded(iter(values)) if hasattr(kind, "language_class") else iter(values)
+    # What the program gave an object of its own, or a loader, may be at fault for what comes here.
+    try:
+        return guarded(iter(values))
+    except HOST_ERRORS as error:
+        raise converted(error) from error
 
 
 def bounded(values: Any) -> Iterable[Any]:

@@ -85,10 +85,9 @@ def _failed(value: Any, index: Any, error: Exception) -> GradcliError:
     if isinstance(error, KeyError):
         return Raised("KeyError", display(index), (index,), "E207")
     if isinstance(error, IndexError):
+        length = f": the length is {len(value)}" if hasattr(type(value), "__len__") else ""
         return GradcliError(
-            "E302",
-            f"index {display(index)} is out of range: the length is {len(value)}",
-            text=str(error),
+            "E302", f"index {display(index)} is out of range{length}", text=str(error)
         )
     if isinstance(error, TypeError) and not isinstance(value, dict):
         return GradcliError(

@@ -178,9 +178,20 @@ class _ParameterType(LanguageType):
         return type(value) is Tensor and value.meta is not None and value.meta.is_parameter
 
 
+class _UninitializedType(LanguageType):
+    """The class of those tensors that have no shape yet."""
+
+    __slots__ = ()
+
+    def has_instance(self, value: Any) -> bool:
+        return type(value) is Tensor and getattr(value.array, "named", None) == self.name
+
+
 def type_of(value: Any) -> LanguageType:
     """The class of a value."""
     host = type(value)
+    if host is Tensor and hasattr(value.array, "named"):
+        return UNINITIALIZED[value.array.named]
     if host is Tensor and PARAMETER.has_instance(value):
         return PARAMETER
     found = _by_host.get(host)
@@ -213,3 +224,7 @@ define("dict_items", type({}.items()))
 TYPE = define("type", LanguageType, type)
 TENSOR = define("torch.Tensor", Tensor)
 PARAMETER = _ParameterType("torch.nn.parameter.Parameter", (Tensor,))
+UNINITIALIZED = {
+    name: _UninitializedType(f"torch.nn.parameter.{name}", (Tensor,))
+    for name in ("UninitializedParameter", "UninitializedBuffer")
+}

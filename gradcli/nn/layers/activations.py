@@ -7,51 +7,34 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.init import constant_
-from gradcli.nn.layer import FUNCTIONS, REQUIRED, Layer, layer, new_parameter, register
+from gradcli.nn.layer import FUNCTIONS, Layer, layer, new_parameter, register
 from gradcli.nn.module import Module
 
-_INPLACE = {"inplace": False}
-
 for _name, _function, _settings, _template in (
-    ("CELU", "celu", {"alpha": 1.0, "inplace": False}, "alpha={alpha}"),
-    ("ELU", "elu", {"alpha": 1.0, "inplace": False}, "alpha={alpha}"),
-    ("GELU", "gelu", {"approximate": "none"}, "approximate='{approximate}'"),
-    ("GLU", "glu", {"dim": -1}, "dim={dim}"),
-    ("Hardshrink", "hardshrink", {"lambd": 0.5}, "{lambd}"),
-    ("Hardsigmoid", "hardsigmoid", _INPLACE, ""),
-    ("Hardswish", "hardswish", _INPLACE, ""),
-    (
-        "LeakyReLU",
-        "leaky_relu",
-        {"negative_slope": 0.01, "inplace": False},
-        "negative_slope={negative_slope}",
-    ),
-    ("LogSigmoid", "logsigmoid", {}, ""),
-    ("LogSoftmax", "log_softmax", {"dim": None}, "dim={dim}"),
-    ("Mish", "mish", _INPLACE, ""),
-    ("ReLU", "relu", _INPLACE, ""),
-    ("ReLU6", "relu6", _INPLACE, ""),
-    ("SELU", "selu", _INPLACE, ""),
-    ("SiLU", "silu", _INPLACE, ""),
-    ("Sigmoid", "sigmoid", {}, ""),
-    ("Softmax", "softmax", {"dim": None}, "dim={dim}"),
-    ("Softmin", "softmin", {"dim": None}, "dim={dim}"),
-    (
-        "Softplus",
-        "softplus",
-        {"beta": 1.0, "threshold": 20.0},
-        "beta={beta}, threshold={threshold}",
-    ),
-    ("Softshrink", "softshrink", {"lambd": 0.5}, "{lambd}"),
-    ("Softsign", "softsign", {}, ""),
-    ("Tanh", "tanh", {}, ""),
-    ("Tanhshrink", "tanhshrink", {}, ""),
-    (
-        "Threshold",
-        "threshold",
-        {"threshold": REQUIRED, "value": REQUIRED, "inplace": False},
-        "threshold={threshold}, value={value}",
-    ),
+    ("CELU", "celu", "alpha inplace", None),
+    ("ELU", "elu", "alpha inplace", None),
+    ("GELU", "gelu", "approximate", "approximate='{approximate}'"),
+    ("GLU", "glu", "dim", None),
+    ("Hardshrink", "hardshrink", "lambd", "{lambd}"),
+    ("Hardsigmoid", "hardsigmoid", "inplace", None),
+    ("Hardswish", "hardswish", "inplace", None),
+    ("LeakyReLU", "leaky_relu", "negative_slope inplace", None),
+    ("LogSigmoid", "logsigmoid", "", None),
+    ("LogSoftmax", "log_softmax", "dim", None),
+    ("Mish", "mish", "inplace", None),
+    ("ReLU", "relu", "inplace", None),
+    ("ReLU6", "relu6", "inplace", None),
+    ("SELU", "selu", "inplace", None),
+    ("SiLU", "silu", "inplace", None),
+    ("Sigmoid", "sigmoid", "", None),
+    ("Softmax", "softmax", "dim", None),
+    ("Softmin", "softmin", "dim", None),
+    ("Softplus", "softplus", "beta threshold", None),
+    ("Softshrink", "softshrink", "lambd", "{lambd}"),
+    ("Softsign", "softsign", "", None),
+    ("Tanh", "tanh", "", None),
+    ("Tanhshrink", "tanhshrink", "", None),
+    ("Threshold", "threshold", "threshold value inplace", None),
 ):
     layer("activation", _name, _function, _settings, _template)
 
@@ -69,14 +52,7 @@ class _Hardtanh(Layer):
             )
 
 
-layer(
-    "activation",
-    "Hardtanh",
-    "hardtanh",
-    {"min_val": -1.0, "max_val": 1.0, "inplace": False},
-    "min_val={min_val}, max_val={max_val}",
-    _Hardtanh,
-)
+layer("activation", "Hardtanh", "hardtanh", "min_val max_val inplace", base=_Hardtanh)
 
 
 class _Randomised(Layer):
@@ -89,15 +65,8 @@ class _Randomised(Layer):
         )
 
 
-layer(
-    "activation",
-    "RReLU",
-    "rrelu",
-    {"lower": 1 / 8, "upper": 1 / 3, "inplace": False},
-    "lower={lower}, upper={upper}",
-    _Randomised,
-    "nn.RReLU().eval()(tensor([-1.5, 0., 2.5]))",
-)
+_EVALUATED = "nn.RReLU().eval()(tensor([-1.5, 0., 2.5]))"
+layer("activation", "RReLU", "rrelu", "lower upper inplace", None, _Randomised, _EVALUATED)
 
 
 class PReLU(Module):

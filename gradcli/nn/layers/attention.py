@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.init import xavier_uniform_, zeros_
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.layers.linear import Linear
@@ -93,7 +93,7 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         if is_causal and attn_mask is None:
-            raise GradcliError("E204", "is_causal needs attn_mask", raises="RuntimeError")
+            raise runtime_error("is_causal needs attn_mask")
         self._check_inputs(query, key, value)
         batched = query.ndim == 3
         swap = batched and self.batch_first

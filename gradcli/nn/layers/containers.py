@@ -12,6 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.nn.attributes import is_parameter, kind_of
 from gradcli.nn.layer import register
 from gradcli.nn.module import Module, bracketed, indented
+from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.creation.data import parameter
 from gradcli.state import charge_tensors
 
@@ -340,6 +341,26 @@ def _listing(name: str, parameters: dict[str, Any], typed: Callable[[Tensor], st
     inner = "".join(f"\n    {line}" for line in shown)
     return f"{name}({inner}\n)" if shown else f"{name}()"
 
+
+class DataParallel(Module):
+    """Calls its module: without several GPUs there is nothing to divide.
+
+    Example: nn.DataParallel(nn.Linear(2, 1))
+    """
+
+    def __init__(
+        self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0
+    ) -> None:
+        super().__init__()
+        self.module = module
+        self.device_ids: list[int] = []
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        return self.module(*inputs, **kwargs)
+
+
+DataParallel.language_name = "torch.nn.parallel.data_parallel.DataParallel"
+modules["torch.nn"]["DataParallel"] = DataParallel
 
 for _kind in (Sequential, ModuleList, ModuleDict, ParameterDict, ParameterList):
     register("container", _kind)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.nn.extensible import arguments_of
 from gradcli.nn.init import fans, kaiming_uniform_
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.layers.linear import draw_bias
@@ -33,7 +34,8 @@ class _Convolution(Module):
 
     def _set_up(
         self,
-        channels: tuple[int, int],
+        in_channels: int,
+        out_channels: int,
         kernel_size: Any,
         stride: Any,
         padding: Any,
@@ -43,24 +45,25 @@ class _Convolution(Module):
         padding_mode: str,
         device: Any,
         dtype: Any,
+        output_padding: Any = 0,
     ) -> None:
         """Check the settings, keep them, and make the parameters."""
-        inputs, outputs = channels
         if groups <= 0:
             raise GradcliError("E204", f"groups has to be 1 or more, and is {groups}")
-        for name, count in (("in_channels", inputs), ("out_channels", outputs)):
+        for name, count in (("in_channels", in_channels), ("out_channels", out_channels)):
             if count % groups:
                 raise GradcliError("E204", f"{name} is {count}, no multiple of {groups} groups")
         if padding_mode not in _PADDING_MODES:
             known = ", ".join(_PADDING_MODES)
             raise GradcliError("E204", f"padding_mode is one of {known}, not {padding_mode!r}")
         count = self.dimensions
-        self.in_channels = inputs
-        self.out_channels = outputs
+        self.in_channels = in_channels
+        self.out_channels = out_channels
         self.kernel_size = _each(kernel_size, count)
         self.stride = _each(stride, count)
         self.padding = padding if isinstance(padding, str) else _each(padding, count)
         self.dilation = _each(dilation, count)
+        self.output_padding = _each(output_padding, count)
         self.groups = groups
         self.padding_mode = padding_mode
         if isinstance(padding, str):
@@ -70,9 +73,13 @@ class _Convolution(Module):
                 )
             if padding == "same" and any(step != 1 for step in self.stride):
                 raise GradcliError("E204", "padding='same' goes with a stride of 1 only")
-        first, second = (inputs, outputs) if self.transposed else (outputs, inputs)
+        first, second = out_channels, in_channels
+        if self.transposed:
+            first, second = second, first
         self.weight = new_parameter((first, second // groups, *self.kernel_size), device, dtype)
-        self.register_parameter("bias", new_parameter((outputs,), device, dtype) if bias else None)
+        self.register_parameter(
+            "bias", new_parameter((out_channels,), device, dtype) if bias else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -123,18 +130,7 @@ class _Forward(_Convolution):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self._set_up(
-            (in_channels, out_channels),
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+        self._set_up(**arguments_of(locals()))
 
     def _sides(self) -> list[int]:
         """The padding of each side, last dimension first, as `pad` takes it."""
@@ -184,19 +180,7 @@ class _Transposed(_Convolution):
         super().__init__()
         if padding_mode != "zeros":
             raise GradcliError("E204", "a transposed convolution pads with zeros only")
-        self.output_padding = _each(output_padding, self.dimensions)
-        self._set_up(
-            (in_channels, out_channels),
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+        self._set_up(**arguments_of(locals()))
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         extra = self.output_padding if output_size is None else self._extra(input, output_size)

@@ -33,12 +33,4 @@ for _name, _function in (
     ("AlphaDropout", "alpha_dropout"),
     ("FeatureAlphaDropout", "feature_alpha_dropout"),
 ):
-    if _function in FUNCTIONS:
-        layer(
-            "dropout",
-            _name,
-            _function,
-            {"p": 0.5, "inplace": False},
-            "p={p}, inplace={inplace}",
-            _Dropout,
-        )
+    layer("dropout", _name, _function, "p inplace", "p={p}, inplace={inplace}", _Dropout)

@@ -9,6 +9,7 @@ from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
+from gradcli.nn.extensible import arguments_of
 from gradcli.nn.init import normal_
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.module import Module
@@ -16,30 +17,65 @@ from gradcli.ops.creation.data import parameter
 
 
 class _Rows(Module):
-    """What both embeddings share: a matrix of normal numbers, with a row of zeros for padding."""
+    """What both embeddings share: a matrix of normal numbers, with a row of zeros for padding.
+
+    Attributes:
+        shown: the settings that are printed where they are not what is given here.
+    """
 
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"from_pretrained"})
     language_attributes = Module.language_attributes | language_class_attributes
+    shown: ClassVar[dict[str, Any]]
 
     def _set_up(
-        self, count: int, width: int, padding_idx: int | None, weight: Any, device: Any, dtype: Any
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None,
+        _weight: Any,
+        device: Any,
+        dtype: Any,
+        _freeze: bool = False,
+        **settings: Any,
     ) -> None:
-        self.num_embeddings = count
-        self.embedding_dim = width
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        for name, value in settings.items():
+            self.register(name, value)
         if padding_idx is not None:
-            if not -count <= padding_idx < count:
+            if not -num_embeddings <= padding_idx < num_embeddings:
                 raise GradcliError(
                     "E204",
-                    f"padding_idx is {padding_idx}, and there are {count} rows",
+                    f"padding_idx is {padding_idx}, and there are {num_embeddings} rows",
                     raises="AssertionError",
                 )
-            padding_idx %= count
+            padding_idx %= num_embeddings
         self.padding_idx = padding_idx
-        if weight is None:
-            self.weight = new_parameter((count, width), device, dtype)
+        if _weight is None:
+            self.weight = new_parameter((num_embeddings, embedding_dim), device, dtype)
             self.reset_parameters()
         else:
-            self.weight = parameter(weight)
+            self.weight = parameter(_weight)
+        self.weight.requires_grad = not _freeze
+
+    @classmethod
+    def _of_rows(cls: Any, embeddings: Any, freeze: bool, **settings: Any) -> Any:
+        if not isinstance(embeddings, Tensor):
+            raise GradcliError(
+                "E202",
+                f"from_pretrained() takes a matrix, not {kind_of(embeddings)}",
+                raises="AttributeError",
+            )
+        sizes = embeddings.array.shape
+        if len(sizes) != 2:
+            raise GradcliError(
+                "E204",
+                f"from_pretrained() takes a matrix, not a tensor of {len(sizes)} dimensions",
+                raises="AssertionError",
+            )
+        made = cls(*sizes, **settings, _weight=embeddings)
+        made.weight.requires_grad = not freeze
+        return made
 
     def reset_parameters(self) -> None:
         """Draw the rows."""
@@ -49,23 +85,13 @@ class _Rows(Module):
             values[self.padding_idx] = 0
             overwrite(self.weight, values)
 
-
-def _sizes(rows: Any) -> tuple[int, int]:
-    """The number of rows and their length."""
-    if not isinstance(rows, Tensor):
-        raise GradcliError(
-            "E202",
-            f"from_pretrained() takes a matrix, not {kind_of(rows)}",
-            raises="AttributeError",
-        )
-    if rows.array.ndim != 2:
-        raise GradcliError(
-            "E204",
-            f"from_pretrained() takes a matrix, not a tensor of {rows.array.ndim} dimensions",
-            raises="AssertionError",
-        )
-    count, width = rows.array.shape
-    return count, width
+    def extra_repr(self) -> str:
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        for name, default in self.shown.items():
+            value = self.lookup(name)
+            if value != default:
+                text += f", {name}={value!r}"
+        return text
 
 
 class Embedding(_Rows):
@@ -73,6 +99,14 @@ class Embedding(_Rows):
 
     Example: nn.Embedding(3, 2)
     """
+
+    shown: ClassVar[dict[str, Any]] = {
+        "padding_idx": None,
+        "max_norm": None,
+        "norm_type": 2.0,
+        "scale_grad_by_freq": False,
+        "sparse": False,
+    }
 
     def __init__(
         self,
@@ -89,12 +123,7 @@ class Embedding(_Rows):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.sparse = sparse
-        self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
-        self.weight.requires_grad = not _freeze
+        self._set_up(**arguments_of(locals()))
 
     @classmethod
     def from_pretrained(
@@ -111,18 +140,7 @@ class Embedding(_Rows):
 
         Raises E204 for rows that are no matrix.
         """
-        count, width = _sizes(embeddings)
-        return cls(
-            count,
-            width,
-            padding_idx=padding_idx,
-            max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq,
-            sparse=sparse,
-            _weight=embeddings,
-            _freeze=freeze,
-        )
+        return cls._of_rows(**arguments_of(locals()))
 
     def forward(self, input: Tensor) -> Tensor:
         return FUNCTIONS["embedding"](
@@ -135,26 +153,20 @@ class Embedding(_Rows):
             self.sparse,
         )
 
-    def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        for name, default in (
-            ("padding_idx", None),
-            ("max_norm", None),
-            ("norm_type", 2.0),
-            ("scale_grad_by_freq", False),
-            ("sparse", False),
-        ):
-            value = self.lookup(name)
-            if value != default:
-                text += f", {name}={value}"
-        return text
-
 
 class EmbeddingBag(_Rows):
     """Sums, means or maxima of rows of a matrix.
 
     Example: nn.EmbeddingBag(3, 2)
     """
+
+    shown: ClassVar[dict[str, Any]] = {
+        "max_norm": None,
+        "norm_type": 2.0,
+        "scale_grad_by_freq": False,
+        "mode": None,
+        "padding_idx": None,
+    }
 
     def __init__(
         self,
@@ -172,13 +184,7 @@ class EmbeddingBag(_Rows):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.mode = mode
-        self.sparse = sparse
-        self.include_last_offset = include_last_offset
-        self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
+        self._set_up(**arguments_of(locals()))
 
     @classmethod
     def from_pretrained(
@@ -197,21 +203,7 @@ class EmbeddingBag(_Rows):
 
         Raises E204 for rows that are no matrix.
         """
-        count, width = _sizes(embeddings)
-        made = cls(
-            count,
-            width,
-            max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq,
-            mode=mode,
-            sparse=sparse,
-            _weight=embeddings,
-            include_last_offset=include_last_offset,
-            padding_idx=padding_idx,
-        )
-        made.weight.requires_grad = not freeze
-        return made
+        return cls._of_rows(**arguments_of(locals()))
 
     def forward(
         self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Any = None
@@ -229,19 +221,6 @@ class EmbeddingBag(_Rows):
             self.include_last_offset,
             self.padding_idx,
         )
-
-    def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2.0:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        text += f", mode={self.mode!r}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        return text
 
 
 for _kind in (Embedding, EmbeddingBag):

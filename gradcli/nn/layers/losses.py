@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.nn.layer import FUNCTIONS, Layer, layer
+from gradcli.nn.layer import FUNCTIONS, Layer, Settings, layer
+from gradcli.ops.binding.catalogue import modules
 
 
 class Loss(Layer):
@@ -13,6 +14,7 @@ class Loss(Layer):
     `reduce` choose the reduction where they are given.
     """
 
+    defaults: ClassVar[Settings] = {"size_average": None, "reduce": None}
     weights: ClassVar[tuple[str, ...]] = ("weight", "pos_weight")
 
     def check(self) -> None:
@@ -25,90 +27,69 @@ class Loss(Layer):
                 self.register_buffer(name, self._values.pop(name))
 
     def forward(self, *inputs: Any) -> Tensor:
-        values = {
-            name: self.lookup(name)
-            for name in self.settings
-            if name not in ("size_average", "reduce")
-        }
+        values = {name: self.lookup(name) for name in self.settings if name not in self.defaults}
         return FUNCTIONS[self.function](*inputs, **values)
 
 
-_LEGACY = {"size_average": None, "reduce": None}
-_MEAN = {"reduction": "mean"}
+class _OfDistance(Loss):
+    """A loss whose distance is a function or a module of the program's."""
+
+    def check(self) -> None:
+        given = self._values.pop("distance_function")
+        self.register(
+            "distance_function",
+            modules["torch.nn"]["PairwiseDistance"]() if given is None else given,
+        )
+
 
 for _name, _function, _settings in (
-    ("BCELoss", "binary_cross_entropy", {"weight": None, **_LEGACY, **_MEAN}),
+    ("BCELoss", "binary_cross_entropy", "weight size_average reduce reduction"),
     (
         "BCEWithLogitsLoss",
         "binary_cross_entropy_with_logits",
-        {"weight": None, **_LEGACY, **_MEAN, "pos_weight": None},
+        "weight size_average reduce reduction pos_weight",
     ),
-    ("CosineEmbeddingLoss", "cosine_embedding_loss", {"margin": 0.0, **_LEGACY, **_MEAN}),
+    ("CTCLoss", "ctc_loss", "blank reduction zero_infinity"),
+    ("CosineEmbeddingLoss", "cosine_embedding_loss", "margin size_average reduce reduction"),
     (
         "CrossEntropyLoss",
         "cross_entropy",
-        {
-            "weight": None,
-            "size_average": None,
-            "ignore_index": -100,
-            "reduce": None,
-            "reduction": "mean",
-            "label_smoothing": 0.0,
-        },
+        "weight size_average ignore_index reduce reduction label_smoothing",
     ),
-    ("GaussianNLLLoss", "gaussian_nll_loss", {"full": False, "eps": 1e-06, **_MEAN}),
-    ("HingeEmbeddingLoss", "hinge_embedding_loss", {"margin": 1.0, **_LEGACY, **_MEAN}),
-    ("HuberLoss", "huber_loss", {**_MEAN, "delta": 1.0}),
-    ("KLDivLoss", "kl_div", {**_LEGACY, **_MEAN, "log_target": False}),
-    ("L1Loss", "l1_loss", {**_LEGACY, **_MEAN}),
-    ("MSELoss", "mse_loss", {**_LEGACY, **_MEAN}),
-    ("MarginRankingLoss", "margin_ranking_loss", {"margin": 0.0, **_LEGACY, **_MEAN}),
-    ("MultiLabelMarginLoss", "multilabel_margin_loss", {**_LEGACY, **_MEAN}),
-    (
-        "MultiMarginLoss",
-        "multi_margin_loss",
-        {"p": 1, "margin": 1.0, "weight": None, **_LEGACY, **_MEAN},
-    ),
-    ("CTCLoss", "ctc_loss", {"blank": 0, **_MEAN, "zero_infinity": False}),
+    ("GaussianNLLLoss", "gaussian_nll_loss", "full eps reduction"),
+    ("HingeEmbeddingLoss", "hinge_embedding_loss", "margin size_average reduce reduction"),
+    ("HuberLoss", "huber_loss", "reduction delta"),
+    ("KLDivLoss", "kl_div", "size_average reduce reduction log_target"),
+    ("L1Loss", "l1_loss", "size_average reduce reduction"),
+    ("MSELoss", "mse_loss", "size_average reduce reduction"),
+    ("MarginRankingLoss", "margin_ranking_loss", "margin size_average reduce reduction"),
+    ("MultiLabelMarginLoss", "multilabel_margin_loss", "size_average reduce reduction"),
     (
         "MultiLabelSoftMarginLoss",
         "multilabel_soft_margin_loss",
-        {"weight": None, **_LEGACY, **_MEAN},
+        "weight size_average reduce reduction",
     ),
-    (
-        "NLLLoss",
-        "nll_loss",
-        {
-            "weight": None,
-            "size_average": None,
-            "ignore_index": -100,
-            "reduce": None,
-            "reduction": "mean",
-        },
-    ),
-    (
-        "PoissonNLLLoss",
-        "poisson_nll_loss",
-        {
-            "log_input": True,
-            "full": False,
-            "size_average": None,
-            "eps": 1e-08,
-            "reduce": None,
-            "reduction": "mean",
-        },
-    ),
-    ("SmoothL1Loss", "smooth_l1_loss", {**_LEGACY, **_MEAN, "beta": 1.0}),
-    ("SoftMarginLoss", "soft_margin_loss", {**_LEGACY, **_MEAN}),
+    ("MultiMarginLoss", "multi_margin_loss", "p margin weight size_average reduce reduction"),
+    ("NLLLoss", "nll_loss", "weight size_average ignore_index reduce reduction"),
+    ("PoissonNLLLoss", "poisson_nll_loss", "log_input full size_average eps reduce reduction"),
+    ("SmoothL1Loss", "smooth_l1_loss", "size_average reduce reduction beta"),
+    ("SoftMarginLoss", "soft_margin_loss", "size_average reduce reduction"),
     (
         "TripletMarginLoss",
         "triplet_margin_loss",
-        {"margin": 1.0, "p": 2.0, "eps": 1e-06, "swap": False, **_LEGACY, **_MEAN},
+        "margin p eps swap size_average reduce reduction",
     ),
 ):
-    layer("loss", _name, _function, _settings, base=Loss)
+    layer("loss", _name, _function, _settings, "", Loss)
 
-layer("distance", "CosineSimilarity", "cosine_similarity", {"dim": 1, "eps": 1e-08})
+layer("distance", "CosineSimilarity", "cosine_similarity", "dim eps", "")
+layer("distance", "PairwiseDistance", "pairwise_distance", "p eps keepdim", "")
 layer(
-    "distance", "PairwiseDistance", "pairwise_distance", {"p": 2.0, "eps": 1e-06, "keepdim": False}
+    "loss",
+    "TripletMarginWithDistanceLoss",
+    "triplet_margin_with_distance_loss",
+    "distance_function margin swap reduction",
+    "",
+    _OfDistance,
+    "nn.TripletMarginWithDistanceLoss(swap=True)",
 )

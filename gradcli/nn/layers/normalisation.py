@@ -10,29 +10,33 @@ from gradcli.arrays.dtypes import DTYPES
 from gradcli.autograd.inplace.writes import check_graph, overwrite
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.nn.extensible import arguments_of
 from gradcli.nn.init import ones_, zeros_
-from gradcli.nn.layer import FUNCTIONS, REQUIRED, layer, new_parameter, new_tensor, register
+from gradcli.nn.layer import FUNCTIONS, layer, new_parameter, new_tensor, register
 from gradcli.nn.module import Module
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.creation.fill import zeros
 from gradcli.state import computed
 
 
-def _affine(module: Module, sizes: Any, weight: bool, bias: bool, device: Any, dtype: Any) -> None:
-    """Register a weight and a bias, or their names without values."""
-    for name, wanted in (("weight", weight), ("bias", bias)):
-        parameter = new_parameter(tuple(sizes), device, dtype) if wanted else None
-        module.register_parameter(name, parameter)
+class _Affine(Module):
+    """A layer with a weight and a bias, or with their names alone."""
+
+    def _make(self, sizes: Any, device: Any, dtype: Any, **wanted: bool) -> None:
+        """Register each of the parameters, without a value where it is not wanted."""
+        for name, is_wanted in wanted.items():
+            parameter = new_parameter(tuple(sizes), device, dtype) if is_wanted else None
+            self.register_parameter(name, parameter)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to 1 and the bias to 0."""
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
+                (ones_ if name == "weight" else zeros_)(parameter)
 
 
-def _reset_affine(module: Module) -> None:
-    if module.weight is not None:
-        ones_(module.weight)
-    if module.bias is not None:
-        zeros_(module.bias)
-
-
-class _Running(Module):
+class _Running(_Affine):
     """Batch and instance normalisation, which may keep running statistics.
 
     Attributes:
@@ -41,30 +45,31 @@ class _Running(Module):
 
     ndims: ClassVar[tuple[int, ...]]
 
-    def _set_up(
+    def __init__(
         self,
         num_features: int,
-        eps: float,
-        momentum: float | None,
-        affine: bool,
-        track_running_stats: bool,
-        device: Any,
-        dtype: Any,
-        bias: bool,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
+        super().__init__()
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        _affine(self, (num_features,), affine, affine and bias, device, dtype)
         tracked = track_running_stats
         for name in ("running_mean", "running_var"):
             kept = new_tensor((num_features,), device, dtype) if tracked else None
             self.register_buffer(name, kept)
         count = zeros((), dtype=DTYPES["int64"]) if tracked else None
         self.register_buffer("num_batches_tracked", count)
-        self.reset_parameters()
+        self._make((num_features,), device, dtype, weight=affine, bias=affine and bias)
 
     def reset_running_stats(self) -> None:
         """Reset the running statistics."""
@@ -76,7 +81,7 @@ class _Running(Module):
     def reset_parameters(self) -> None:
         """Set weights to 1, biases to 0, and reset the statistics."""
         self.reset_running_stats()
-        _reset_affine(self)
+        super().reset_parameters()
 
     def check_input(self, input: Tensor) -> None:
         """Raise E204 for an input of other dimensions than the layer takes."""
@@ -93,27 +98,12 @@ class _Running(Module):
         )
 
 
-class _BatchNorm(_Running):
+class BatchNorm(_Running):
     """Normalises each channel by the batch's mean and variance, or by running ones in
     evaluation.
 
     Example: nn.BatchNorm2d(3)
     """
-
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ) -> None:
-        super().__init__()
-        self._set_up(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input: Tensor) -> Tensor:
         self.check_input(input)
@@ -156,8 +146,7 @@ class _InstanceNorm(_Running):
         *,
         bias: bool = True,
     ) -> None:
-        super().__init__()
-        self._set_up(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+        super().__init__(**arguments_of(locals()))
 
     def forward(self, input: Tensor) -> Tensor:
         self.check_input(input)
@@ -177,7 +166,7 @@ class _InstanceNorm(_Running):
 
 for _count, _batch, _instance in ((1, (2, 3), (2, 3)), (2, (4,), (3, 4)), (3, (5,), (4, 5))):
     for _name, _home, _base, _ndims in (
-        ("BatchNorm", "batchnorm", _BatchNorm, _batch),
+        ("BatchNorm", "batchnorm", BatchNorm, _batch),
         ("InstanceNorm", "instancenorm", _InstanceNorm, _instance),
     ):
         _body = {"__doc__": _base.__doc__, "ndims": _ndims}
@@ -188,7 +177,7 @@ def _sizes(normalized_shape: Any) -> tuple[int, ...]:
     return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
 
 
-class LayerNorm(Module):
+class LayerNorm(_Affine):
     """Normalises over the last dimensions, of the sizes `normalized_shape`.
 
     Example: nn.LayerNorm(3)
@@ -207,13 +196,8 @@ class LayerNorm(Module):
         self.normalized_shape = _sizes(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        affine = elementwise_affine
-        _affine(self, self.normalized_shape, affine, affine and bias, device, dtype)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Set the weight to 1 and the bias to 0."""
-        _reset_affine(self)
+        wanted = {"weight": elementwise_affine, "bias": elementwise_affine and bias}
+        self._make(self.normalized_shape, device, dtype, **wanted)
 
     def forward(self, input: Tensor) -> Tensor:
         return FUNCTIONS["layer_norm"](
@@ -227,7 +211,7 @@ class LayerNorm(Module):
         )
 
 
-class RMSNorm(Module):
+class RMSNorm(_Affine):
     """Divides by the root of the mean square over the last dimensions.
 
     Example: nn.RMSNorm(3)
@@ -245,14 +229,7 @@ class RMSNorm(Module):
         self.normalized_shape = _sizes(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        weight = new_parameter(self.normalized_shape, device, dtype) if elementwise_affine else None
-        self.register_parameter("weight", weight)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Set the weight to 1."""
-        if self.weight is not None:
-            ones_(self.weight)
+        self._make(self.normalized_shape, device, dtype, weight=elementwise_affine)
 
     def forward(self, input: Tensor) -> Tensor:
         return FUNCTIONS["rms_norm"](input, self.normalized_shape, self.weight, self.eps)
@@ -263,7 +240,7 @@ class RMSNorm(Module):
         )
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """Normalises groups of channels of each example.
 
     Example: nn.GroupNorm(2, 4)
@@ -289,12 +266,7 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        _affine(self, (num_channels,), affine, affine and bias, device, dtype)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Set the weight to 1 and the bias to 0."""
-        _reset_affine(self)
+        self._make((num_channels,), device, dtype, weight=affine, bias=affine and bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return FUNCTIONS["group_norm"](input, self.num_groups, self.weight, self.bias, self.eps)
@@ -309,10 +281,6 @@ class GroupNorm(Module):
 for _kind in (LayerNorm, RMSNorm, GroupNorm):
     register("normalization", _kind)
 
-layer(
-    "normalization",
-    "LocalResponseNorm",
-    "local_response_norm",
-    {"size": REQUIRED, "alpha": 0.0001, "beta": 0.75, "k": 1.0},
-    "{size}, alpha={alpha}, beta={beta}, k={k}",
-)
+_SETTINGS = "size alpha beta k"
+_SHOWN = "{size}, alpha={alpha}, beta={beta}, k={k}"
+layer("normalization", "LocalResponseNorm", "local_response_norm", _SETTINGS, _SHOWN)

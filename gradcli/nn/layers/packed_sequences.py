@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import to_host
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.attributes import kind_of
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, methods, modules
@@ -44,7 +44,7 @@ def pad_sequence(
         )
     if not sequences or padding_side not in ("left", "right"):
         problem = "there are no sequences" if not sequences else f"no side is {padding_side!r}"
-        raise GradcliError("E204", f"pad_sequence(): {problem}", raises="RuntimeError")
+        raise runtime_error(f"pad_sequence(): {problem}")
     lengths = [sequence.array.shape[0] for sequence in sequences]
     longest, count = max(lengths), len(sequences)
     first = sequences[0]
@@ -116,10 +116,7 @@ class PackedSequence(ReturnType):
             raise GradcliError("E204", "batch_sizes is a vector of torch.int64")
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
-        made: PackedSequence = tuple.__new__(
-            cls, (data, batch_sizes, sorted_indices, unsorted_indices)
-        )
-        return made
+        return tuple.__new__(cls, (data, batch_sizes, sorted_indices, unsorted_indices))
 
     def __repr__(self) -> str:
         shown = [f"{name}={value!r}" for name, value in zip(self.fields, self, strict=True)]
@@ -210,7 +207,7 @@ def _check_lengths(input: Tensor, lengths: Tensor, batch_first: bool) -> Any:
             f"a sequence of {found[0]} steps, and the input has {input.array.shape[batch_first]}"
         )
     if problem:
-        raise GradcliError("E204", problem, raises="RuntimeError")
+        raise runtime_error(problem)
     return found
 
 
@@ -220,6 +217,12 @@ def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence
     padded = pad_sequence(sequences)
     lengths = [sequence.array.shape[0] for sequence in sequences]
     return pack_padded_sequence(padded, lengths, enforce_sorted=enforce_sorted)
+
+
+@function("unpack_sequence", module="torch.nn.utils.rnn")
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences of packed ones, each by itself."""
+    return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), True)
 
 
 @function("pad_packed_sequence", module="torch.nn.utils.rnn")
@@ -248,7 +251,6 @@ def pad_packed_sequence(
             "E204",
             "Expected total_length to be at least the length of the longest sequence in input, but"
             f" got total_length={total_length} and max sequence length being {longest}",
-            raises="ValueError",
         )
     sizes = (total_length or longest, counts[0], *data.array.shape[1:])
     padded: Tensor = modules["torch"]["full"](sizes, padding_value, dtype=data.dtype)

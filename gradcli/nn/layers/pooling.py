@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.nn.layer import REQUIRED, Layer, Settings, layer
+from gradcli.nn.layer import Layer, layer
 
 
 class _Pooling(Layer):
@@ -65,65 +65,43 @@ class _Unpooling(_Pooling):
         return super().forward(input, indices, output_size=output_size)
 
 
-_WINDOW: Settings = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
-_COUNTED: Settings = {"ceil_mode": False, "count_include_pad": True}
-_WINDOW_TEXT = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
-
-layer("pooling", "AvgPool1d", "avg_pool1d", {**_WINDOW, **_COUNTED}, _WINDOW_TEXT, _Pooling1d)
+_WINDOW = "kernel_size stride padding"
+_SHOWN = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 
 for _count in (1, 2, 3):
-    layer(
-        "pooling", f"MaxUnpool{_count}d", f"max_unpool{_count}d", _WINDOW, _WINDOW_TEXT, _Unpooling
-    )
-    if _count > 1:
-        layer(
-            "pooling",
-            f"FractionalMaxPool{_count}d",
-            f"fractional_max_pool{_count}d",
-            {
-                "kernel_size": REQUIRED,
-                "output_size": None,
-                "output_ratio": None,
-                "return_indices": False,
-                "_random_samples": None,
-            },
+    for _name, _function, _settings, _template, _base in (
+        (
+            "AvgPool",
+            "avg_pool",
+            f"{_WINDOW} ceil_mode count_include_pad{' divisor_override' * (_count > 1)}",
+            _SHOWN,
+            _Pooling if _count > 1 else _Pooling1d,
+        ),
+        (
+            "MaxPool",
+            "max_pool",
+            f"{_WINDOW} dilation return_indices ceil_mode",
+            _SHOWN + ", dilation={dilation}, ceil_mode={ceil_mode}",
+            _Pooling,
+        ),
+        ("MaxUnpool", "max_unpool", _WINDOW, None, _Unpooling),
+        ("LPPool", "lp_pool", "norm_type kernel_size stride ceil_mode", None, Layer),
+        ("AdaptiveAvgPool", "adaptive_avg_pool", "output_size", None, Layer),
+        (
+            "AdaptiveMaxPool",
+            "adaptive_max_pool",
+            "output_size return_indices",
+            "output_size={output_size}",
+            Layer,
+        ),
+        (
+            "FractionalMaxPool",
+            "fractional_max_pool",
+            "kernel_size output_size output_ratio return_indices _random_samples",
             "",
             _Fractional,
-        )
-        layer(
-            "pooling",
-            f"AvgPool{_count}d",
-            f"avg_pool{_count}d",
-            {**_WINDOW, **_COUNTED, "divisor_override": None},
-            _WINDOW_TEXT,
-            _Pooling,
-        )
-    layer(
-        "pooling",
-        f"MaxPool{_count}d",
-        f"max_pool{_count}d",
-        {**_WINDOW, "dilation": 1, "return_indices": False, "ceil_mode": False},
-        _WINDOW_TEXT + ", dilation={dilation}, ceil_mode={ceil_mode}",
-        _Pooling,
-    )
-    layer(
-        "pooling",
-        f"LPPool{_count}d",
-        f"lp_pool{_count}d",
-        {"norm_type": REQUIRED, "kernel_size": REQUIRED, "stride": None, "ceil_mode": False},
-        "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}",
-    )
-    layer(
-        "pooling",
-        f"AdaptiveAvgPool{_count}d",
-        f"adaptive_avg_pool{_count}d",
-        {"output_size": REQUIRED},
-        "output_size={output_size}",
-    )
-    layer(
-        "pooling",
-        f"AdaptiveMaxPool{_count}d",
-        f"adaptive_max_pool{_count}d",
-        {"output_size": REQUIRED, "return_indices": False},
-        "output_size={output_size}",
-    )
+        ),
+    ):
+        if _name != "FractionalMaxPool" or _count > 1:
+            _ends = f"{_count}d"
+            layer("pooling", _name + _ends, _function + _ends, _settings, _template, _base)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.init import uniform_
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.module import Module
@@ -149,9 +149,7 @@ class _Cell(Recurrent):
                     raises="TypeError" if several else "AttributeError",
                 )
         if len(given) != self.states:
-            raise GradcliError(
-                "E204", f"{name} takes {self.states} tensors as its state", raises="RuntimeError"
-            )
+            raise runtime_error(f"{name} takes {self.states} tensors as its state")
         if not several and given[0].array.ndim not in (1, 2):
             raise GradcliError("E204", f"{name} takes a state of 1 or 2 dimensions")
         return tuple(given)
@@ -183,11 +181,7 @@ class RNNCell(_Cell):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         if self.nonlinearity not in ("tanh", "relu"):
-            raise GradcliError(
-                "E204",
-                f"nonlinearity is 'tanh' or 'relu', not {self.nonlinearity!r}",
-                raises="RuntimeError",
-            )
+            raise runtime_error(f"nonlinearity is 'tanh' or 'relu', not {self.nonlinearity!r}")
         return super().forward(input, hx)
 
     def extra_repr(self) -> str:

@@ -67,6 +67,7 @@ class _Padding(Layer):
         dimensions: how many dimensions are padded.
     """
 
+    defaults: ClassVar[Settings] = {"padding": REQUIRED, "value": REQUIRED}
     mode: ClassVar[str]
     dimensions: ClassVar[int]
 
@@ -83,38 +84,27 @@ class _Padding(Layer):
 
 for _count in (1, 2, 3):
     for _name, _mode, _settings, _template in (
-        ("ConstantPad", "constant", {"value": REQUIRED}, "padding={padding}, value={value}"),
-        ("ZeroPad", "constant", {}, "{padding}"),
-        ("ReflectionPad", "reflect", {}, "{padding}"),
-        ("ReplicationPad", "replicate", {}, "{padding}"),
-        ("CircularPad", "circular", {}, "{padding}"),
+        ("ConstantPad", "constant", "padding value", "padding={padding}, value={value}"),
+        ("ZeroPad", "constant", "padding", "{padding}"),
+        ("ReflectionPad", "reflect", "padding", "{padding}"),
+        ("ReplicationPad", "replicate", "padding", "{padding}"),
+        ("CircularPad", "circular", "padding", "{padding}"),
     ):
         _base = type("_Padding", (_Padding,), {"mode": _mode, "dimensions": _count})
-        _all: Settings = {"padding": REQUIRED, **_settings}
-        _example = f"nn.{_name}{_count}d(1{', 7.' * len(_settings)})({SAMPLES[_count]})"
-        layer("padding", f"{_name}{_count}d", "pad", _all, _template, _base, _example)
+        _arguments = "1, 7." if "value" in _settings else "1"
+        _example = f"nn.{_name}{_count}d({_arguments})({SAMPLES[_count]})"
+        layer("padding", f"{_name}{_count}d", "pad", _settings, _template, _base, _example)
 
 # --- folding and shuffling ------------------------------------------------------------------------
 
-_WINDOWS: Settings = {"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1}
-_WINDOWS_TEXT = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
-
-layer("fold", "Unfold", "unfold", _WINDOWS, _WINDOWS_TEXT)
-layer(
-    "fold",
-    "Fold",
-    "fold",
-    {"output_size": REQUIRED, **_WINDOWS},
-    "output_size={output_size}, " + _WINDOWS_TEXT,
-)
-layer(
-    "channelshuffle", "ChannelShuffle", "channel_shuffle", {"groups": REQUIRED}, "groups={groups}"
-)
-for _name, _function, _setting in (
-    ("PixelShuffle", "pixel_shuffle", "upscale_factor"),
-    ("PixelUnshuffle", "pixel_unshuffle", "downscale_factor"),
+for _home, _name, _function, _settings in (
+    ("fold", "Unfold", "unfold", "kernel_size dilation padding stride"),
+    ("fold", "Fold", "fold", "output_size kernel_size dilation padding stride"),
+    ("channelshuffle", "ChannelShuffle", "channel_shuffle", "groups"),
+    ("pixelshuffle", "PixelShuffle", "pixel_shuffle", "upscale_factor"),
+    ("pixelshuffle", "PixelUnshuffle", "pixel_unshuffle", "downscale_factor"),
 ):
-    layer("pixelshuffle", _name, _function, {_setting: REQUIRED}, f"{_setting}={{{_setting}}}")
+    layer(_home, _name, _function, _settings)
 
 # --- resampling -----------------------------------------------------------------------------------
 
@@ -155,16 +145,9 @@ class _Fixed(_Resampling):
         )
 
 
-_SIZE: Settings = {"size": None, "scale_factor": None}
-
-layer(
-    "upsampling",
-    "Upsample",
-    "interpolate",
-    {**_SIZE, "mode": "nearest", "align_corners": None, "recompute_scale_factor": None},
-    base=_Resampling,
-)
+_SETTINGS = "size scale_factor mode align_corners recompute_scale_factor"
+layer("upsampling", "Upsample", "interpolate", _SETTINGS, base=_Resampling)
 for _mode in ("nearest", "bilinear"):
     _base = type("_Fixed", (_Fixed,), {"mode": _mode})
     _name = f"Upsampling{_mode.title()}2d"
-    layer("upsampling", _name, "interpolate", _SIZE, base=_base)
+    layer("upsampling", _name, "interpolate", "size scale_factor", base=_base)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 from gradcli.nn.copies import clone
 from gradcli.nn.init import xavier_uniform_
 from gradcli.nn.layer import FUNCTIONS, register
@@ -24,12 +24,9 @@ from gradcli.ops.binding.catalogue import modules
 def _activation(chosen: Any) -> Callable[[Any], Any]:
     """The function between the two linear layers; raises E204 for an unknown name."""
     if not isinstance(chosen, str):
-        function: Callable[[Any], Any] = chosen
-        return function
+        return chosen
     if chosen not in ("gelu", "relu"):
-        raise GradcliError(
-            "E204", f"activation should be relu/gelu, not {chosen}", raises="RuntimeError"
-        )
+        raise runtime_error(f"activation should be relu/gelu, not {chosen}")
     return lambda input: FUNCTIONS[chosen](input)
 
 
@@ -75,16 +72,14 @@ class _Layer(Module):
         norm = self._modules[f"norm{number}"]
         dropout = self._modules[f"dropout{number}"]
         if self.norm_first:
-            first: Tensor = x + dropout(block(norm(x)))
-            return first
-        found: Tensor = norm(x + dropout(block(x)))
-        return found
+            return x + dropout(block(norm(x)))
+        return norm(x + dropout(block(x)))
 
     def _attend(
         self, x: Tensor, source: Tensor, name: str, mask: Any, padding: Any, is_causal: bool
     ) -> Tensor:
         """What the attention of a name makes of queries x, and keys and values from a source."""
-        found: Tensor = self._modules[name](
+        return self._modules[name](
             x,
             source,
             source,
@@ -93,11 +88,9 @@ class _Layer(Module):
             need_weights=False,
             is_causal=is_causal,
         )[0]
-        return found
 
     def _feed_forward(self, x: Tensor) -> Tensor:
-        found: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
-        return found
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
 class TransformerEncoderLayer(_Layer):
@@ -163,8 +156,7 @@ class _Stack(Module):
         self.register_module("norm", norm)
 
     def _normalised(self, x: Tensor) -> Tensor:
-        found: Tensor = x if self.norm is None else self.norm(x)
-        return found
+        return x if self.norm is None else self.norm(x)
 
 
 class TransformerEncoder(_Stack):
@@ -298,7 +290,7 @@ class Transformer(Module):
         memory_is_causal: bool = False,
     ) -> Tensor:
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask)
-        found: Tensor = self.decoder(
+        return self.decoder(
             tgt,
             memory,
             tgt_mask=tgt_mask,
@@ -306,15 +298,13 @@ class Transformer(Module):
             tgt_key_padding_mask=tgt_key_padding_mask,
             memory_key_padding_mask=memory_key_padding_mask,
         )
-        return found
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """A mask that hides what comes later: minus infinity above the diagonal."""
         torch = modules["torch"]
         full = torch["full"]((sz, sz), -math.inf, dtype=dtype, device=device)
-        found: Tensor = torch["triu"](full, diagonal=1)
-        return found
+        return torch["triu"](full, diagonal=1)
 
 
 for _kind in (

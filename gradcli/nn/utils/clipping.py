@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.attributes import kind_of
 from gradcli.ops.binding.catalogue import function, methods, modules, setters
 from gradcli.ops.creation.copies import detach
@@ -47,9 +47,7 @@ def get_total_norm(
     """
     total = _norm(_tensors(tensors), float(norm_type))
     if error_if_nonfinite and not math.isfinite(total.item()):
-        raise GradcliError(
-            "E204", f"the total norm of the gradients is {total.item()}", raises="RuntimeError"
-        )
+        raise runtime_error(f"the total norm of the gradients is {total.item()}")
     return total
 
 

@@ -6,7 +6,7 @@ The computed tensor stands under the parameter's name; what it is computed from 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
@@ -15,9 +15,10 @@ from gradcli.errors import GradcliError
 from gradcli.nn.attributes import is_parameter, kind_of
 from gradcli.nn.layers.containers import ModuleDict, ModuleList
 from gradcli.nn.module import Module, check_module
-from gradcli.ops.binding.catalogue import function, methods
+from gradcli.ops.binding.catalogue import function, methods, modules, setters
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.creation.data import parameter
+from gradcli.state import active
 
 _MODULE = "torch.nn.utils.parametrize"
 
@@ -57,6 +58,25 @@ class ParametrizationList(ModuleList):
             self.register_parameter(name, tensor)
         else:
             self.register_parameter(name, parameter(detach(tensor), like.requires_grad))
+
+    def right_inverse(self, value: Any) -> None:
+        """Let the tensor be a value that a program assigns."""
+        with NoGrad():
+            for module in reversed(self._modules.values()):
+                inverse = _right_inverse(module)
+                if inverse is None:
+                    raise GradcliError(
+                        "E205",
+                        f"parametrization {type(module).__name__} does not implement"
+                        " right_inverse.",
+                        raises="NotImplementedError",
+                    )
+                value = inverse(module, value)
+        if self.is_tensor:
+            setters["data"](self.original, value)
+            return
+        for number, part in enumerate(value):
+            setters["data"](getattr(self, f"original{number}"), part)
 
     def forward(self) -> Any:
         """The tensor."""
@@ -103,9 +123,7 @@ def register_parametrization(
     if original is None:
         original = module._buffers.get(tensor_name)
     if original is None:
-        raise GradcliError(
-            "E204", f"the module has no parameter or buffer '{tensor_name}'", raises="ValueError"
-        )
+        raise GradcliError("E204", f"the module has no parameter or buffer '{tensor_name}'")
     if not isinstance(parametrization, Module):
         raise GradcliError("E202", f"a parametrization is a module, not {kind_of(parametrization)}")
     made = ParametrizationList([parametrization], original)
@@ -167,6 +185,43 @@ def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
     if found is None:
         return False
     return tensor_name is None or tensor_name in found._modules
+
+
+class Cached:
+    """`parametrize.cached()`: a context in which each computed tensor is computed once."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = f"{_MODULE}.cached"
+    language_context: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+    depth: ClassVar[str] = "parametrize.depth"
+
+    def __enter__(self) -> None:
+        kept = active.state.library
+        kept.setdefault("parametrize", {})
+        kept[self.depth] = kept.get(self.depth, 0) + 1
+
+    def __exit__(self, *exception: object) -> None:
+        kept = active.state.library
+        kept[self.depth] -= 1
+        if not kept[self.depth]:
+            del kept["parametrize"]
+
+
+@function("type_before_parametrizations", module=_MODULE)
+def type_before_parametrizations(module: Any) -> Any:
+    """The class of a module, parametrized or not.
+
+    Example: nn.utils.parametrize.type_before_parametrizations(nn.Linear(2, 1))
+    """
+    check_module("type_before_parametrizations", module)
+    kind = type(module)
+    return getattr(kind, "language_class", None) or modules["torch.nn"].get(kind.__name__, kind)
+
+
+modules[_MODULE].update(ParametrizationList=ParametrizationList, cached=Cached)
 
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:

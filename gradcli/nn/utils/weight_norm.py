@@ -219,13 +219,12 @@ def spectral_norm(
 def _unhooked(module: Any, name: str, kind: type[_NormHook]) -> Tensor:
     """Remove the hook of a weight; returns the weight that it computes."""
     hooks = module._hooks.forward_pre if module._hooks is not None else {}
-    for key, registered in list(hooks.items()):
-        hook = registered.call
+    for key, hook in list(hooks.items()):
         if type(hook) is kind and hook.name == name:
             del hooks[key]
             with NoGrad():
                 return detach(hook.weight(module))
-    raise GradcliError("E204", f"the weight '{name}' is not normalised", raises="ValueError")
+    raise GradcliError("E204", f"the weight '{name}' is not normalised")
 
 
 @function("remove_weight_norm", module="torch.nn.utils")

@@ -16,7 +16,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.fused_multiply_add import is_fused, multiply_add
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.arithmetic.half_precision import with_multiple
@@ -268,10 +268,8 @@ def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tenso
     if rounding_mode is None:
         return div.apply(input, other)
     if rounding_mode not in ("floor", "trunc"):
-        raise GradcliError(
-            "E204",
-            f"div(): rounding_mode is 'floor', 'trunc' or None, not {rounding_mode!r}",
-            raises="RuntimeError",
+        raise runtime_error(
+            f"div(): rounding_mode is 'floor', 'trunc' or None, not {rounding_mode!r}"
         )
     return div_rounded.apply(input, other, rounding_mode)
 

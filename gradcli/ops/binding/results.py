@@ -13,8 +13,6 @@ class ReturnType(tuple[Any, ...]):
 
     name: ClassVar[str]
     fields: ClassVar[tuple[str, ...]]
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __new__(cls, values: Iterable[Any]) -> ReturnType:
         return super().__new__(cls, values)

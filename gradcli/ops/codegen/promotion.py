@@ -11,7 +11,7 @@ from gradcli.arrays.backend import device_of, moved
 from gradcli.arrays.fusion.lazy import as_lazy
 from gradcli.arrays.strides import cast_in_order
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.codegen.runtime import check_devices, type_name, wrong_operand
 from gradcli.ops.definition.op import Function
 from gradcli.state import active
@@ -126,7 +126,7 @@ def check_alpha(self: Any, other: Any, alpha: Any) -> None:
         raise GradcliError("E202", f"alpha must be a number, not {type_name(alpha)}")
     kind = np.result_type(self, other).kind
     if isinstance(alpha, (complex, np.complexfloating)) and kind != "c":
-        raise GradcliError("E204", "alpha must be real for tensors that are", raises="RuntimeError")
+        raise runtime_error("alpha must be real for tensors that are")
     if type(alpha) is float and kind in "iub":
         raise GradcliError("E203", "alpha must be an integer for tensors of integers")
 

@@ -42,6 +42,7 @@ clone = op(
     "clone",
     lambda self: copied_in_order(self),
     keeps_layout=True,
+    leading=True,
     self=lambda grad: grad,
 )
 
@@ -55,6 +56,7 @@ cast_to_floating = op(
     "_to_copy",
     lambda self, dtype: _cast(self, dtype),
     keeps_layout=True,
+    leading=True,
     # The engine casts the gradient back to the input's dtype.
     self=lambda grad: grad,
 )
@@ -64,6 +66,7 @@ cast_to_integer = op(
     lambda self, dtype: _cast(self, dtype),
     constant=("self",),
     keeps_layout=True,
+    leading=True,
 )
 
 
@@ -83,6 +86,7 @@ def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
 to_device: Op = op(
     "_to_copy.device",
     lambda self, device, home: moved(self, device),
+    leading=True,
     node="ToCopyBackward0",
     self=lambda grad, device, home: to_device(grad, home, device),
 )
@@ -137,19 +141,13 @@ def to(
 
 @method("cuda")
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """The tensor on a GPU; itself where it is there already. Raises E604 where there is none.
-
-    Example: tensor([0.5, 1., 2.]).cuda()
-    """
+    """The tensor on a GPU; itself where it is there already. Raises E604 where there is none."""
     return to(self, device="cuda" if device is None else device)
 
 
 @method("cpu")
 def cpu(self: Tensor) -> Tensor:
-    """The tensor in the host's memory; itself where it is there already.
-
-    Example: tensor([0.5, 1., 2.]).cpu()
-    """
+    """The tensor in the host's memory; itself where it is there already."""
     return to(self, device="cpu")
 
 
@@ -184,44 +182,36 @@ for _name in (
 
 @method("byte")
 def byte(self: Tensor) -> Tensor:
-    """The tensor as torch.uint8.
-
-    Example: tensor([0.5, 1., 2.]).byte()
-    """
+    """The tensor as torch.uint8."""
     return to(self, DTYPES["uint8"])
 
 
 @method("char")
 def char(self: Tensor) -> Tensor:
-    """The tensor as torch.int8.
-
-    Example: tensor([0.5, 1., 2.]).char()
-    """
+    """The tensor as torch.int8."""
     return to(self, DTYPES["int8"])
 
 
 @method("type_as")
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in another one's dtype.
-
-    Example: tensor([0.5, 1., 2.]).type_as(tensor([2., 1., 3.]))
-    """
+    """The tensor in another one's dtype."""
     return to(self, other.dtype)
 
 
 @method("contiguous")
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor with its elements in row order: itself where they are already.
-
-    Example: tensor([0.5, 1., 2.]).contiguous()
-    """
+    """The tensor with its elements in row order: itself where they are already."""
     if isinstance(self.array, np.generic) or self.array.flags.c_contiguous:
         return self
     return row_order.apply(self)
 
 
 row_order = op(
-    "contiguous", lambda self: self.copy(order="C"), node="CloneBackward0", self=lambda grad: grad
+    "contiguous",
+    lambda self: self.copy(order="C"),
+    leading=True,
+    node="CloneBackward0",
+    self=lambda grad: grad,
 )
 
 # --- leaving the graph --------------------------------------------------------------------------
@@ -313,6 +303,7 @@ filled_with_tensor = op(
 zeroed = op(
     "zero",
     lambda self: module_of(self).zeros(self.shape, self.dtype),
+    leading=True,
     self=lambda grad: zeros_like(grad),
 )
 

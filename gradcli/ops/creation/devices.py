@@ -27,19 +27,13 @@ def set_default_device(device: Any) -> None:
 
 @function("get_default_device")
 def get_default_device() -> Device:
-    """The device of new tensors.
-
-    Example: torch.get_default_device()
-    """
+    """The device of new tensors."""
     return Device(active.state.default_device or "cpu")
 
 
 @method("get_device")
 def get_device(self: Any) -> int:
-    """The number of the GPU that holds the tensor, -1 for the host's memory.
-
-    Example: tensor([0.5, 1., 2.]).get_device()
-    """
+    """The number of the GPU that holds the tensor, -1 for the host's memory."""
     index = self.device.index
     return -1 if index is None else int(index)
 
@@ -60,7 +54,7 @@ def _index(name: str, device: Any) -> int:
     else:
         target_device = backend.located(name, device)
     if target_device.index is None:
-        raise GradcliError("E204", f"{name}() takes a GPU, not {device}", raises="ValueError")
+        raise GradcliError("E204", f"{name}() takes a GPU, not {device}")
     return target_device.index
 
 

@@ -14,7 +14,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
     check_floating,
@@ -35,7 +35,6 @@ from gradcli.ops.creation.random import (
     drawn_over,
     generator_of,
     integer_array,
-    invalid_argument,
     normal_array,
     normal_over,
     shaped,
@@ -71,7 +70,7 @@ def _bernoulli_each(p: Tensor, generator: Any) -> Any:
 def _check_chances(chances: Any) -> None:
     """Raise E204 unless numbers lie between 0 and 1."""
     if not np.all((chances >= 0) & (chances <= 1)):
-        raise invalid_argument(
+        raise runtime_error(
             "bernoulli(): the probabilities do not all lie between 0 and 1",
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message"
             " be improved?  If so, please report an enhancement request to PyTorch.)",
@@ -140,7 +139,7 @@ def normal(
         return made("normal", array, target_device, requires_grad)
     means, deviations = (v.array if isinstance(v, Tensor) else v for v in (mean, std))
     if np.any(np.less(deviations, 0)):
-        raise invalid_argument(
+        raise runtime_error(
             "normal(): the standard deviation is negative",
             "normal expects all elements of std >= 0.0",
         )
@@ -200,10 +199,7 @@ def _written(self: Tensor, entry: Op, values: Any) -> Tensor:
 @method("uniform_")
 @effects(RANDOM, WRITES)
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
-    """Write uniformly distributed numbers from one bound to the other, exclusive.
-
-    Example: tensor([0.5, 1., 2.]).uniform_()
-    """
+    """Write uniformly distributed numbers from one bound to the other, exclusive."""
     low, high = plain_float("uniform_", "from", from_), plain_float("uniform_", "to", to)
     check_generator(generator)
     check_inplace(self)
@@ -215,10 +211,7 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
 @method("normal_")
 @effects(RANDOM, WRITES)
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
-    """Write normally distributed numbers.
-
-    Example: tensor([0.5, 1., 2.]).normal_()
-    """
+    """Write normally distributed numbers."""
     mean, std = plain_float("normal_", "mean", mean), plain_float("normal_", "std", std)
     check_generator(generator)
     check_inplace(self)
@@ -232,15 +225,13 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = N
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Write exponentially distributed numbers of the given rate. Raises E204 unless that is
     positive.
-
-    Example: tensor([0.5, 1., 2.]).exponential_()
     """
     lambd = plain_float("exponential_", "lambd", lambd)
     check_generator(generator)
     check_inplace(self)
     check_floating("exponential_", self, "RuntimeError")
     if not lambd > 0:
-        raise invalid_argument(f"exponential_(): the rate {lambd} is not positive")
+        raise runtime_error(f"exponential_(): the rate {lambd} is not positive")
     source = generator_of(generator, self.device.type)
     values = drawn_over(
         self.array,
@@ -252,10 +243,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
 @method("bernoulli_")
 @effects(RANDOM, WRITES)
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
-    """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere.
-
-    Example: tensor([0.5, 1., 2.]).bernoulli_()
-    """
+    """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere."""
     if not isinstance(p, Tensor):
         check_number("bernoulli_", "p", p)
     check_generator(generator)
@@ -308,8 +296,6 @@ _NO_COMPLEX = dtype_names("complex", raises="RuntimeError")
 def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any = None) -> Tensor:
     """Write integers below a bound, `random_(to)`, or from one bound up to another; without bounds
     any that the dtype holds exactly.
-
-    Example: tensor([0.5, 1., 2.]).random_()
     """
     if from_ is not None:
         from_ = plain_integer("random_", "from", from_)
@@ -356,14 +342,14 @@ def multinomial(
     if chances.ndim not in (1, 2):
         raise GradcliError("E301", "multinomial() takes a vector or a matrix of probabilities")
     if num_samples < 1 or (not replacement and num_samples > chances.shape[-1]):
-        raise invalid_argument(
+        raise runtime_error(
             f"multinomial(): {num_samples} samples of {chances.shape[-1]} categories"
         )
     if not np.all(np.isfinite(chances) & (chances >= 0)) or not np.all(np.sum(chances, -1)):
         text = "probability tensor contains either `inf`, `nan` or element < 0"
         if np.all(np.isfinite(chances) & (chances >= 0)):
             text = "invalid multinomial distribution (sum of probabilities <= 0)"
-        raise invalid_argument("multinomial(): a row holds no probabilities", text)
+        raise runtime_error("multinomial(): a row holds no probabilities", text)
     source = generator_of(generator, input.device.type)
     if not replacement or num_samples == 1:
         # The positions that a race of exponential waiting times reaches first.

@@ -18,7 +18,7 @@ from gradcli.arrays.scalars import as_zero_dim, checked_cast
 from gradcli.arrays.sizes import Device
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import number_in
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import one_by_one, sizes_of
@@ -70,9 +70,7 @@ def checked_sizes(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
         text = f"Trying to create tensor with negative dimension {min(plain)}: {list(plain)}"
         if name == "eye":
             text = f"n must be greater or equal to 0, got {plain[0]}"
-        raise GradcliError(
-            "E204", f"{name}(): {plain} has a negative size", text=text, raises="RuntimeError"
-        )
+        raise runtime_error(f"{name}(): {plain} has a negative size", text=text)
     check_count(name, math.prod(plain))
     return plain
 
@@ -228,8 +226,7 @@ def _constant(name: str, value: float, *names: str) -> Any:
 def _for_examples(pattern: Tensor, new: Tensor) -> Tensor:
     """A new tensor, which inside `vmap` each example has for itself where each has its pattern."""
     batch = active.state.batch
-    result: Tensor = new if batch is None else batch.for_examples(pattern, new)
-    return result
+    return new if batch is None else batch.for_examples(pattern, new)
 
 
 def _pattern(name: str, input: Any) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of, get_state, set_state
 from gradcli.ops.definition.doc import RANDOM, STATE, effects
@@ -19,8 +19,7 @@ _PRECISIONS = ("highest", "high", "medium")
 
 
 def _kept() -> dict[str, Any]:
-    found: dict[str, Any] = active.state.library.setdefault("torch", {})
-    return found
+    return active.state.library.setdefault("torch", {})
 
 
 def _check_count(name: str, count: Any) -> None:
@@ -28,7 +27,7 @@ def _check_count(name: str, count: Any) -> None:
         kind = type(count).__name__
         raise GradcliError("E202", f"{name} expects an int, but got {kind}", raises="RuntimeError")
     if count < 1:
-        raise GradcliError("E204", f"{name} expects a positive integer", raises="RuntimeError")
+        raise runtime_error(f"{name} expects a positive integer")
 
 
 @function("set_num_threads", "set_num_interop_threads")
@@ -44,12 +43,8 @@ def set_num_threads(int: Any, /) -> None:
 
 @function("get_num_threads", "get_num_interop_threads")
 def get_num_threads() -> int:
-    """The number of threads that was set, else 1.
-
-    Example: torch.get_num_threads()
-    """
-    count: int = _kept().get("threads", 1)
-    return count
+    """The number of threads that was set, else 1."""
+    return _kept().get("threads", 1)
 
 
 @function("use_deterministic_algorithms")
@@ -64,12 +59,8 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 @function("are_deterministic_algorithms_enabled")
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether `use_deterministic_algorithms` was asked for.
-
-    Example: torch.are_deterministic_algorithms_enabled()
-    """
-    mode: bool = _kept().get("deterministic", False)
-    return mode
+    """Whether `use_deterministic_algorithms` was asked for."""
+    return _kept().get("deterministic", False)
 
 
 @function("set_float32_matmul_precision")
@@ -85,20 +76,13 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 @function("get_float32_matmul_precision")
 def get_float32_matmul_precision() -> str:
-    """The precision that was set.
-
-    Example: torch.get_float32_matmul_precision()
-    """
-    precision: str = _kept().get("precision", "highest")
-    return precision
+    """The precision that was set."""
+    return _kept().get("precision", "highest")
 
 
 @function("is_autocast_enabled")
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether operations cast by themselves, which none do here.
-
-    Example: torch.is_autocast_enabled()
-    """
+    """Whether operations cast by themselves, which none do here."""
     return False
 
 

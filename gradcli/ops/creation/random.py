@@ -19,7 +19,7 @@ from gradcli.arrays.random.generator import KINDS, OF_TENSORS, SESSION_SEED, Gen
 from gradcli.arrays.strides import inverse_order, outermost_first
 from gradcli.arrays.typeinfo import iinfo
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import one_by_one
@@ -55,7 +55,7 @@ def set_state(generator: Generator, new_state: Any) -> Generator:
     try:
         generator.restore_bytes(new_state.array.tobytes())
     except ValueError as error:
-        raise GradcliError("E204", str(error), raises="RuntimeError") from error
+        raise runtime_error(str(error)) from error
     return generator
 
 
@@ -82,10 +82,8 @@ def generator_of(generator: Any, device: str = "cpu") -> Generator:
         return generators[device]
     check_generator(generator)
     if generator.device.type != device:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             f"numbers on {device} cannot come from a generator on {generator.device}",
-            raises="RuntimeError",
             help=f"make it there: `torch.Generator('{device}')`",
         )
     return generator
@@ -124,28 +122,18 @@ def manual_seed(seed: Any) -> Generator:
 
 @function("initial_seed")
 def initial_seed() -> int:
-    """The seed that the session's generator started from.
-
-    Example: torch.initial_seed()
-    """
+    """The seed that the session's generator started from."""
     return generator_of(None).initial_seed()
 
 
 @function("seed")
 @effects(STATE)
 def seed() -> int:
-    """Start the session's generator again from a seed that the system draws; returns the seed.
-
-    Example: torch.seed()
-    """
+    """Start the session's generator again from a seed that the system draws; returns the seed."""
     return generator_of(None).seed()
 
 
 # --- draws --------------------------------------------------------------------------------------
-
-
-def invalid_argument(message: str, text: str | None = None) -> GradcliError:
-    return GradcliError("E204", message, text=text, raises="RuntimeError")
 
 
 def check_drawn_dtype(name: str, dtype: DType) -> None:
@@ -189,7 +177,7 @@ def uniform_array(
 ) -> Any:
     check_drawn_dtype(name, dtype)
     if low > high:
-        raise invalid_argument(f"{name}(): there is nothing from {low} to {high}")
+        raise runtime_error(f"{name}(): there is nothing from {low} to {high}")
     if dtype.is_complex:
         parts = uniform_array(name, (*sizes, 2), dtype.to_real(), generator, low, high, device)
         return parts.view(dtype.numpy_dtype)[..., 0].copy()[()]
@@ -215,7 +203,7 @@ def normal_array(
 ) -> Any:
     check_drawn_dtype(name, dtype)
     if std < 0:
-        raise invalid_argument(
+        raise runtime_error(
             f"{name}(): the standard deviation {std} is negative",
             f"normal expects std >= 0.0, but found std {std:g}",
         )
@@ -252,7 +240,7 @@ def normal_over(
 def check_probability(p: float) -> None:
     """Raise E204 unless a number lies between 0 and 1."""
     if not 0 <= p <= 1:
-        raise invalid_argument(f"bernoulli(): {p} is no probability")
+        raise runtime_error(f"bernoulli(): {p} is no probability")
 
 
 def bernoulli_array(
@@ -330,7 +318,7 @@ def integer_array(
 ) -> Any:
     low, high = int(low), int(high)
     if low >= high:
-        raise invalid_argument(
+        raise runtime_error(
             f"{name}(): there is no integer from {low} up to {high}, exclusive",
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
         )
@@ -338,7 +326,7 @@ def integer_array(
         limits = iinfo(dtype) if dtype.category == "int" else None
         least, most = (limits.min, limits.max) if limits else (0, 1)
         if low < least or high - 1 > most:
-            raise invalid_argument(f"{name}(): {dtype} does not hold {low} to {high - 1}")
+            raise runtime_error(f"{name}(): {dtype} does not hold {low} to {high - 1}")
     drawn = generator_of(generator, device).integers(low, high - low, prod(sizes))
     return shaped(drawn, sizes, dtype)
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.random import generator_of, invalid_argument
+from gradcli.ops.creation.random import generator_of
 from gradcli.ops.definition.doc import RANDOM, effects
 from gradcli.state import charge_steps
 
@@ -168,12 +168,10 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Counts of a Poisson distribution, each element the rate of one.
 
     Raises E204 for negative rates.
-
-    Example: torch.poisson(tensor([0.5, 1., 2.]))
     """
     check_tensors("poisson", input=input)
     if not np.all(np.asarray(input.array) >= 0):
-        raise invalid_argument("invalid Poisson rate, expected rate to be non-negative")
+        raise runtime_error("invalid Poisson rate, expected rate to be non-negative")
     return Tensor(_each("poisson", _poisson, generator, (input,), input.array.dtype))
 
 

@@ -11,16 +11,12 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.threads import over_tiles
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, made, plain_number
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
-
-
-def _invalid(message: str, text: str | None = None) -> GradcliError:
-    return GradcliError("E204", message, text=text, raises="RuntimeError")
 
 
 @function("arange")
@@ -43,12 +39,12 @@ def arange(
         start, end = 0, start
     numbers = [plain_number("arange()", number) for number in (start, end, step)]
     if complex in map(type, numbers):
-        raise _invalid("arange(): complex numbers have no order")
+        raise runtime_error("arange(): complex numbers have no order")
     first, last, by = numbers
     if by == 0:
-        raise _invalid("arange(): the step must not be 0", "step must be nonzero")
+        raise runtime_error("arange(): the step must not be 0", "step must be nonzero")
     if (last - first) * by < 0:
-        raise _invalid(
+        raise runtime_error(
             f"arange(): no step of {by} leads from {first} to {last}",
             "upper bound and lower bound inconsistent with step sign",
         )
@@ -114,7 +110,7 @@ def _evenly_spaced(
     )
     steps = plain_integer(name, "steps", steps)
     if steps < 0:
-        raise _invalid(f"{name}(): the number of steps is {steps}")
+        raise runtime_error(f"{name}(): the number of steps is {steps}")
     check_count(name, steps)
     kind: Any = dtype.numpy_dtype.type
     wide: Any = np.longdouble if kind is np.float64 else np.float64

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DTYPES, DType
@@ -22,9 +22,6 @@ class Named:
     """A value identified only by its name: `torch.strided`, `torch.contiguous_format`."""
 
     __slots__ = ("name",)
-
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -80,39 +77,9 @@ def set_default_dtype(d: DType) -> None:
     active.state.default_dtype = d.name
 
 
-_TENSOR_TYPES = {
-    "torch.BFloat16Tensor": "bfloat16",
-    "torch.DoubleTensor": "float64",
-    "torch.FloatTensor": "float32",
-    "torch.HalfTensor": "float16",
-}
-
-
-@function("set_default_tensor_type")
-@effects(STATE)
-def set_default_tensor_type(t: Any, /) -> None:
-    """Set the dtype of new floating tensors by the old name of their kind.
-
-    Raises E202 for what names no floating kind.
-
-    Example: torch.set_default_tensor_type("torch.FloatTensor")
-    """
-    name = t if isinstance(t, str) else f"torch.{getattr(t, '__name__', '')}"
-    if name not in _TENSOR_TYPES:
-        raise GradcliError(
-            "E202",
-            "only floating-point types are supported as the default type",
-            raises="TypeError",
-        )
-    set_default_dtype(DTYPES[_TENSOR_TYPES[name]])
-
-
 @function("get_default_dtype")
 def get_default_dtype() -> DType:
-    """The dtype of new floating tensors.
-
-    Example: torch.get_default_dtype()
-    """
+    """The dtype of new floating tensors."""
     return dtypes.default_dtype()
 
 

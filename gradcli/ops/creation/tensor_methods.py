@@ -19,7 +19,7 @@ from gradcli.autograd.tensor import (
     share_birth,
     storage_of,
 )
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.conjugate import lazy_conjugation_of
 from gradcli.ops.binding.catalogue import (
     function,
@@ -165,8 +165,6 @@ def _assign_requires_grad(tensor: Tensor, value: Any) -> None:
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set whether a leaf requires grad; returns the tensor. Raises E202 for anything but a bool,
     E408 for a non-leaf or an integer dtype.
-
-    Example: tensor([0.5, 1., 2.]).requires_grad_()
     """
     if not isinstance(requires_grad, bool):
         raise GradcliError(
@@ -266,7 +264,7 @@ def _set_grad(tensor: Tensor, value: Any) -> None:
                 text=_unlike(value, tensor),
             )
         if value is tensor:
-            raise GradcliError("E204", "a tensor cannot be its own gradient", raises="RuntimeError")
+            raise runtime_error("a tensor cannot be its own gradient")
     meta_of(tensor).grad = value
 
 
@@ -329,20 +327,14 @@ def item(self: Tensor) -> Any:
 @method("tolist")
 @effects(READS)
 def tolist(self: Tensor) -> Any:
-    """The elements as nested lists of Python numbers; a number for a 0-dim tensor.
-
-    Example: tensor([0.5, 1., 2.]).tolist()
-    """
+    """The elements as nested lists of Python numbers; a number for a 0-dim tensor."""
     refuse_batched("tolist", self)
     return self.array.tolist()
 
 
 @method("size")
 def size(self: Tensor, dim: int | None = None) -> Any:
-    """The sizes, or the size of one dimension.
-
-    Example: tensor([0.5, 1., 2.]).size()
-    """
+    """The sizes, or the size of one dimension."""
     if dim is None:
         return self.shape
     if not self.array.ndim:
@@ -352,10 +344,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 
 @method("dim", "ndimension")
 def dim(self: Tensor) -> int:
-    """The number of dimensions.
-
-    Example: tensor([0.5, 1., 2.]).dim()
-    """
+    """The number of dimensions."""
     return self.ndim
 
 
@@ -370,10 +359,7 @@ method("nelement")(numel)
 
 @method("element_size")
 def element_size(self: Tensor) -> int:
-    """The size of an element in bytes.
-
-    Example: tensor([0.5, 1., 2.]).element_size()
-    """
+    """The size of an element in bytes."""
     return int(self.array.itemsize)
 
 
@@ -382,20 +368,14 @@ method("storage_offset")(storage_offset)
 
 @method("stride")
 def stride(self: Tensor, dim: int | None = None) -> Any:
-    """How many elements apart neighbours along each dimension lie in memory.
-
-    Example: tensor([0.5, 1., 2.]).stride()
-    """
+    """How many elements apart neighbours along each dimension lie in memory."""
     steps = strides_of(self.array)
     return tuple(steps) if dim is None else steps[dim]
 
 
 @method("is_contiguous")
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in memory in row order.
-
-    Example: tensor([0.5, 1., 2.]).is_contiguous()
-    """
+    """Whether the elements lie in memory in row order."""
     return bool(self.array.flags.c_contiguous)
 
 

@@ -71,7 +71,6 @@ def no_complex_gradient(name: str) -> GradcliError:
     return GradcliError(
         "E203",
         f"{name}() has no derivative where the result is complex",
-        raises="RuntimeError",
         help="detach() the operands where no gradient is needed",
     )
 

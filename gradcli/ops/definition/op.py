@@ -60,6 +60,8 @@ class Op:
         view: the result aliases the first input.
         keeps_layout: the result has the memory order of the operand; else, unless the op is
             pointwise or a view, row order.
+        leading: further dimensions in front of its operands are a batch, although no parameter
+            names a dimension: see `gradcli.functional.batching.rules`.
         keeps: arguments that hold tensors and are freed with the saved values; their `check(node)`
             raises E404 where one was written to.
         exact_numbers: a second operand that is a number keeps its value in float32 beside half
@@ -100,6 +102,7 @@ class Op:
         "joint",
         "keeps",
         "keeps_layout",
+        "leading",
         "lists",
         "loop",
         "name",
@@ -134,6 +137,7 @@ class Op:
         floating: bool = False,
         view: bool = False,
         keeps_layout: bool = False,
+        leading: bool = False,
         keeps: tuple[str, ...] = (),
         reads_lazy: bool = False,
         exact_numbers: bool = False,
@@ -168,6 +172,7 @@ class Op:
         self.floating = floating
         self.view = view
         self.keeps_layout = keeps_layout or pointwise or view
+        self.leading = leading
         self.keeps = keeps
         self.reads_lazy = reads_lazy or pointwise
         self.exact_numbers = exact_numbers

@@ -10,7 +10,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.scalars import checked_cast
 from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import with_number
 from gradcli.ops.binding.arguments import check_number, check_tensors, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
@@ -160,11 +160,9 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     check_tensors("clamp", input=input)
     bounds = [bound for bound in (min, max) if bound is not None]
     if not bounds:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             "clamp(): at least one of `min` and `max` is needed",
             text="torch.clamp: At least one of 'min' or 'max' must not be None",
-            raises="RuntimeError",
         )
     if all(type(bound) is Tensor for bound in bounds):
         dtype = dtypes.result_dtype([input.array, *[bound.array for bound in bounds]])

@@ -12,7 +12,7 @@ from gradcli.arrays.scalars import as_zero_dim
 from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.tensor import Tensor, refuse_batched, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.arithmetic.conjugate import COMPLEX
 from gradcli.ops.binding.arguments import (
@@ -45,7 +45,6 @@ def _comparison(name: str, symbol: str, forward: Function, doc: str, *aliases: s
         name,
         forward,
         doc=doc,
-        example=f"torch.{name}(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     )
     expose(entry, name, *aliases, function=False)
 
@@ -259,9 +258,7 @@ def isclose(
     check_tensors("isclose", input=input, other=other)
     check_same_dtype("isclose", input, other)
     if rtol < 0 or atol < 0:
-        raise GradcliError(
-            "E204", "isclose(): the tolerances must not be negative", raises="RuntimeError"
-        )
+        raise runtime_error("isclose(): the tolerances must not be negative")
     close: Tensor = _isclose.apply(input, other, rtol, atol, equal_nan)
     # PyTorch starts from where both are equal and writes into that where both are nan, and where
     # the tolerances allow more; the result's version counts what it wrote.

@@ -145,8 +145,7 @@ def real(input: Tensor) -> Tensor:
     Example: torch.real(tensor([0.5, 1., 2.5]))
     """
     check_tensors("real", input=input)
-    result: Tensor = real_part(input) if input.dtype.is_complex else input
-    return result
+    return real_part(input) if input.dtype.is_complex else input
 
 
 @function("imag")
@@ -157,8 +156,7 @@ def imag(input: Tensor) -> Tensor:
     """
     check_tensors("imag", input=input)
     _check_complex("imag", input)
-    result: Tensor = imaginary_part(input)
-    return result
+    return imaginary_part(input)
 
 
 def set_real(tensor: Tensor, value: Any) -> None:

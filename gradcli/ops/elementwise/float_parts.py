@@ -65,6 +65,7 @@ frexp = op(
     outputs=("mantissa", "exponent"),
     differentiable=(0,),
     keeps_layout=True,
+    leading=True,
     self=lambda grads, exponent: grads[0] / _power_of_two(exponent),
 )
 _FREXP = return_type("frexp", ("mantissa", "exponent"))

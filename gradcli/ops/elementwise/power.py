@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.arrays.strides import copied_in_order, in_row_order
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.arithmetic import with_number, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
@@ -218,11 +218,9 @@ def power(input: Any, exponent: Any) -> Tensor:
         raise wrong_operand(pow_tensor, *_no_operand(input, exponent))
     tensor, number = with_number(input, exponent)
     if tensor.dtype.category == "int" and exponent < 0:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             "an integer tensor cannot be raised to a negative power",
             text="Integers to negative integer powers are not allowed.",
-            raises="RuntimeError",
             help="make it floating first: `x.float()`",
         )
     return pow_number.apply(tensor, number)

@@ -13,7 +13,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import of_array
 from gradcli.arrays.typeinfo import finfo
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import expose, function
@@ -117,11 +117,7 @@ def _nan_to_num_array(
     self: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Any:
     if complex in (type(nan), type(posinf), type(neginf)):
-        raise GradcliError(
-            "E204",
-            "nan_to_num(): a complex number cannot take the place of a real one",
-            raises="RuntimeError",
-        )
+        raise runtime_error("nan_to_num(): a complex number cannot take the place of a real one")
     if self.dtype.kind == "c":
         pairs = module_of(self).asarray(self)[..., None].view(self.real.dtype)
         return _nan_to_num_array(pairs, nan, posinf, neginf).view(self.dtype)[..., 0][()]

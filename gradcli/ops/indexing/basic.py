@@ -188,8 +188,7 @@ def getitem(tensor: Tensor, key: Any) -> Tensor:
     shown, picked = apply_slicing(tensor, key)
     if picked:
         if active.state.batch is not None and BatchedArray in map(type, picked.values()):
-            result: Tensor = active.state.batch.picked(shown, picked)
-            return result
+            return active.state.batch.picked(shown, picked)
         return index.apply(shown, numpy_key(picked, shown, key))
     return alias.apply(shown) if shown is tensor else shown
 

@@ -16,7 +16,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.scalars import checked_cast
 from gradcli.autograd.inplace.writes import check_distinct, check_graph
 from gradcli.autograd.tensor import Tensor, alias
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import checked_values
@@ -302,10 +302,8 @@ scatter_into_by_number: Op = op(
 def _reduced_scatter(input: Tensor, dim: int, index: Any, source: Any, reduce: Any) -> Tensor:
     """`scatter` that adds to what is there, or multiplies it; PyTorch defines no derivative."""
     if reduce not in _REDUCTIONS:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             f"scatter(): `reduce` is 'add' or 'multiply', not {reduce!r}",
-            raises="RuntimeError",
             help="scatter_reduce() takes 'sum', 'prod', 'mean', 'amax' and 'amin'",
         )
     if not isinstance(source, Tensor):

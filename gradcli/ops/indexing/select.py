@@ -16,7 +16,7 @@ from gradcli.arrays.strides import copied_in_order
 from gradcli.autograd.batched import shared
 from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function, in_place, method
@@ -325,11 +325,7 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
         value = checked_cast(value, input.dtype)
         return index_fill_number.apply(input, at, index, value)
     if value.dtype.is_complex and not input.dtype.is_complex:
-        raise GradcliError(
-            "E203",
-            f"index_fill(): a complex value does not fit {input.dtype}",
-            raises="RuntimeError",
-        )
+        raise GradcliError("E203", f"index_fill(): a complex value does not fit {input.dtype}")
     return index_fill_tensor.apply(input, at, index, value)
 
 
@@ -411,9 +407,7 @@ def repeat_interleave(
     if repeats is None:
         _check_counts(input, input.array)
         if input.array.ndim != 1:
-            raise GradcliError(
-                "E204", "repeat_interleave(): the counts must be a vector", raises="RuntimeError"
-            )
+            raise runtime_error("repeat_interleave(): the counts must be a vector")
         return Tensor(_positions(input.array.size, input.array))
     counts = repeats.array.reshape(-1) if isinstance(repeats, Tensor) else np.asarray(repeats)
     _check_counts(repeats, counts)
@@ -423,10 +417,8 @@ def repeat_interleave(
     shape = input.array.shape
     total = shape[at] * int(counts.sum()) if counts.size == 1 else int(counts.sum())
     if output_size not in (None, total):
-        raise GradcliError(
-            "E204",
-            f"repeat_interleave(): output_size is {output_size}, and there are {total} elements",
-            raises="RuntimeError",
+        raise runtime_error(
+            f"repeat_interleave(): output_size is {output_size}, and there are {total} elements"
         )
     if not isinstance(repeats, Tensor):
         apart = unsqueeze.apply(input, at + 1)
@@ -450,9 +442,7 @@ def _check_counts(repeats: Any, counts: Any) -> None:
             raises="NotImplementedError" if isinstance(repeats, Tensor) else "TypeError",
         )
     if counts.size and counts.min() < 0:
-        raise GradcliError(
-            "E204", "repeat_interleave(): repeats must not be negative", raises="RuntimeError"
-        )
+        raise runtime_error("repeat_interleave(): repeats must not be negative")
 
 
 @on_the_host

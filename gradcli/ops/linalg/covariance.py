@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import div, mul, sub
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
@@ -32,11 +32,9 @@ def _checked_weights(name: str, weights: Any, count: int, kinds: tuple[str, ...]
     if weights.array.shape != (count,):
         raise GradcliError("E301", f"cov(): {name} must be a vector of {count} elements")
     if weights.dtype.category not in kinds:
-        raise GradcliError(
-            "E203", f"cov(): {name} cannot be {weights.dtype}", raises="RuntimeError"
-        )
+        raise GradcliError("E203", f"cov(): {name} cannot be {weights.dtype}")
     if (unbatched(weights.array) < 0).any():
-        raise GradcliError("E204", f"cov(): {name} cannot be negative", raises="RuntimeError")
+        raise runtime_error(f"cov(): {name} cannot be negative")
 
 
 @function("cov", method=True)

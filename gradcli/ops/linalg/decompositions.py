@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.linalg.eigenvector_signs import eigh_arrays
 from gradcli.kernels.linalg.svd_signs import svd_arrays
 from gradcli.ops.arithmetic.arithmetic import zeros
@@ -67,14 +67,10 @@ def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
     of_Q, of_R = grads
     rows, columns = R.shape[-2], R.shape[-1]
     if mode == "r":
-        raise GradcliError(
-            "E409", "qr(): the derivative needs Q, which mode='r' leaves out", raises="RuntimeError"
-        )
+        raise GradcliError("E409", "qr(): the derivative needs Q, which mode='r' leaves out")
     if mode == "complete" and rows > columns:
         raise GradcliError(
-            "E409",
-            "qr(): with mode='complete' and more rows than columns Q is not determined",
-            raises="RuntimeError",
+            "E409", "qr(): with mode='complete' and more rows than columns Q is not determined"
         )
     inner: Any = None
     if of_R is not None:
@@ -117,11 +113,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """
     check_matrices("qr", square=False, A=A)
     if mode not in ("reduced", "complete", "r"):
-        raise GradcliError(
-            "E204",
-            f"qr(): mode must be 'reduced', 'complete' or 'r', not {mode!r}",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"qr(): mode must be 'reduced', 'complete' or 'r', not {mode!r}")
     return _LINALG_QR(qr.apply(A, mode))
 
 
@@ -191,9 +183,7 @@ def eigenvalues_of(name: str, A: Tensor, UPLO: str) -> Any:
     """The eigenvalues and eigenvectors of symmetric matrices, checked."""
     check_matrices(name, A=A)
     if UPLO not in ("L", "U", "l", "u"):
-        raise GradcliError(
-            "E204", f"{name}(): UPLO must be 'L' or 'U', not {UPLO!r}", raises="RuntimeError"
-        )
+        raise runtime_error(f"{name}(): UPLO must be 'L' or 'U', not {UPLO!r}")
     return eigh.apply(A, UPLO.upper())
 
 
@@ -209,8 +199,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Any:
 @function("eigvalsh", module="torch.linalg")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of symmetric matrices, smallest first."""
-    values: Tensor = eigenvalues_of("eigvalsh", A, UPLO)[0]
-    return values
+    return eigenvalues_of("eigvalsh", A, UPLO)[0]
 
 
 # --- singular values ----------------------------------------------------------------------------
@@ -311,5 +300,4 @@ def svd_(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices, largest first."""
     check_matrices("svdvals", square=False, A=A)
-    values: Tensor = svd.apply(A, False)[1]
-    return values
+    return svd.apply(A, False)[1]

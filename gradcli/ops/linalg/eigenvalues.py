@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
@@ -34,9 +34,7 @@ def _eig_on_host(A: Any) -> tuple[Any, Any]:
     dtype = np.result_type(A.dtype, np.complex64)
     values, vectors = np.zeros(A.shape[:-1], dtype), np.zeros(A.shape, dtype)
     if not np.isfinite(A).all():
-        raise GradcliError(
-            "E204", "eig(): the matrices hold nan or infinite elements", raises="RuntimeError"
-        )
+        raise runtime_error("eig(): the matrices hold nan or infinite elements")
     for position in np.ndindex(A.shape[:-2] if A.size else (0,)):
         values[position], vectors[position] = converged(
             "eig", scipy_eig, A[position], check_finite=False
@@ -87,5 +85,4 @@ def eig_(A: Tensor) -> Any:
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of square matrices, complex. Raises E301 for others."""
     check_matrices("eigvals", A=A)
-    values: Tensor = eig.apply(A)[0]
-    return values
+    return eig.apply(A)[0]

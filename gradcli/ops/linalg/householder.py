@@ -1,4 +1,4 @@
-"""Products of reflections: `linalg.householder_product ormqr`."""
+"""Products of reflections: `linalg.householder_product ormqr`; and `geqrf`, which finds them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.dtype_support import INTEGRAL, dtype_names
 from gradcli.ops.definition.op import Op, op, takes_tensors
-from gradcli.ops.linalg.linear_systems import adjoint_of, column_major
+from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
 from gradcli.ops.shape.rearranging import tril
 from gradcli.ops.shape.slicing import slice_
 from gradcli.ops.shape.views import unsqueeze
@@ -152,3 +153,18 @@ def ormqr(
             "E301", f"ormqr(): a matrix of shape {other.array.shape} does not go with {rows} rows"
         )
     return ormqr_.apply(input, tau, other, left, transpose)
+
+
+_GEQRF = return_type("geqrf", ("a", "tau"))
+
+
+@function("geqrf", method=True)
+def geqrf(input: Tensor) -> Any:
+    """The QR decomposition as LAPACK has it: R and, below its diagonal, the reflections whose
+    product is Q; and their factors.
+
+    Example: torch.geqrf(tensor([[1., 2.], [3., 4.]]))
+    """
+    check_matrices("geqrf", square=False, input=input)
+    reflections, tau = np.linalg.qr(np.asarray(input.array), "raw")
+    return _GEQRF((Tensor(column_major(np.swapaxes(reflections, -2, -1))), Tensor(tau)))

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -195,9 +195,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     _refuse_no_pivot("lu_factor", pivot)
     factors, pivots, info = lu_factor.apply(A)
     if unbatched(info.array).any():
-        raise GradcliError(
-            "E204", "lu_factor(): a pivot is 0, so lu_solve could not divide", raises="RuntimeError"
-        )
+        raise runtime_error("lu_factor(): a pivot is 0, so lu_solve could not divide")
     return _LU_FACTOR((factors, pivots))
 
 

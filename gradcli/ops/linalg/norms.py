@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import reciprocal
 from gradcli.ops.arithmetic.conjugate import conj
@@ -51,11 +51,7 @@ def _norm_array(
 ) -> Any:
     self = cast_array(self, dtype)
     if (ord < 0 or ord == math.inf) and not reduced_count(self.shape, dims):
-        raise GradcliError(
-            "E204",
-            f"vector_norm(): the {ord:g} norm of no elements does not exist",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"vector_norm(): the {ord:g} norm of no elements does not exist")
     magnitude = np.abs(wide(self))
     if ord == math.inf:
         result = fold(np.maximum, magnitude, dims, keepdim)
@@ -145,7 +141,7 @@ def _matrix_norm(
     if ndim < 2:
         raise GradcliError("E301", f"{name}(): a matrix norm needs two dimensions, not {ndim}")
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
-        raise GradcliError("E204", f"{name}(): dim must be two dimensions", raises="RuntimeError")
+        raise runtime_error(f"{name}(): dim must be two dimensions")
     # PyTorch counts them from the front before anything is saved.
     rows, columns = map(int, normal_dims(name, input, dim))
     if ord == "fro":
@@ -153,9 +149,7 @@ def _matrix_norm(
     if ord in (2, -2, "nuc"):
         return _spectral_norm(input, ord, rows, columns, keepdim, dtype)
     if ord not in (1, -1, math.inf, -math.inf):
-        raise GradcliError(
-            "E204", f"{name}(): {ord!r} is no order of a matrix norm", raises="RuntimeError"
-        )
+        raise runtime_error(f"{name}(): {ord!r} is no order of a matrix norm")
     # The largest (or smallest) sum of magnitudes of a column, or of a row.
     summed, compared = (rows, columns) if abs(ord) == 1 else (columns, rows)
     if not keepdim and compared > summed:
@@ -328,10 +322,8 @@ def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     check_tensors("renorm", input=input)
     check_not_integral("renorm", input, "RuntimeError")
     if p <= 0 or maxnorm < 0:
-        raise GradcliError(
-            "E204",
-            f"renorm(): p is positive and maxnorm not negative, not {p} and {maxnorm}",
-            raises="RuntimeError",
+        raise runtime_error(
+            f"renorm(): p is positive and maxnorm not negative, not {p} and {maxnorm}"
         )
     if input.array.ndim < 2:
         raise GradcliError("E301", "renorm() needs at least two dimensions")

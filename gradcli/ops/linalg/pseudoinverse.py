@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
@@ -204,10 +204,8 @@ def lstsq(
     check_matrices("lstsq", square=False, input=input)
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
-        raise GradcliError(
-            "E204",
-            f"lstsq(): driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r}",
-            raises="RuntimeError",
+        raise runtime_error(
+            f"lstsq(): driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r}"
         )
     check_same_dtype("lstsq", input, b)
     vector = b.array.ndim == input.array.ndim - 1

@@ -11,7 +11,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import add
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
@@ -64,8 +64,7 @@ def inverted(name: str, A: Tensor) -> Tensor:
     """The inverses of matrices that are checked; raises E204 for a singular one."""
     inverse, info = inv_ex.apply(A)
     check_nonsingular(name, unbatched(info.array))
-    result: Tensor = inverse
-    return result
+    return inverse
 
 
 @function("inv", module="torch.linalg")
@@ -322,7 +321,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     check_tensors("tensorinv", A=A)
     check_precision("tensorinv", A)
     if type(ind) is not int or ind <= 0:
-        raise GradcliError("E204", "tensorinv(): ind must be above 0", raises="RuntimeError")
+        raise runtime_error("tensorinv(): ind must be above 0")
     shape = tuple(A.array.shape)
     rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
     if rows != columns:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.cascade_sum import wide, wider
 from gradcli.ops.arithmetic.arithmetic import add, mul, zeros
 from gradcli.ops.arithmetic.conjugate import conj
@@ -43,11 +43,7 @@ def _contracted(name: str, tensor: Tensor, dims: Any, which: int) -> tuple[int, 
         dims = dims.array.tolist()
     if type(dims) is int:
         if dims < 0 or dims > tensor.array.ndim:
-            raise GradcliError(
-                "E204",
-                f"{name}(): {dims} dimensions of a tensor of {tensor.array.ndim}",
-                raises="RuntimeError",
-            )
+            raise runtime_error(f"{name}(): {dims} dimensions of a tensor of {tensor.array.ndim}")
         first = tensor.array.ndim - dims if which == 0 else 0
         return tuple(range(first, first + dims))
     chosen = dims[which]
@@ -200,7 +196,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """
     check_tensors("multi_dot", **{f"tensors[{i}]": tensor for i, tensor in enumerate(tensors)})
     if len(tensors) < 2:
-        raise GradcliError("E204", "multi_dot() needs two matrices or more", raises="RuntimeError")
+        raise runtime_error("multi_dot() needs two matrices or more")
     matrices = list(tensors)
     sizes: tuple[int, ...] = ()
     if matrices[0].array.ndim == 1:

@@ -256,8 +256,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     check_matrices("cholesky", A=A)
     factor, info = cholesky_ex.apply(A, upper)
     _check_positive("cholesky", info)
-    result: Tensor = factor
-    return result
+    return factor
 
 
 _CHOLESKY_EX = return_type("linalg_cholesky_ex", ("L", "info"))
@@ -282,8 +281,7 @@ def cholesky_(input: Tensor, upper: bool = False) -> Tensor:
     check_matrices("cholesky", input=input)
     factor, info = cholesky.apply(input, upper)
     _check_positive("cholesky", info)
-    result: Tensor = factor
-    return result
+    return factor
 
 
 def _cholesky_solved(self: Any, input2: Any, upper: bool) -> Any:

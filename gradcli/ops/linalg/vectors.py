@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.fused_multiply_add import is_fused, multiply_add
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.arithmetic.conjugate import conj
@@ -113,7 +113,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     count = x.array.shape[-1] if N is None else N
     check_dtype("vander", x.dtype, dtype_names("bool", "half", raises="RuntimeError"))
     if count <= 1:
-        raise GradcliError("E204", "vander(): N must be above 1", raises="RuntimeError")
+        raise runtime_error("vander(): N must be above 1")
     ndim = x.array.ndim
     sizes = tuple(x.array.shape)
     repeated = expand.apply(unsqueeze.apply(x, ndim), (*sizes, count - 1))
@@ -132,7 +132,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
         raise GradcliError("E301", "vander(): x must be one-dimensional")
     count = x.array.shape[0] if N is None else N
     if count < 0:
-        raise GradcliError("E204", "vander(): N must not be negative", raises="RuntimeError")
+        raise runtime_error("vander(): N must not be negative")
     dtype = x.array.dtype if x.array.dtype.kind in "fcV" else np.int64
     powers = Tensor(module_of(x.array).ones((x.array.shape[0], count), dtype))
     if count > 1:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels import vector_math
 from gradcli.ops.binding.arguments import (
     check_constants,
@@ -142,11 +142,9 @@ def binary_cross_entropy(
 def _check_probabilities(input: Any) -> None:
     """Raise E204 for numbers that are no probabilities."""
     if not np.all((input >= 0) & (input <= 1)):
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             "binary_cross_entropy(): the input must lie between 0 and 1",
             text="all elements of input should be between 0 and 1",
-            raises="RuntimeError",
             help="binary_cross_entropy_with_logits() takes any number",
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_constants, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -112,9 +112,7 @@ def multi_margin_loss(
     check_dtype("multi_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
     check_constants("multi_margin_loss", weight=weight)
     if p not in (1, 2):
-        raise GradcliError(
-            "E204", f"multi_margin_loss(): p is 1 or 2, not {p}", raises="RuntimeError"
-        )
+        raise runtime_error(f"multi_margin_loss(): p is 1 or 2, not {p}")
     _check_samples("multi_margin_loss", input, target, target.array.ndim == input.array.ndim - 1)
     classes = input.array.shape[-1]
     if np.any((unbatched(target.array) < 0) | (unbatched(target.array) >= classes)):
@@ -215,5 +213,4 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
             f"multilabel_margin_loss(): a target is none of the {classes} classes",
             raises="RuntimeError",
         )
-    loss: Tensor = multilabel_margin_loss_.apply(input, target, number)[0]
-    return loss
+    return multilabel_margin_loss_.apply(input, target, number)[0]

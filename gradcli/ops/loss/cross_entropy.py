@@ -12,7 +12,7 @@ from gradcli.arrays.backend import device_of, module_of
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.fusion.tile_kernels import places_along
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.row_reductions import picked, scattered
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import zeros_like
@@ -291,10 +291,8 @@ def cross_entropy(
     check_tensors("cross_entropy", input=input, target=target)
     number = reduction_number(reduction)
     if not 0 <= label_smoothing <= 1:
-        raise GradcliError(
-            "E204",
-            f"cross_entropy(): label_smoothing lies between 0 and 1, not {label_smoothing}",
-            raises="RuntimeError",
+        raise runtime_error(
+            f"cross_entropy(): label_smoothing lies between 0 and 1, not {label_smoothing}"
         )
     check_constants("cross_entropy", weight=weight)
     shape = input.array.shape
@@ -305,10 +303,8 @@ def cross_entropy(
     likelihood = along(log_softmax_, input, class_dim, None)
     if by_probability:
         if ignore_index >= 0:
-            raise GradcliError(
-                "E204",
-                "cross_entropy(): ignore_index goes with classes, not with probabilities",
-                raises="RuntimeError",
+            raise runtime_error(
+                "cross_entropy(): ignore_index goes with classes, not with probabilities"
             )
         return _with_probabilities(likelihood, target, weight, number, label_smoothing)
     loss = _nll_loss(likelihood, target, weight, number, ignore_index)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -179,10 +179,8 @@ def _lengths(argument: str, values: Any, count: int) -> Lengths:
                 "E202", f"ctc_loss(): {argument} must be integers, not {type(value).__name__}"
             )
     if len(values) != count:
-        raise GradcliError(
-            "E204",
-            f"ctc_loss(): {argument} has {len(values)} numbers for {count} sequences",
-            raises="RuntimeError",
+        raise runtime_error(
+            f"ctc_loss(): {argument} has {len(values)} numbers for {count} sequences"
         )
     return tuple(int(value) for value in values)
 
@@ -196,9 +194,7 @@ def _check_lengths(log_probs: Tensor, targets: Tensor, lengths: Lengths, sizes: 
         )
     wide = targets.array.ndim == 2 and any(size > shape[1] for size in sizes)
     if wide or any(not 0 <= length <= steps for length in lengths) or any(n < 0 for n in sizes):
-        raise GradcliError(
-            "E204", "ctc_loss(): a length is not within its sequence", raises="RuntimeError"
-        )
+        raise runtime_error("ctc_loss(): a length is not within its sequence")
 
 
 @function("ctc_loss")

@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import (
     check_floating,
     check_not_integral,
@@ -199,9 +199,7 @@ def smooth_l1_loss(
     elsewhere. Raises E204 for a negative beta.
     """
     if beta < 0:
-        raise GradcliError(
-            "E204", "smooth_l1_loss(): `beta` must not be negative", raises="RuntimeError"
-        )
+        raise runtime_error("smooth_l1_loss(): `beta` must not be negative")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     number = reduction_number(reduction)
@@ -278,7 +276,7 @@ def huber_loss(
     Conventions: On the joint the gradient is that of the parabola.
     """
     if delta <= 0:
-        raise GradcliError("E204", "huber_loss(): `delta` must be positive", raises="RuntimeError")
+        raise runtime_error("huber_loss(): `delta` must be positive")
     number = reduction_number(reduction)
     check_tensors("huber_loss", input=input, target=target)
     check_same_shape("huber_loss", input, target)

@@ -221,13 +221,41 @@ def triplet_margin_loss(
     Example:
         F.triplet_margin_loss(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
+    return triplet_margin_with_distance_loss(
+        anchor,
+        positive,
+        negative,
+        distance_function=lambda one, other: pairwise_distance(one, other, p, eps),
+        margin=margin,
+        swap=swap,
+        reduction=reduction,
+    )
+
+
+@function("triplet_margin_with_distance_loss", module="torch.nn.functional")
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Any = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """`triplet_margin_loss` with another distance, a function of two tensors.
+
+    Example:
+        F.triplet_margin_with_distance_loss(tensor([[0.5, 1., 2.]]), tensor([[0.5, 1., 2.]]),
+            tensor([[2., 1., 3.]]), distance_function=F.cosine_similarity)
+    """
     number = reduction_number(reduction)
     check_tensors("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
     if margin <= 0:
         raise GradcliError("E204", "triplet_margin_loss(): the margin must be positive")
     _check_ndim("triplet_margin_loss", anchor, positive, negative)
-    near = pairwise_distance(anchor, positive, p, eps)
-    far = pairwise_distance(anchor, negative, p, eps)
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = minimum.apply(far, pairwise_distance(positive, negative, p, eps))
+        far = minimum.apply(far, distance(positive, negative))
     return reduced(clamp_min_number.apply(near + margin - far, 0), number)

@@ -17,7 +17,7 @@ import numpy as np
 from gradcli.arrays.dtypes import bfloat16, float32, of_array
 from gradcli.arrays.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels import vector_math
 from gradcli.ops.arithmetic.arithmetic import add, div, sub
 from gradcli.ops.arithmetic.half_precision import is_unrecorded_half, rounded_rule
@@ -196,11 +196,7 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     check_tensors("gelu", input=input)
     check_floating("gelu", input)
     if approximate not in ("none", "tanh"):
-        raise GradcliError(
-            "E204",
-            f"gelu(): `approximate` is 'none' or 'tanh', not {approximate!r}",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"gelu(): `approximate` is 'none' or 'tanh', not {approximate!r}")
     return gelu_.apply(input, approximate)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
@@ -133,10 +133,8 @@ def _mask_of(mask: Tensor | None, is_causal: bool, query: Tensor, key: Tensor) -
     dtype = query.array.dtype
     if is_causal:
         if mask is not None:
-            raise GradcliError(
-                "E204",
-                "scaled_dot_product_attention(): give attn_mask or is_causal, not both",
-                raises="RuntimeError",
+            raise runtime_error(
+                "scaled_dot_product_attention(): give attn_mask or is_causal, not both"
             )
         shape = (query.array.shape[-2], key.array.shape[-2])
         allowed = np.tril(module_of(query.array).ones(shape, np.bool_))

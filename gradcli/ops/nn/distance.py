@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.autograd.batched import change_values
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -214,7 +214,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         )
     check_dtype("pdist", input.dtype, _SINGLE_ONLY)
     if p < 0:
-        raise GradcliError("E204", "pdist(): p must not be negative", raises="RuntimeError")
+        raise runtime_error("pdist(): p must not be negative")
     return pdist_.apply(input, float(p))
 
 
@@ -248,7 +248,7 @@ def cdist(
         check_not_integral("cdist", x, "RuntimeError")
         check_dtype("cdist", x.dtype, dtype_names("complex", raises="RuntimeError"))
     if p < 0:
-        raise GradcliError("E204", "cdist(): p must not be negative", raises="RuntimeError")
+        raise runtime_error("cdist(): p must not be negative")
     check_dtype("cdist", x1.dtype, _SINGLE_ONLY)
     check_same_dtype("cdist", x1, x2)
     return cdist_.apply(x1, x2, float(p))

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import (
@@ -274,17 +274,13 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
             "E301", "embedding_bag(): offsets must have one dimension", raises="ValueError"
         )
     if not starts.size or starts[0] or (starts > indices.size).any():
-        raise GradcliError(
-            "E204",
-            f"embedding_bag(): offsets start at 0 and end within {indices.size} indices",
-            raises="RuntimeError",
+        raise runtime_error(
+            f"embedding_bag(): offsets start at 0 and end within {indices.size} indices"
         )
     if include_last_offset and starts[-1] != indices.size:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             f"embedding_bag(): the last offset is {starts[-1]}, and there are {indices.size}"
-            " indices",
-            raises="RuntimeError",
+            " indices"
         )
     positions = module_of(starts).arange(indices.size)
     bags = np.searchsorted(starts, positions, side="right") - 1
@@ -370,13 +366,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes = int(classes.max()) + 1
     outside = ((classes < 0) | (classes >= num_classes)).any()
     if outside or num_classes < (0 if classes.size else 1):
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             f"one_hot(): class numbers must be from 0 to {num_classes - 1}",
             text="Class values must be non-negative."
             if (classes < 0).any()
             else "Class values must be smaller than num_classes.",
-            raises="RuntimeError",
         )
     rows = Tensor((classes[..., None] == np.arange(num_classes)).astype(np.int64, order="C"))
     storage_of(rows).version = 2  # PyTorch fills the rows in two writes

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 from gradcli.kernels import vector_math
 from gradcli.ops.binding.arguments import check_floating, check_tensors, in_single
 from gradcli.ops.definition.op import Op, pointwise
@@ -142,7 +142,7 @@ celu_written = pointwise("celu_", celu_.forward, node="CeluBackward1", self=_cel
 def _celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:
     check_tensors(name, input=input)
     if alpha == 0:
-        raise GradcliError("E204", f"{name}(): `alpha` must not be 0", raises="RuntimeError")
+        raise runtime_error(f"{name}(): `alpha` must not be 0")
     check_floating(name, input)
     return entry.apply(input, alpha)
 

@@ -14,7 +14,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.fusion.tile_kernels import choose, positive_part
 from gradcli.arrays.strides import in_row_order
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
     check_floating,
@@ -25,11 +25,14 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import plain_number
+from gradcli.ops.creation.random import uniform_array
+from gradcli.ops.definition.doc import RANDOM, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.nn.activations import activation
 from gradcli.ops.shape.views import view
+from gradcli.state import computed
 
 # --- relu and threshold -------------------------------------------------------------------------
 
@@ -201,15 +204,49 @@ rrelu_written = pointwise(
 )
 
 
+rrelu_noisy_backward: Op = pointwise(
+    "rrelu_with_noise_backward",
+    lambda grad_output, self, noise: grad_output * noise,
+    node="RreluWithNoiseBackwardBackward0",
+    grad_output=lambda grad, self, noise: rrelu_noisy_backward(grad, self, noise),
+    self=lambda grad: zeros_like(grad),
+    constant=("noise",),
+)
+
+rrelu_noisy, rrelu_noisy_written = (
+    pointwise(
+        name,
+        lambda self, noise: self * noise,
+        node=node,
+        self=lambda grad, self, noise: rrelu_noisy_backward(grad, self, noise),
+        constant=("noise",),
+    )
+    for name, node in (
+        ("rrelu_with_noise", "RreluWithNoiseBackward0"),
+        ("rrelu_with_noise_", "RreluWithNoiseBackward1"),
+    )
+)
+
+
+def _slopes(array: Any, lower: float, upper: float) -> Any:
+    """A slope for each element, drawn where the element is not positive, 1 elsewhere."""
+    slopes = np.ones(array.shape, array.dtype)
+    falling = np.asarray(array) <= 0
+    count = int(np.count_nonzero(falling))
+    slopes[falling] = uniform_array("rrelu", (count,), dtypes.float64, None, lower, upper)
+    return slopes[()]
+
+
 def _rrelu(
     entry: Op, name: str, input: Tensor, lower: float, upper: float, training: bool
 ) -> Tensor:
     check_tensors(name, input=input)
     if lower > upper:
-        raise GradcliError("E204", f"{name}(): `lower` is above `upper`", raises="RuntimeError")
+        raise runtime_error(f"{name}(): `lower` is above `upper`")
     check_floating(name, input)
     if training:
-        raise GradcliError("E205", f"{name}(): random slopes are outside the catalogue")
+        noisy = rrelu_noisy if entry is rrelu_ else rrelu_noisy_written
+        return noisy.apply(input, Tensor(computed(_slopes, input.array, lower, upper)))
     return entry.apply(input, lower, upper)
 
 
@@ -221,11 +258,12 @@ def _rrelu(
         rrelu_written, "rrelu_", input, lower, upper, training
     ),
 )
+@effects(RANDOM)
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
 ) -> Tensor:
-    """`leaky_relu` with the slope in the middle of its range. Raises E205 for `training`, which
-    draws the slopes at random.
+    """`leaky_relu` with the slope in the middle of its range, or, in training, a slope drawn for
+    each element that is not positive.
     """
     return _rrelu(rrelu_, "rrelu", input, lower, upper, training)
 
@@ -259,7 +297,7 @@ def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
     check_tensors(name, input=input)
     min_val, max_val = plain_number("min_val", min_val), plain_number("max_val", max_val)
     if type(min_val) is complex or type(max_val) is complex:
-        raise GradcliError("E203", f"{name}() takes real bounds", raises="RuntimeError")
+        raise GradcliError("E203", f"{name}() takes real bounds")
     if min_val > max_val:
         raise GradcliError("E204", f"{name}(): `min_val` is above `max_val`")
     if input.dtype is dtypes.uint8 and int(min_val) < 0:
@@ -407,11 +445,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     check_tensors("softshrink", input=input)
     check_floating("softshrink", input)
     if lambd < 0:
-        raise GradcliError(
-            "E204",
-            f"softshrink(): `lambd` must not be negative, and is {lambd}",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"softshrink(): `lambd` must not be negative, and is {lambd}")
     return softshrink_.apply(input, lambd)
 
 

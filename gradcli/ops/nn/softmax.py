@@ -161,7 +161,6 @@ softmax_ = op(
     _softmax_array,
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
     doc="Exponentials divided by their sum along a dimension.",
-    example="torch.softmax(tensor([[2., 1.], [1., 3.]]), 0)",
     hazard=Hazard(
         infinities=(
             "inf - inf",
@@ -261,7 +260,6 @@ log_softmax_ = op(
     reads_lazy=True,
     self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
     doc="The logarithm of softmax, without overflow.",
-    example="torch.log_softmax(tensor([[2., 1.], [1., 3.]]), 0)",
     hazard=Hazard(
         infinities=(
             "inf - inf",

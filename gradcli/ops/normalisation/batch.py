@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.kernels.windows.windows import Windows
@@ -139,10 +139,8 @@ def _batch_normed(
     given = None
     if not training:
         if running_mean is None or running_var is None:
-            raise GradcliError(
-                "E204",
-                f"{name}(): without `training` it needs running_mean and running_var",
-                raises="RuntimeError",
+            raise runtime_error(
+                f"{name}(): without `training` it needs running_mean and running_var"
             )
         given = (running_mean.array.reshape(along), running_var.array.reshape(along))
     if isinstance(momentum, Tensor):

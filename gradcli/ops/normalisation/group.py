@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.layer_norm import LONGEST, row_variances
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
@@ -232,11 +232,7 @@ def group_norm(
         )
     check_several("group_norm", shape, shape[0] * channels // num_groups, shape[2:])
     if num_groups < 0 or channels % num_groups:
-        raise GradcliError(
-            "E204",
-            f"group_norm(): {channels} channels do not make {num_groups} groups",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"group_norm(): {channels} channels do not make {num_groups} groups")
     check_affine("group_norm", input, (channels,), weight=weight, bias=bias)
     grouped = (shape[0], num_groups, channels // num_groups, *shape[2:])
     statistics = GroupStatistics(

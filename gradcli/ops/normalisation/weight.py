@@ -59,6 +59,5 @@ def scaled_direction(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     if dim in (0, v.array.ndim - 1):
         check_floating("_weight_norm", v)
         check_same_dtype("_weight_norm", v, g)
-        result: Tensor = weight_norm_interface.apply(v, g, dim)[0]
-        return result
+        return weight_norm_interface.apply(v, g, dim)[0]
     return v * (g / length_of(v, dim))

@@ -15,7 +15,8 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
+from gradcli.kernels.rows_in_order import running_sums
 from gradcli.kernels.sums.cascade_sum import LARGEST, lane_product, wide, wider
 from gradcli.ops.arithmetic.arithmetic import ones, sub, zeros, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
@@ -54,6 +55,8 @@ def _accumulated(ufunc: Any, self: Any, dim: int, dtype: DType | None) -> Any:
     if self.dtype.kind in "iub":
         target = np.int64 if dtype is None else self.dtype
         return ufunc.accumulate(self, axis=dim, dtype=target)
+    if ufunc is np.add and (found := running_sums(self, dim)) is not None:
+        return found
     results = ufunc.accumulate(wider(self), axis=dim)
     # PyTorch begins with the identity, so that a sum of -0 is 0.
     return ufunc(results, ufunc.identity, out=results).astype(self.dtype, copy=False)
@@ -63,6 +66,8 @@ def _accumulated(ufunc: Any, self: Any, dim: int, dtype: DType | None) -> Any:
 
 
 def _sum_from_the_end(value: Any, dim: int) -> Any:
+    if (found := running_sums(value, dim, True)) is not None:
+        return found
     if type(value) is np.ndarray and value.flags.c_contiguous:
         backwards = (*[slice(None)] * (dim % value.ndim), slice(None, None, -1))
         return _accumulated(np.add, value[backwards], dim, None)[backwards].copy()
@@ -178,11 +183,7 @@ def _expose_running(entry: Op, words: str) -> None:
         check_reduced(name, input)
         return entry.apply(input, normal_dim(name, dim, input.array.ndim), dtype)
 
-    describe(
-        running,
-        f"The running {words} along a dimension. Integers and bools give int64.",
-        f"torch.{name}(tensor([[2., 1.], [1., 3.]]), 0)",
-    )
+    describe(running, f"The running {words} along a dimension. Integers and bools give int64.")
 
 
 _expose_running(cumsum, "sum")
@@ -224,11 +225,7 @@ def _running_extreme(name: str, ufunc: Any) -> Function:
         check_reduced(name, input)
         return result(entry.apply(input, normal_dim(name, dim, input.array.ndim)))
 
-    describe(
-        running,
-        f"The running {name[3:]}imum along a dimension, and its indices.",
-        f"torch.{name}(tensor([[2., 1.], [1., 3.]]), 0)",
-    )
+    describe(running, f"The running {name[3:]}imum along a dimension, and its indices.")
     return running
 
 
@@ -279,10 +276,7 @@ logcumsumexp = op(
 
 @reduction("logcumsumexp")
 def logcumsumexp_(input: Tensor, dim: int) -> Tensor:
-    """The logarithm of the running sum of exponentials. Raises E203 for integers.
-
-    Example: torch.logcumsumexp(tensor([[2., 1.], [1., 3.]]), 0)
-    """
+    """The logarithm of the running sum of exponentials. Raises E203 for integers."""
     check_reduced("logcumsumexp", input)
     return logcumsumexp.apply(input, normal_dim("logcumsumexp", dim, input.array.ndim))
 
@@ -306,7 +300,7 @@ def diff(
         raise GradcliError("E301", "diff() needs a tensor of at least one dimension")
     at = normal_dim("diff", dim, input.array.ndim)
     if n < 0:
-        raise GradcliError("E204", f"diff(): no {n}-th differences", raises="RuntimeError")
+        raise runtime_error(f"diff(): no {n}-th differences")
     parts = [part for part in (prepend, input, append) if part is not None]
     if len(parts) > 1:
         input = cat(parts, at)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
@@ -68,12 +68,10 @@ def check_not_empty(name: str, array: Any, dims: tuple[int, ...] | None = None) 
     if empty:
         raise GradcliError("E302", f"{name}(): dimension {empty[0]} has no elements")
     if dims is None and not array.size:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             f"{name}(): a tensor of shape {tuple(array.shape)} has no elements",
             text=f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify"
             " the reduction dim with the 'dim' argument.",
-            raises="RuntimeError",
         )
 
 
@@ -144,8 +142,7 @@ def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
         extreme,
         f"The {name}imum of all elements; along `dim`, the values with their indices; of two"
         " tensors, element by element.",
-        f"torch.{name}(tensor([0.5, 1., 2.]))",
-        "Ties share the gradient evenly; along `dim`, the first one found gets it all.",
+        conventions="Ties share the gradient evenly; along `dim`, the first one found gets it all.",
     )
     return extreme
 
@@ -179,8 +176,7 @@ def _extreme_over(name: str, ufunc: Any) -> tuple[Op, Function]:
     describe(
         extreme,
         f"The {name[1:]}imum over the dimensions; ties share the gradient.",
-        f"torch.{name}(tensor([0.5, 1., 2.]))",
-        "Ties share the gradient evenly.",
+        conventions="Ties share the gradient evenly.",
     )
     return entry, extreme
 
@@ -260,9 +256,7 @@ def _index_of_extreme(name: str, argument: Function) -> Function:
         return entry.apply(input, at, keepdim)
 
     describe(
-        index_of,
-        f"The index of the first {name[3:]}imum along `dim`, or in the flattened tensor.",
-        f"torch.{name}(tensor([0.5, 1., 2.]))",
+        index_of, f"The index of the first {name[3:]}imum along `dim`, or in the flattened tensor."
     )
     return index_of
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import add, div, div_number, mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -19,7 +19,7 @@ from gradcli.ops.shape.views import view
 
 
 def _wrong(message: str) -> GradcliError:
-    return GradcliError("E204", f"gradient(): {message}", raises="RuntimeError")
+    return runtime_error(f"gradient(): {message}")
 
 
 def _at_equal_distance(input: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
@@ -40,8 +40,7 @@ def _at_equal_distance(input: Tensor, dim: int, spacing: Any, edge_order: int) -
         y0 = narrow(input, dim, size - 1, 1) * 1.5
         y1 = narrow(input, dim, size - 2, 1) * 2
         back = div_number.apply(narrow(input, dim, size - 3, 1) * 0.5 - y1 + y0, spacing)
-    result: Tensor = cat.apply((front, div_number.apply(inner, 2), back), dim)
-    return result
+    return cat.apply((front, div_number.apply(inner, 2), back), dim)
 
 
 def _at_points(input: Tensor, dim: int, points: Tensor, edge_order: int) -> Tensor:
@@ -54,8 +53,7 @@ def _at_points(input: Tensor, dim: int, points: Tensor, edge_order: int) -> Tens
 
     def along(vector: Tensor) -> Tensor:
         sizes = tuple(vector.array.size if n == -1 else 1 for n in shape)
-        result: Tensor = view.apply(vector, sizes)
-        return result
+        return view.apply(vector, sizes)
 
     earlier = slice_.apply(points, 0, 0, size - 1, 1)
     steps = slice_.apply(points, 0, 1, size, 1) - earlier
@@ -66,8 +64,7 @@ def _at_points(input: Tensor, dim: int, points: Tensor, edge_order: int) -> Tens
     middle = _weighted(weights, rise)
     front = _at_end(input, dim, steps, (0, 1, 2), edge_order)
     back = _at_end(input, dim, steps, (size - 1, size - 2, size - 3), edge_order)
-    result: Tensor = cat.apply((front, middle, back), dim)
-    return result
+    return cat.apply((front, middle, back), dim)
 
 
 # In all that follows PyTorch computes the right operand of an operator before the left one, which
@@ -94,8 +91,7 @@ def _at_end(
     near, far = (0, 1) if at_front else (steps.array.size - 1, steps.array.size - 2)
 
     def step(position: int) -> Tensor:
-        result: Tensor = select.apply(steps, 0, position)
-        return result
+        return select.apply(steps, 0, position)
 
     def both() -> Tensor:
         farther = step(far)
@@ -108,8 +104,7 @@ def _at_end(
         distance = step(near)
         low, high = sorted(positions[:2])
         lower = narrow(input, dim, low, 1)
-        result: Tensor = div.apply(narrow(input, dim, high, 1) - lower, distance)
-        return result
+        return div.apply(narrow(input, dim, high, 1) - lower, distance)
 
     def outermost() -> Tensor:
         sum_of_steps = both()

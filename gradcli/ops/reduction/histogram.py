@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import CHECKS, READS, effects
@@ -27,18 +27,13 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if array.ndim != 1:
         raise GradcliError("E203", "bincount() needs a vector of integers")
     if array.size and array.min() < 0:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             "bincount(): an element is negative",
             text="bincount only supports 1-d non-negative integral inputs.",
-            raises="RuntimeError",
         )
     if minlength < 0:
-        raise GradcliError(
-            "E204",
-            f"bincount(): minlength is {minlength}, below 0",
-            text="minlength should be >= 0",
-            raises="RuntimeError",
+        raise runtime_error(
+            f"bincount(): minlength is {minlength}, below 0", text="minlength should be >= 0"
         )
     if weights is None:
         return Tensor(np.bincount(array, minlength=minlength))
@@ -58,11 +53,9 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     """
     check_tensors("histc", input=input)
     if bins <= 0:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             "histc() needs a bin or more",
             text=f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0",
-            raises="RuntimeError",
         )
     check_floating("histc", input)
     array = input.array
@@ -72,8 +65,6 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if low == high:
         low, high = low - 1, high + 1
     if not low < high or np.isinf([low, high]).any():
-        raise GradcliError(
-            "E204", "histc() needs a finite max above its min", raises="RuntimeError"
-        )
+        raise runtime_error("histc() needs a finite max above its min")
     counts, _ = np.histogram(array, bins, (low, high))
     return Tensor(counts.astype(array.dtype))

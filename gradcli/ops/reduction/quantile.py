@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays.backend import moved
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import mul, mul_number
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import methods
@@ -43,30 +43,22 @@ def _checked_fractions(name: str, input: Tensor, q: Any) -> Tensor:
     """The fractions as a tensor. Raises E203 for dtypes that differ, E204 outside of 0 to 1."""
     if str(input.array.dtype) not in ("float32", "float64"):
         raise GradcliError(
-            "E203",
-            f"{name}() is defined for float32 and float64, not for {input.dtype}",
-            raises="RuntimeError",
+            "E203", f"{name}() is defined for float32 and float64, not for {input.dtype}"
         )
     if type(q) in (int, float):
         if not 0 <= q <= 1:
-            raise GradcliError(
-                "E204",
+            raise runtime_error(
                 f"{name}(): q must lie between 0 and 1, not {q}",
                 text=f"{name}() q must be in the range [0, 1] but got {q:g}",
-                raises="RuntimeError",
             )
         return Tensor(moved(input.array.dtype.type(q), input.device))
     check_tensors(name, q=q)
     if q.array.ndim > 1:
         raise GradcliError("E301", f"{name}(): q must be a number or a vector")
     if q.dtype is not input.dtype:
-        raise GradcliError(
-            "E203", f"{name}(): q is {q.dtype} and the input {input.dtype}", raises="RuntimeError"
-        )
+        raise GradcliError("E203", f"{name}(): q is {q.dtype} and the input {input.dtype}")
     if not ((unbatched(q.array) >= 0) & (unbatched(q.array) <= 1)).all():
-        raise GradcliError(
-            "E204", f"{name}(): every q must lie between 0 and 1", raises="RuntimeError"
-        )
+        raise runtime_error(f"{name}(): every q must lie between 0 and 1")
     return q
 
 
@@ -117,15 +109,11 @@ def _quantile(name: str, ignore_nan: bool) -> None:
         check_reduced(name, input, keepdim)
         fractions = _checked_fractions(name, input, q)
         if interpolation not in _INTERPOLATIONS:
-            raise GradcliError(
-                "E204",
-                f"{name}(): interpolation must be one of {', '.join(_INTERPOLATIONS)}",
-                raises="RuntimeError",
+            raise runtime_error(
+                f"{name}(): interpolation must be one of {', '.join(_INTERPOLATIONS)}"
             )
         if not input.array.size:
-            raise GradcliError(
-                "E204", f"{name}(): no elements have no quantile", raises="RuntimeError"
-            )
+            raise runtime_error(f"{name}(): no elements have no quantile")
         at = None if dim is None else normal_dim(name, dim, input.array.ndim)
         values = _sorted_last(input, at if input.array.ndim else None, keepdim)
         ranks = _ranks(values, fractions, ignore_nan)

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
@@ -210,11 +210,7 @@ _REFUSED = {"mean": dtype_names("bool"), "amax": COMPLEX, "amin": COMPLEX}
 
 def _check_reduction(name: str, reduce: Any, known: tuple[str, ...]) -> None:
     if reduce not in known:
-        raise GradcliError(
-            "E204",
-            f"{name}(): reduce is {', '.join(map(repr, known))}, not {reduce!r}",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"{name}(): reduce is {', '.join(map(repr, known))}, not {reduce!r}")
 
 
 @function("scatter_reduce", method=True, inplace=True, check=check_along)

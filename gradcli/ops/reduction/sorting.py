@@ -12,8 +12,9 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels import selection
+from gradcli.kernels.rows_in_order import largest_of_rows, sorted_rows
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -88,6 +89,9 @@ def _sort_array(self: Any, dim: int, descending: bool, stable: bool) -> tuple[An
         raise GradcliError("E203", "sort() is not defined for complex tensors")
     if not self.ndim:
         return self[()], np.int64(0)
+    found = sorted_rows(self, dim, descending, stable)
+    if found is not None:
+        return laid_out_like(self, found[0]), laid_out_like(self, found[1])
     order = _order(self, dim, descending)
     count = self.shape[dim]
     if not stable and selection.SORT_END < count <= selection.LONGEST:
@@ -142,6 +146,9 @@ def msort(input: Tensor) -> Tensor:
 def _topk_array(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
     if not self.ndim:
         return self[()], np.int64(0)
+    found = largest_of_rows(self, k, dim, largest)
+    if found is not None:
+        return found
     order = _order(self, dim, largest)
     if k:
         order = _as_pytorch(
@@ -173,11 +180,9 @@ def topk_(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bo
     size = input.array.shape[at] if input.array.ndim else 1
     count = k if type(k) is int else k.__index__()
     if not 0 <= count <= size:
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             f"topk(): dimension {at} has {size} elements, not {count}",
             text="selected index k out of range",
-            raises="RuntimeError",
         )
     return _TOPK(topk.apply(input, count, at, largest, sorted))
 
@@ -289,11 +294,7 @@ def searchsorted(
     bounds = sorted_sequence.array
     values = input.array if isinstance(input, Tensor) else module_of(bounds).asarray(input)
     if side not in (None, "left", "right"):
-        raise GradcliError(
-            "E204",
-            f"searchsorted(): side is 'left' or 'right', not {side!r}",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"searchsorted(): side is 'left' or 'right', not {side!r}")
     chosen = side or ("right" if right else "left")
     kind = np.int32 if out_int32 else np.int64
     if bounds.ndim == 1:

@@ -200,8 +200,7 @@ def _spread(entry: Op, words: str) -> Function:
     describe(
         spread,
         f"{words}, over the dimensions; its divisor is the count less `correction`, 1.",
-        f"torch.{name}(tensor([0.5, 1., 2.]))",
-        "Where the result is 0 the gradient is 0." if name == "std" else "",
+        conventions="Where the result is 0 the gradient is 0." if name == "std" else "",
     )
     return spread
 
@@ -282,8 +281,7 @@ def _median(name: str, number: str, ignore_nan: bool) -> Function:
         median,
         f"The median of all elements, or with its indices along a dimension{left}; of two in the"
         " middle the lower one.",
-        f"torch.{name}(tensor([0.5, 1., 2.]))",
-        "Ties share the gradient evenly; along `dim`, one of them gets it all.",
+        conventions="Ties share the gradient evenly; along `dim`, one of them gets it all.",
     )
     return median
 

@@ -396,10 +396,7 @@ def logsumexp(x, axis, keepdims=False):
 
 @reduction("logsumexp")
 def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
-    """The logarithm of the sum of exponentials over the dimensions. Integers become floating.
-
-    Example: torch.logsumexp(tensor([[2., 1.], [1., 3.]]), 0)
-    """
+    """The logarithm of the sum of exponentials over the dimensions. Integers become floating."""
     check_reduced("logsumexp", input, keepdim)
     if dim is None:
         raise GradcliError("E202", "logsumexp() needs the dimensions to reduce, not None")

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import normal_dim
@@ -140,11 +140,8 @@ def stack_(tensors: Any, dim: int = 0) -> Tensor:
     """
     parts = listed("stack", tensors)
     if not parts:
-        raise GradcliError(
-            "E204",
-            "stack(): there is nothing to join",
-            text="stack expects a non-empty TensorList",
-            raises="RuntimeError",
+        raise runtime_error(
+            "stack(): there is nothing to join", text="stack expects a non-empty TensorList"
         )
     first = parts[0].array.shape
     at = normal_dim("stack", dim, len(first) + 1)
@@ -168,7 +165,7 @@ def hstack(tensors: Any) -> Tensor:
     """The tensors side by side: vectors along dimension 0, others along dimension 1."""
     parts = [raised_1d(tensor) for tensor in listed("hstack", tensors)]
     if not parts:
-        raise GradcliError("E204", "hstack() needs a tensor", raises="RuntimeError")
+        raise runtime_error("hstack() needs a tensor")
     return cat_(parts, 0 if parts[0].array.ndim == 1 else 1)
 
 

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.strides import copied_in_order, laid_out_like
 from gradcli.autograd.inplace.writes import check_graph
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
@@ -109,11 +109,9 @@ def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         dims = ()
     given = sizes_of("roll", (dims,))
     if len(moves) != len(given):
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             f"roll(): {len(moves)} shifts for {len(given)} dimensions",
             text=f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(given)}",
-            raises="RuntimeError",
         )
     if not input.array.size:  # PyTorch copies it, whatever the dimensions
         return roll.apply(input, 0, None)
@@ -146,9 +144,7 @@ def rot90_(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """
     _check_dims("rot90", input, 2)
     if len(dims) != 2:
-        raise GradcliError(
-            "E204", f"rot90(): a plane has two dimensions, not {len(dims)}", raises="RuntimeError"
-        )
+        raise runtime_error(f"rot90(): a plane has two dimensions, not {len(dims)}")
     return rot90.apply(input, k, diagonal_dims("rot90", input.array.ndim, dims[0], dims[1]))
 
 
@@ -222,6 +218,7 @@ def _triangle(name: str, forward: Any) -> Op:
     entry: Op = op(
         name,
         forward,
+        leading=True,
         self=lambda grad, diagonal: entry(grad, diagonal),
         numpy=name,
     )
@@ -232,11 +229,7 @@ def _triangle(name: str, forward: Any) -> Op:
         return entry.apply(input, plain_integer(name, "diagonal", diagonal))
 
     side = "lower" if name == "tril" else "upper"
-    describe(
-        triangle,
-        f"The {side} triangle up to a diagonal of the last two dimensions, else 0.",
-        f"torch.{name}(tensor([[2., 1.], [1., 3.]]))",
-    )
+    describe(triangle, f"The {side} triangle up to a diagonal of the last two dimensions, else 0.")
     return entry
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.arrays.sizes import sizes_apart
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function, tensor_property
@@ -39,11 +39,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     start = normal_dim("flatten", start_dim, len(shape))
     end = normal_dim("flatten", end_dim, len(shape))
     if start > end:
-        raise GradcliError(
-            "E204",
-            f"flatten(): start_dim {start_dim} comes after end_dim {end_dim}",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"flatten(): start_dim {start_dim} comes after end_dim {end_dim}")
     if not shape:
         return reshape(input, (1,))
     if start == end:
@@ -96,10 +92,8 @@ def movedim(input: Tensor, source: Dims, destination: Dims) -> Tensor:
     sources = normal_dims("movedim", input, source)
     destinations = normal_dims("movedim", input, destination)
     if len(sources) != len(destinations):
-        raise GradcliError(
-            "E204",
-            f"movedim(): {len(sources)} dimensions to {len(destinations)} positions",
-            raises="RuntimeError",
+        raise runtime_error(
+            f"movedim(): {len(sources)} dimensions to {len(destinations)} positions"
         )
     staying = iter([dim for dim in range(input.array.ndim) if dim not in sources])
     moving = dict(zip(destinations, sources, strict=True))
@@ -245,15 +239,13 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """
     axes = _several("meshgrid", tensors)
     if not axes:
-        raise GradcliError("E204", "meshgrid() needs an axis", raises="RuntimeError")
+        raise runtime_error("meshgrid() needs an axis")
     if any(axis.array.ndim > 1 for axis in axes):
         raise GradcliError("E301", "meshgrid(): the axes must be vectors or 0-dim tensors")
     for axis in axes[1:]:
         check_same_dtype("meshgrid", axes[0], axis)
     if indexing not in ("ij", "xy"):
-        raise GradcliError(
-            "E204", f"meshgrid(): indexing is 'ij' or 'xy', not {indexing!r}", raises="RuntimeError"
-        )
+        raise runtime_error(f"meshgrid(): indexing is 'ij' or 'xy', not {indexing!r}")
     # Which dimension each axis runs along: "xy" puts the first one across.
     along = list(range(len(axes)))
     if indexing == "xy" and len(axes) > 1:

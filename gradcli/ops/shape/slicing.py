@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.arrays.views import sliced, with_strides
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import FromTheEnd, normal_dim
@@ -125,9 +125,7 @@ def narrowed(
     """The arguments of the slice that `narrow` stands for: dimension, start, end and step."""
     shape = input.array.shape
     if not shape:
-        raise GradcliError(
-            "E301", f"{name}(): a 0-dim tensor has no dimension", raises="RuntimeError"
-        )
+        raise GradcliError("E301", f"{name}(): a 0-dim tensor has no dimension")
     at = normal_dim(name, dim, len(shape))
     first = start if type(start) is int else start.__index__()
     if not -shape[at] <= first <= shape[at]:
@@ -254,13 +252,7 @@ def unfold_(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     at = normal_dim("unfold", dimension, self.array.ndim)
     extent = self.array.shape[at] if self.array.ndim else 1
     if not 0 <= size <= extent:
-        raise GradcliError(
-            "E204",
-            f"unfold(): a window of {size} does not fit a dimension of {extent}",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"unfold(): a window of {size} does not fit a dimension of {extent}")
     if step <= 0:
-        raise GradcliError(
-            "E204", f"unfold(): the step must be positive, not {step}", raises="RuntimeError"
-        )
+        raise runtime_error(f"unfold(): the step must be positive, not {step}")
     return unfold.apply(self, at, size, step)

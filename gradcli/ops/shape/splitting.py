@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.arrays.views import sliced
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, sizes_of
@@ -80,9 +80,7 @@ def _equal_sizes(name: str, extent: int, size: int) -> list[int]:
     if type(size) is not int:
         size = size.__index__()
     if size < 0 or (size == 0 and extent):
-        raise GradcliError(
-            "E204", f"{name}(): parts of {size} elements are no parts", raises="RuntimeError"
-        )
+        raise runtime_error(f"{name}(): parts of {size} elements are no parts")
     if not extent:
         return [0]
     charge_tensors(-(-extent // size))
@@ -132,7 +130,7 @@ def split_with_sizes_(input: Tensor, split_sizes: Any, dim: int = 0) -> Parts:
 def _chunk_sizes(name: str, tensor: Tensor, chunks: int, dim: int) -> tuple[list[int], int]:
     at, extent = _extent(name, tensor, dim)
     if chunks <= 0:
-        raise GradcliError("E204", f"{name}(): {chunks} parts are no parts", raises="RuntimeError")
+        raise runtime_error(f"{name}(): {chunks} parts are no parts")
     if not extent:
         charge_tensors(chunks)
         return [0] * chunks, at
@@ -198,7 +196,7 @@ def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
     elif not isinstance(where, int):
         raise GradcliError("E202", f"{name}(): the number of parts must be an integer")
     elif where <= 0:
-        raise GradcliError("E204", f"{name}(): {where} parts are no parts", raises="RuntimeError")
+        raise runtime_error(f"{name}(): {where} parts are no parts")
     else:
         charge_tensors(where)
         size, larger = divmod(extent, where)

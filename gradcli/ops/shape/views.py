@@ -384,10 +384,7 @@ def squeeze_in_place(self: Tensor, dim: Dims = None) -> Tensor:
 
 @function("unsqueeze", method=True)
 def unsqueeze_(input: Tensor, dim: int) -> Tensor:
-    """The tensor with a dimension of size 1 put in at `dim`.
-
-    Example: torch.unsqueeze(tensor([[2., 1.], [1., 3.]]), 0)
-    """
+    """The tensor with a dimension of size 1 put in at `dim`."""
     return unsqueeze.apply(input, normal_dim("unsqueeze", dim, input.array.ndim + 1))
 
 
@@ -505,10 +502,7 @@ def t_(input: Tensor) -> Tensor:
 
 @method("t_")
 def transpose_matrix_in_place(self: Tensor) -> Tensor:
-    """Transpose the matrix itself.
-
-    Example: tensor([[2., 1.], [1., 3.]]).t_()
-    """
+    """Transpose the matrix itself."""
     _check_flat("t_", self)
     return replace_layout(self, t_in_place.apply(self))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import div, mul
 from gradcli.ops.binding.arguments import check_not_integral, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -29,7 +29,7 @@ from gradcli.ops.spatial.padding import constant_pad_nd, pad_
 
 
 def _wrong(name: str, message: str) -> GradcliError:
-    return GradcliError("E204", f"{name}(): {message}", raises="RuntimeError")
+    return runtime_error(f"{name}(): {message}")
 
 
 def _lengths(name: str, n_fft: Any, hop: Any, win: Any) -> tuple[int, int]:
@@ -50,8 +50,7 @@ def _window(name: str, window: Tensor | None, win: int, n_fft: int) -> Tensor | 
     left = (n_fft - win) // 2
     if win == n_fft:
         return window
-    padded: Tensor = constant_pad_nd.apply(window, (left, n_fft - win - left), 0)
-    return padded
+    return constant_pad_nd.apply(window, (left, n_fft - win - left), 0)
 
 
 @function("stft", method=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import check_count, checked_dtype, made
@@ -23,9 +23,7 @@ def _positions(name: str, length: Any, periodic: bool, dtype: Any) -> Any:
     """The positions of the elements, from 0 on, as parts of the window."""
     length = plain_integer(name, "window_length", length)
     if length < 0:
-        raise GradcliError(
-            "E204", f"{name}(): a window of {length} elements", raises="RuntimeError"
-        )
+        raise runtime_error(f"{name}(): a window of {length} elements")
     check_count(name, length)
     steps = length if periodic else length - 1
     return np.arange(length, dtype=dtype) / max(steps, 1)

@@ -16,7 +16,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.binding.arguments import check_floating, check_not_integral
@@ -107,10 +107,8 @@ def _output_size(name: str, given: Any, sizes: Sizes) -> Sizes:
     """The sizes asked for; None keeps the input's. Raises E202 or E204 for what is no size."""
     wanted = tuple(given) if isinstance(given, (tuple, list)) else (given,) * len(sizes)
     if len(wanted) != len(sizes):
-        raise GradcliError(
-            "E204",
-            f"{name}(): output_size must be one integer or {len(sizes)}, not {given}",
-            raises="RuntimeError",
+        raise runtime_error(
+            f"{name}(): output_size must be one integer or {len(sizes)}, not {given}"
         )
     plain = []
     for size, own in zip(wanted, sizes, strict=True):
@@ -118,7 +116,7 @@ def _output_size(name: str, given: Any, sizes: Sizes) -> Sizes:
         if type(size) is not int:
             raise GradcliError("E202", f"{name}(): output_size must be integers, not {given}")
         if size < 0:
-            raise GradcliError("E204", f"{name}(): a size of {size} is none", raises="RuntimeError")
+            raise runtime_error(f"{name}(): a size of {size} is none")
         plain.append(size)
     return tuple(plain)
 

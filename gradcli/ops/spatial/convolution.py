@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.convolution import convolve, input_gradient, weight_gradient
 from gradcli.kernels.windows.windows import Sizes, Windows
@@ -202,7 +202,7 @@ def _check(
     if type(groups) is not int:
         raise GradcliError("E202", f"{name}(): `groups` must be an integer")
     if groups < 1:
-        raise GradcliError("E204", f"{name}(): `groups` must be positive", raises="RuntimeError")
+        raise runtime_error(f"{name}(): `groups` must be positive")
     shape, kernels = input.array.shape, weight.array.shape
     if len(kernels) != ndim + 2 or len(shape) not in (ndim + 1, ndim + 2):
         raise GradcliError(
@@ -267,8 +267,7 @@ def _of_complex(input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Ge
     first = convolution.apply(real, weight_real, bias_real, geometry)
     second = convolution.apply(imaginary, weight_imaginary, None, geometry)
     third = convolution.apply(real + imaginary, weight_real + weight_imaginary, bias_sum, geometry)
-    whole: Tensor = first - second + (third - first - second) * 1j
-    return whole
+    return first - second + (third - first - second) * 1j
 
 
 def _parts(tensor: Tensor) -> tuple[Tensor, Tensor]:
@@ -283,11 +282,7 @@ def _same_padding(name: str, kernel: Sizes, stride: Sizes, dilation: Sizes) -> t
     element more goes after.
     """
     if any(s != 1 for s in stride):
-        raise GradcliError(
-            "E204",
-            f"{name}(): padding='same' keeps the sizes, so there can be no stride",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"{name}(): padding='same' keeps the sizes, so there can be no stride")
     totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
     pad: Sizes = ()
     if any(total % 2 for total in totals):
@@ -315,11 +310,7 @@ def _expose_convolution(ndim: int) -> None:
         if padding == "same":
             paddings, pad = _same_padding(name, kernel, strides, dilations)
         elif type(padding) is str and padding != "valid":
-            raise GradcliError(
-                "E204",
-                f"{name}(): padding is 'same', 'valid' or sizes, not {padding!r}",
-                raises="RuntimeError",
-            )
+            raise runtime_error(f"{name}(): padding is 'same', 'valid' or sizes, not {padding!r}")
         else:
             given = 0 if padding == "valid" else padding
             paddings = per_dimension(name, "padding", given, ndim, 0)
@@ -368,10 +359,8 @@ def _expose_transposed(ndim: int) -> None:
         if any(
             e >= max(s, d) for e, s, d in zip(extra, windows.stride, windows.dilation, strict=True)
         ):
-            raise GradcliError(
-                "E204",
-                f"{name}(): output_padding must be smaller than the stride or the dilation",
-                raises="RuntimeError",
+            raise runtime_error(
+                f"{name}(): output_padding must be smaller than the stride or the dilation"
             )
         sizes = tuple(
             (size - 1) * s - 2 * p + d * (k - 1) + e + 1

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
@@ -353,8 +353,5 @@ def grid_sample(
             f"grid_sample(): a grid of shape {grid_shape} does not go with images of {shape}",
         )
     if mode == "bicubic" and ndim == 3:
-        raise GradcliError(
-            "E204", "grid_sample(): 'bicubic' is for images of two dimensions",
-            raises="RuntimeError",
-        )  # fmt: skip
+        raise runtime_error("grid_sample(): 'bicubic' is for images of two dimensions")  # fmt: skip
     return _SAMPLERS[ndim].apply(input, grid, mode, padding_mode, bool(align_corners))

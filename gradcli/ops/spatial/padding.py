@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.scalars import checked_cast
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -45,6 +45,7 @@ def _padded(self: Any, pad: Sequence[int], value: Any) -> Any:
 constant_pad_nd: Op = op(
     "constant_pad_nd",
     _padded,
+    leading=True,
     self=lambda grad, pad: constant_pad_nd(grad, tuple(-size for size in pad), 0),
 )
 
@@ -177,7 +178,7 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
     if mode not in ("reflect", "replicate", "circular"):
         raise GradcliError("E204", f"pad(): no mode {mode!r}", raises="NotImplementedError")
     if value:
-        raise GradcliError("E204", f"pad(): mode {mode!r} takes no value", raises="RuntimeError")
+        raise runtime_error(f"pad(): mode {mode!r} takes no value")
     count, ndim = len(sizes) // 2, input.array.ndim
     if count > ndim:
         raise GradcliError("E301", f"pad(): {count} pairs of sizes, and {ndim} dimensions")

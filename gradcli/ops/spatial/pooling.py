@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.max_pool import largest_of_windows
 from gradcli.kernels.windows.windows import Sizes, Windows
@@ -231,11 +231,7 @@ def windows_of(
         strides = per_dimension(name, "stride", stride, ndim)
     paddings = per_dimension(name, "padding", padding, ndim, 0)
     if any(p > k // 2 for p, k in zip(paddings, kernel, strict=True)):
-        raise GradcliError(
-            "E204",
-            f"{name}(): a padding of {padding} is more than half of the window",
-            raises="RuntimeError",
-        )
+        raise runtime_error(f"{name}(): a padding of {padding} is more than half of the window")
     return Windows(kernel, strides, paddings, per_dimension(name, "dilation", dilation, ndim))
 
 
@@ -367,7 +363,7 @@ def _expose_avg_pool(ndim: int) -> None:
     ) -> Tensor:
         windows = windows_of(name, ndim, kernel_size, stride, padding)
         if divisor_override == 0:
-            raise GradcliError("E204", f"{name}(): divisor must not be 0", raises="RuntimeError")
+            raise runtime_error(f"{name}(): divisor must not be 0")
         averaging = Averaging(windows, ceil_mode, count_include_pad, divisor_override)
         return averaged(name, input, ndim, averaging)
 

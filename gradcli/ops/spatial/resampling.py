@@ -237,11 +237,13 @@ def _unshuffled(self: Any, factor: int) -> Any:
 pixel_shuffle_: Op = op(
     "pixel_shuffle",
     _shuffled,
+    leading=True,
     self=lambda grad, factor: pixel_unshuffle_(grad, factor),
 )
 pixel_unshuffle_: Op = op(
     "pixel_unshuffle",
     _unshuffled,
+    leading=True,
     self=lambda grad, factor: pixel_shuffle_(grad, factor),
 )
 

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_filled, check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import function
@@ -25,11 +25,9 @@ def per_dimension(name: str, argument: str, value: Any, count: int, least: int =
     parts = value if isinstance(value, (tuple, list)) else (value,)
     given = tuple(plain_integer(name, argument, size) for size in parts)
     if len(given) not in (1, count) or any(size < least for size in given):
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             f"{name}(): `{argument}` must be one integer or {count}, at least {least} each, and"
-            f" {value} is not",
-            raises="RuntimeError",
+            f" {value} is not"
         )
     return given * count if len(given) == 1 else given
 

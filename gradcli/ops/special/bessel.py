@@ -70,7 +70,6 @@ i1: Op = pointwise(
     floating=True,
     self=_i1_rule,
     doc="The modified Bessel function of the first kind, of order 1.",
-    example="torch.special.i1(tensor([0.5, 1., 2.5]))",
 )
 
 i0e: Op = pointwise(
@@ -79,7 +78,6 @@ i0e: Op = pointwise(
     floating=True,
     self=lambda grad, self, result: grad * (i1e(self) - sgn(self) * result),
     doc="The modified Bessel function `i0` times `exp(-abs(input))`.",
-    example="torch.special.i0e(tensor([0.5, 1., 2.5]))",
 )
 
 i1e: Op = pointwise(
@@ -88,7 +86,6 @@ i1e: Op = pointwise(
     floating=True,
     self=_i1e_rule,
     doc="The modified Bessel function `i1` times `exp(-abs(input))`.",
-    example="torch.special.i1e(tensor([0.5, 1., 2.5]))",
 )
 
 expose(i0, inplace_function=True)
@@ -167,7 +164,6 @@ for _name, (_scipy_name, _doc) in _OF_ONE.items():
         floating=True,
         unsupported=_NOT_SINGLE,
         doc=_doc,
-        example=f"torch.special.{_name}(tensor([0.5, 1., 2.5]))",
     )
     expose(_entry, _name, module="torch.special", method=False)
 
@@ -187,7 +183,6 @@ spherical_bessel_j0 = pointwise(
     floating=True,
     unsupported=_NOT_SINGLE,
     doc="`sin(input) / input`, without derivative.",
-    example="torch.special.spherical_bessel_j0(tensor([0.5, 1., 2.5]))",
 )
 expose(spherical_bessel_j0, "spherical_bessel_j0", module="torch.special", method=False)
 

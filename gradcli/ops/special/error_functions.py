@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 from gradcli.kernels import vector_math
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import (
@@ -61,7 +61,6 @@ erf = pointwise(
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (2 / math.sqrt(math.pi)) * grad,
     doc="The error function.",
-    example="torch.erf(tensor([0.5, 1., 2.]))",
     numpy="""\
 def erf(x):
     return np.vectorize(math.erf, otypes=[x.dtype])(x)
@@ -74,7 +73,6 @@ erfc = pointwise(
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (-2 / math.sqrt(math.pi)) * grad,
     doc="1 minus the error function.",
-    example="torch.erfc(tensor([0.5, 1., 2.]))",
 )
 
 erfinv: Op = pointwise(
@@ -168,9 +166,7 @@ def polygamma_(n: int, input: Tensor) -> Tensor:
     """
     n = plain_integer("polygamma", "n", n)
     if n < 0:
-        raise GradcliError(
-            "E204", "polygamma(): the order must not be negative", raises="RuntimeError"
-        )
+        raise runtime_error("polygamma(): the order must not be negative")
     return polygamma.apply(input, n)
 
 

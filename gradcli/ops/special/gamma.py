@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_no_complex_number, check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import function
@@ -121,7 +121,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     check_tensors("mvlgamma", input=input)
     p = plain_integer("mvlgamma", "p", p)
     if p < 1:
-        raise GradcliError("E204", f"mvlgamma(): p is 1 or more, not {p}", raises="RuntimeError")
+        raise runtime_error(f"mvlgamma(): p is 1 or more, not {p}")
     return mvlgamma_entry.apply(input, p)
 
 

@@ -124,12 +124,9 @@ def proof_text(cure: Fix) -> str:
     text = "this was run, and all its numbers are finite"
     if cure.agree:
         text += f"; {cure.agree} of {total} are those of the former run, or of one in float64"
-    if cure.chosen:
-        others = "the other was" if cure.chosen == 1 else "the others were"
-        text += f"; {others if cure.agree else 'they were'} finite in neither"
-    if cure.elsewhere:
-        text += "; at other inputs, where both programs are finite, they agree"
-    return text
+    if cure.agree and cure.chosen:
+        text += ", and the cure chooses the rest"
+    return f"{text}; values and gradients of both programs agree with {', '.join(cure.points)}"
 
 
 # --- JSON ---------------------------------------------------------------------------------------
@@ -177,7 +174,7 @@ def _object(blamed: Blamed) -> dict[str, Any]:
             "reason": cure.rewrite.reason,
             "agree": cure.agree,
             "chosen": cure.chosen,
-            "compared_elsewhere": cure.elsewhere,
+            "compared_at": list(cure.points),
         }
     else:
         found["cure"] = None

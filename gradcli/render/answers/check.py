@@ -91,7 +91,7 @@ def comparison_text(found: Sequence[Comparison], style: Style = PLAIN) -> str:
         lines.append(f"{name}  {style.paint(each.verdict, role)}")
         if each.diagnosis:
             lines.append("  " + wrapped(each.diagnosis, 2).replace("\n", "\n  "))
-            if each.element is not None:
+            if each.element is not None and each.given is not None:
                 at, given, right = each.element, each.given, each.right
                 index = f"[{', '.join(map(str, at))}]: " if at else ""
                 lines.append(f"  {index}{_digits(given[at])} given, {_digits(right[at])} right")
@@ -138,7 +138,7 @@ def comparison_document(found: Sequence[Comparison]) -> dict[str, Any]:
                 "verdict": each.verdict,
                 "slip": each.diagnosis or None,
                 "element": None if each.element is None else list(each.element),
-                "given": spelled(each.given.tolist()),
+                "given": None if each.given is None else spelled(each.given.tolist()),
                 "right": spelled(each.right.tolist()),
             }
             for each in found

@@ -231,10 +231,12 @@ def _folded(margin: str, text: str) -> list[str]:
 def _worked_text(worked: Worked) -> str:
     """`[0, 1]: 0.5 * 2 + 0.1 * 3 = 1.3`."""
     place = ", ".join(map(str, worked.index))
+    if not worked.terms:
+        return f"[{place}]: every factor is 0"
     terms = " + ".join(f"{_number(g)} * {_factor(_number(f))}" for g, f in worked.terms)
     if worked.left_out:
         terms += f" + … ({worked.left_out:,} more terms)"
-    return f"[{place}]: {terms or '0'} = {_number(worked.value)}"
+    return f"[{place}]: {terms} = {_number(worked.value)}"
 
 
 def _number(value: Any) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event, Step
+from gradcli.explain.ledger.hooks import before_hooks
 from gradcli.render.graph.nodes import gradient_text, source_of, target, title
 from gradcli.render.style import PLAIN, Style, block
 
@@ -30,7 +31,8 @@ def event_texts(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> 
     column = max((len(plain) for plain, _, _ in heads), default=0) + _GAP
     texts = []
     number = 0
-    for event, (plain, painted, source) in zip(events, heads, strict=True):
+    hooked = before_hooks(events)
+    for event, (plain, painted, source), before in zip(events, heads, hooked, strict=True):
         if isinstance(event, Accumulation):
             lead = f"       at {plain}: "
             texts.append(_sum(lead, event.old, event.incoming, event.total))
@@ -38,11 +40,14 @@ def event_texts(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> 
         number += 1
         count = f"{number}. ".rjust(4)
         if isinstance(event, Arrival):
-            texts.append(_sum(f"{count}{plain} = ", event.old, event.incoming, event.new))
+            text = _sum(f"{count}{plain} = ", event.old, event.incoming, event.new)
+            lead = "       a hook was given: "
+            hook = [block(lead, gradient_text(each)) for each in before.values()]
+            texts.append("\n".join([*hook, text]))
             continue
         blanks = " " * (column - len(plain))
         right = style.shortened(source, 4 + column)
-        lines = [f"{count}{painted}{blanks}{right}".rstrip(), *_step(graph, event)]
+        lines = [f"{count}{painted}{blanks}{right}".rstrip(), *_step(graph, event, before)]
         texts.append("\n".join(lines))
     return texts
 
@@ -61,21 +66,25 @@ def _head(graph: Graph, event: Event, style: Style) -> tuple[str, str, str]:
     return plain, title(node, style), source_of(node)
 
 
-def _step(graph: Graph, event: Step) -> list[str]:
-    """What came into a node and what it passed on."""
+def _step(graph: Graph, event: Step, before: Mapping[int, Any]) -> list[str]:
+    """What came into a node and what it passed on; `before` hooks changed it."""
     node = graph.find(event.node)
     several = len(event.grads) > 1
-    rows = [
-        (f"grad of output {number}" if several else "grad", grad, "")
-        for number, grad in enumerate(event.grads)
-    ]
+    rows = []
+    for number, grad in enumerate(event.grads):
+        if number in before:
+            rows.append(("a hook was given", before[number], ""))
+        made = "  which the hook returned" if number in before else ""
+        rows.append((f"grad of output {number}" if several else "grad", grad, made))
+    hooks = event.node.extra is not None and event.node.extra.hooks
     edges = [] if node is None else node.edges
     for number, following in enumerate(event.node.next_nodes):
         if following is None:
             continue
         words = target(edges[number]) if node is not None else following.node_name
         fitted, raw = event.fitted[number], event.gradients[number]
-        rows.append((f"[{number}] → {words}", fitted, _fitting(raw, fitted)))
+        remark = "  after the node's hook" if hooks else _fitting(raw, fitted)
+        rows.append((f"[{number}] → {words}", fitted, remark))
     column = max(len(words) for words, _, _ in rows) + 2
     lines = []
     for words, gradient, remark in rows:

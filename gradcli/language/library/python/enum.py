@@ -64,6 +64,8 @@ class Enum(Instance):
 
     def __init__(self, *args: Any) -> None:
         """The value was set when the member was made."""
+        if not hasattr(type(self), "language_class"):
+            raise GradcliError("E202", f"{_shown(type(self))} has no members defined")
 
     def __str__(self) -> str:
         return f"{type(self).language_class.name}.{self.name}"
@@ -98,6 +100,10 @@ class Enum(Instance):
         made.names.update(made.members)
         made.names["__members__"] = dict(made.members)
         return made
+
+
+def _shown(base: type[Enum]) -> str:
+    return f"<{'flag' if issubclass(base, Flag) else 'enum'} '{base.__name__}'>"
 
 
 def _is_member(name: str, value: Any) -> bool:

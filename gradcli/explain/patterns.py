@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gradcli.errors import Span
-from gradcli.explain.why.detachments import holds
 from gradcli.language.tree import syntax as tree
 from gradcli.record import Record
 
 Expression = tree.Expression
+
+
+def holds(outer: Span, inner: Span) -> bool:
+    """Whether a span of source text contains another one."""
+    return outer.source is inner.source and outer.start <= inner.start and inner.end <= outer.end
 
 
 class Applied(Record):

@@ -1,11 +1,11 @@
-"""Batching rules of convolutions, pooling, padding and resampling."""
+"""Batching rules of convolutions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.functional.batching.rules import At, batching
+from gradcli.functional.batching.rules import At, batching, folded, unfolded
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.definition.op import Op
 from gradcli.ops.reduction.sum import sum_dims
@@ -15,64 +15,6 @@ from gradcli.ops.spatial.convolution import Geometry, convolution, convolution_b
 
 if TYPE_CHECKING:
     from gradcli.functional.batching.frame import Frame
-
-
-def folded(frame: Frame, value: Tensor, rank: int) -> Tensor:
-    """The values of all examples with their samples as samples of one batch: `rank` dimensions."""
-    whole = frame.first(value)
-    shape = whole.array.shape
-    if len(shape) == rank:
-        return whole
-    return reshape(whole, (shape[0] * shape[1], *shape[2:]))
-
-
-def unfolded(frame: Frame, value: Tensor) -> Tensor:
-    """A result of samples of all examples, the examples in front."""
-    shape = value.array.shape
-    return reshape(value, (frame.size, shape[0] // frame.size, *shape[1:]))
-
-
-_SPATIAL = {"1d": 1, "2d": 2, "3d": 3, "col": 2, "im": 2}
-
-
-def _rank(op: Op) -> int:
-    """The dimensions of an operand: samples, channels and those of space."""
-    name = op.name.removesuffix("_backward").removesuffix("_with_indices")
-    return next(count for ending, count in _SPATIAL.items() if name.endswith(ending)) + 2
-
-
-_FOLDED = (
-    "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d",
-    "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d_with_indices", "max_pool3d_with_indices",
-    "reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d",
-    "replication_pad2d", "replication_pad3d", "_upsample_nearest_exact1d",
-    "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "upsample_bicubic2d",
-    "upsample_bilinear2d", "upsample_linear1d", "upsample_nearest1d", "upsample_nearest2d",
-    "upsample_nearest3d", "upsample_trilinear3d", "grid_sampler_2d", "grid_sampler_3d",
-)  # fmt: skip
-
-
-@batching(*_FOLDED, *[f"{name}_backward" for name in _FOLDED], "im2col", "col2im")
-def _fold(frame: Frame, op: Op, args: Any) -> Any:
-    rank = 3 if op.name == "col2im" else _rank(op)
-    first = next(arg for arg in args if type(arg) is Tensor)
-    apart = first.array.ndim == rank
-    result = []
-    for name, arg in zip(op.parameters, args, strict=False):
-        if type(arg) is Tensor:
-            arg = folded(frame, arg, rank)
-        elif name == "input_size":
-            arg = (frame.size * arg[0], *arg[1:]) if apart else (frame.size, *arg)
-        result.append(arg)
-    made = op.apply(*result)
-    if not apart:
-        return made
-    if type(made) is tuple:
-        return tuple([unfolded(frame, each) for each in made])
-    return unfolded(frame, made)
-
-
-# --- convolution --------------------------------------------------------------------------------
 
 
 def _by_groups(frame: Frame, value: Tensor, dim: int) -> Tensor:
