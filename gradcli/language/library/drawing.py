@@ -38,7 +38,6 @@ class Undrawn:
 
     language_name: ClassVar[str] = "Undrawn"
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     language_context: ClassVar[bool] = True
 
     def __init__(self, name: str) -> None:
@@ -101,7 +100,6 @@ class Axes:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"T", "flat", "flatten", "ndim", "ravel", "reshape", "shape", "size", "tolist"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -215,7 +213,6 @@ class SummaryWriter:
 
     language_name: ClassVar[str] = "torch.utils.tensorboard.writer.SummaryWriter"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"log_dir"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     language_context: ClassVar[bool] = True
 
     def __init__(self, log_dir: Any = None, *args: Any, **settings: Any) -> None:

@@ -24,7 +24,6 @@ class TypeForm:
 
     language_name: ClassVar[str] = "typing._GenericAlias"
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, text: str) -> None:
         self.text = text

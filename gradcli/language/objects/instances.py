@@ -47,7 +47,6 @@ class Instance:
 
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     language_class: ClassVar[UserClass]
 
     number: int

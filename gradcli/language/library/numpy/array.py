@@ -231,7 +231,6 @@ class NamedResult(tuple[Any, ...]):
 
     fields: ClassVar[tuple[str, ...]] = ()
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __getattr__(self, name: str) -> Any:
         if name in self.fields:

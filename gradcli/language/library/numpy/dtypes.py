@@ -53,7 +53,6 @@ class Dtype:
 
     language_name = "numpy.dtype"
     language_attributes = frozenset({"itemsize", "kind", "name", "str", "type", "char"})
-    settable_attributes: frozenset[str] = frozenset()
     language_str = True
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
@@ -143,7 +142,6 @@ class TypeLimits:
         {"bits", "dtype", "eps", "epsneg", "max", "min", "precision", "resolution",
          "smallest_normal", "smallest_subnormal", "tiny"}
     )  # fmt: skip
-    settable_attributes: frozenset[str] = frozenset()
 
     def __init__(self, limits: Any) -> None:
         self._limits = limits

@@ -142,7 +142,6 @@ class Ufunc:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"__name__", "accumulate", "at", "nin", "nout", "outer", "reduce", "reduceat"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, host: Any) -> None:
         self.host = host

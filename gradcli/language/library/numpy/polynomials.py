@@ -45,7 +45,6 @@ class Polynomial:
         {"c", "coef", "coefficients", "coeffs", "deriv", "integ", "o", "order", "r", "roots"}
         | {"variable"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     __array_ufunc__: ClassVar[None] = None
     __hash__: ClassVar[None] = None  # type: ignore[assignment]

@@ -141,7 +141,6 @@ class Generator:
     __slots__ = ("host", "number", "table")
 
     language_name: ClassVar[str] = "numpy.random.Generator"
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     shown: ClassVar[str] = "Generator(PCG64)"
 
     def __init__(self, host: Any) -> None:

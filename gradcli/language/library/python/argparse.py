@@ -77,7 +77,6 @@ class Group:
 
     language_name: ClassVar[str] = "argparse._ArgumentGroup"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"add_argument"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     target: Any
 

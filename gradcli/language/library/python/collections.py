@@ -55,7 +55,6 @@ class Counter(host.Counter[Any]):
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"copy", "elements", "most_common", "subtract", "total", "update"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def copy(self) -> Counter:
         """Another counter of the same values."""
@@ -121,7 +120,6 @@ class Deque(host.deque[Any]):
         {"append", "appendleft", "clear", "copy", "count", "extend", "extendleft", "index"}
         | {"insert", "maxlen", "pop", "popleft", "remove", "reverse", "rotate"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def append(self, value: Any) -> None:
         check_collection(len(self) + 1)

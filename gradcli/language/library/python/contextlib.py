@@ -163,7 +163,6 @@ class ExitStack:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"callback", "close", "enter_context"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []

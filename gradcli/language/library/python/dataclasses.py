@@ -37,7 +37,6 @@ class Field:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"compare", "default", "default_factory", "init", "kw_only", "name", "repr", "type"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(
         self,

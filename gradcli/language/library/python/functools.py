@@ -26,7 +26,6 @@ class Partial:
 
     language_name: ClassVar[str] = "functools.partial"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"args", "func", "keywords"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> None:
         if not callable(func):
@@ -75,7 +74,6 @@ class LruCache:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"__name__", "cache_clear", "cache_info"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, function: Any, maxsize: int | None) -> None:
         self.function = function

@@ -62,7 +62,6 @@ class Chain:
 
     language_name: ClassVar[str] = "type"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"__name__", "from_iterable"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     __name__ = "chain"
 
     def __call__(self, *iterables: Any) -> Iterator:

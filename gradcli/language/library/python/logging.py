@@ -182,7 +182,6 @@ class Handler:
 
     language_name: ClassVar[str] = "logging.StreamHandler"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"setFormatter", "setLevel"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, *given: Any, **named: Any) -> None:
         self.given = given
@@ -249,7 +248,6 @@ class WarningMessage:
 
     language_name: ClassVar[str] = "warnings.WarningMessage"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"category", "message"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, message: Any, category: Any) -> None:
         self.message = message

@@ -18,7 +18,6 @@ class NamedTuple(tuple[Any, ...]):
     language_name: ClassVar[str] = "typing.NamedTuple"
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset({"_asdict", "_replace"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     language_fields: ClassVar[tuple[str, ...]] = ()
     language_defaults: ClassVar[dict[str, Any]] = {}
 

@@ -28,7 +28,6 @@ class Random:
 
     language_name: ClassVar[str] = "random.Random"
     language_attributes: ClassVar[frozenset[str]] = frozenset({*_HOSTS, *_OWN})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     generator: host.Random
 

@@ -29,7 +29,6 @@ class Stream:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"encoding", "flush", "isatty", "name", "write", "writelines"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     encoding: ClassVar[str] = "utf-8"
 
     def __init__(self, name: str, event: Callable[[str], Any]) -> None:
@@ -185,7 +184,6 @@ class StringIO:
         {"close", "flush", "getvalue", "read", "readline", "readlines", "seek", "tell", "truncate"}
         | {"write", "writelines"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, initial_value: str = "", newline: str | None = "\n") -> None:
         if not isinstance(initial_value, str):
@@ -265,7 +263,6 @@ class BytesIO:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"close", "flush", "getvalue", "read", "seek", "tell", "write"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, initial_bytes: bytes = b"") -> None:
         if not isinstance(initial_bytes, bytes):

@@ -32,7 +32,6 @@ class Template:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"safe_substitute", "substitute", "template"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, template: str) -> None:
         self.template = _string(template)
@@ -85,7 +84,6 @@ class Match:
         {"end", "expand", "group", "groupdict", "groups", "lastgroup", "lastindex", "pos", "span"}
         | {"start", "string"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, found: re.Match[str]) -> None:
         self.found = found
@@ -130,7 +128,6 @@ class Pattern:
         {"findall", "finditer", "flags", "fullmatch", "groups", "match", "pattern", "search"}
         | {"split", "sub", "subn"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, pattern: str, flags: int) -> None:
         try:
