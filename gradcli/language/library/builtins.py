@@ -39,6 +39,7 @@ from gradcli.language.objects.types import (
     EXCEPTIONS,
     TYPE,
     LanguageType,
+    called,
     define,
     is_subclass,
     type_name,
@@ -57,7 +58,7 @@ _ABSENT: Any = object()
 def _builtin(function: Callable[..., Any]) -> Callable[..., Any]:
     """Enter a function under its own name, without the `_` that keeps it apart from the host's."""
     name = function.__name__.rstrip("_")
-    function.__name__ = function.__qualname__ = name
+    called(name, function)
     BUILTINS[name] = function
     return function
 
@@ -79,7 +80,7 @@ def _class(full_name: str, *hosts: type) -> Callable[[Callable[..., Any]], Calla
     """Make a class of the language whose constructor is the function decorated."""
 
     def enter(construct: Callable[..., Any]) -> Callable[..., Any]:
-        construct.__name__ = construct.__qualname__ = full_name
+        called(full_name, construct)
         BUILTINS[full_name] = define(full_name, *hosts, construct=construct)
         return construct
 
@@ -513,8 +514,7 @@ def _exception(name: str) -> Callable[..., Raised]:
         code = "E701" if name == "AssertionError" else "E702"
         return Raised(name, message, arguments, code)
 
-    make.__name__ = make.__qualname__ = name
-    return make
+    return called(name, make)
 
 
 _KNOWN_BY_MODULE = frozenset(

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.errors import GradcliError
 from gradcli.language.limits import check_collection
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 from gradcli.state import active
 
 
@@ -227,8 +227,7 @@ class SummaryWriter:
         def take(*values: Any, **named: Any) -> Any:
             return self.log_dir if name == "get_logdir" else None
 
-        take.__name__ = take.__qualname__ = name
-        return take
+        return called(name, take)
 
     def __enter__(self) -> SummaryWriter:
         return self

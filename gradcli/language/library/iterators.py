@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.objects.iteration import Iterator, drawing, ended_iteration, iterate
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 from gradcli.ops.binding.catalogue import methods
 
 _ABSENT: Any = object()
@@ -79,5 +79,5 @@ ITERATORS: dict[str, Callable[..., Any]] = {}
 """`enumerate`, `filter`, `iter`, `map`, `next`, `reversed` and `zip`."""
 
 for _function in (enumerate_, filter_, iter_, map_, next_, reversed_, zip_):
-    _function.__name__ = _function.__qualname__ = _function.__name__.rstrip("_")
+    called(_function.__name__.rstrip("_"), _function)
     ITERATORS[_function.__name__] = _function

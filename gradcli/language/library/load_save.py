@@ -11,7 +11,7 @@ from gradcli.arrays.backend import on_default_device, to_host
 from gradcli.arrays.dtypes import cast, default_dtype
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 from gradcli.ops.binding import catalogue
 from gradcli.state import active
 
@@ -142,7 +142,7 @@ def read_file(
     return ReadText(text, file, mode, newline)
 
 
-read_file.__name__ = read_file.__qualname__ = "open"
+called("open", read_file)
 
 _ENCODINGS = frozenset(
     {"utf-8", "utf8", "utf-8-sig", "ascii", "latin-1", "latin1", "iso-8859-1", "cp1252", "utf-16"}

@@ -22,7 +22,7 @@ from gradcli.language.limits import (
 )
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.repr import numbered, text
-from gradcli.language.objects.types import LanguageType, is_exception, type_name
+from gradcli.language.objects.types import LanguageType, called, is_exception, type_name
 from gradcli.state import active
 
 
@@ -78,8 +78,7 @@ def _told(method: Callable[..., Any]) -> Callable[..., Any]:
         except HOST_ERRORS as error:
             raise converted(error) from error
 
-    tell.__name__ = tell.__qualname__ = method.__name__
-    return tell
+    return called(method.__name__, tell)
 
 
 @cache

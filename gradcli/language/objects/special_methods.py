@@ -14,15 +14,19 @@ from typing import Any
 from gradcli.errors import GradcliError
 from gradcli.language.objects.types import type_name
 
-_BINARY = (
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
-    "lshift", "rshift",
-)  # fmt: skip
+ARITHMETIC = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow",
+    "@": "matmul", "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift",
+}  # fmt: skip
+"""The names of operators in their special methods: `__add__`, `__radd__` and `__iadd__`."""
+
+COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+"""The names of comparisons in theirs."""
 
 _PLAIN = frozenset(
     {
-        *(f"__{prefix}{name}__" for name in _BINARY for prefix in ("", "r", "i")),
-        *(f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")),
+        *(f"__{prefix}{name}__" for name in ARITHMETIC.values() for prefix in ("", "r", "i")),
+        *(f"__{name}__" for name in COMPARISONS.values()),
         *(f"__{name}__" for name in ("neg", "pos", "invert", "abs", "round")),
         *(f"__{name}__" for name in ("call", "getitem", "setitem", "delitem", "contains")),
         *(f"__{name}__" for name in ("iter", "missing", "reversed", "enter", "exit", "getattr")),

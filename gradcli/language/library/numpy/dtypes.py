@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.dtypes import DType
 from gradcli.errors import GradcliError
-from gradcli.language.objects.types import LanguageType, define, type_name
+from gradcli.language.objects.types import LanguageType, called, define, type_name
 
 LONGEST_TEXT = 1000
 """Characters of a string in an array: each element takes the room of the longest."""
@@ -165,8 +165,7 @@ def _limits(host: Any) -> Any:
         except ValueError as error:
             raise GradcliError("E204", str(error)) from None
 
-    limits.__name__ = limits.__qualname__ = host.__name__
-    return limits
+    return called(host.__name__, limits)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:

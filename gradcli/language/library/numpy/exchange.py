@@ -12,18 +12,19 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.library.numpy.array import (
     DEEPEST,
+    UFUNCS,
     NDArray,
     array_of,
-    broadcast_size,
+    charge_operator,
     check_numbers,
     compute,
-    product_size,
     tensor_on,
     unwrap,
 )
 from gradcli.language.library.numpy.dtypes import SCALARS
 from gradcli.language.limits import too_deep
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.special_methods import ARITHMETIC
+from gradcli.language.objects.types import called, type_name
 from gradcli.ops.binding import catalogue
 
 
@@ -54,22 +55,6 @@ def from_numpy(ndarray: Any, /) -> Tensor:
 
 # --- operators ------------------------------------------------------------------------------------
 
-_UFUNCS: dict[str, Any] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.true_divide,
-    "//": np.floor_divide,
-    "%": np.remainder,
-    "**": np.power,
-    "@": np.matmul,
-    "&": np.bitwise_and,
-    "|": np.bitwise_or,
-    "^": np.bitwise_xor,
-    "<<": np.left_shift,
-    ">>": np.right_shift,
-}
-
 
 def mixed(symbol: str, left: Any, right: Any) -> Any:
     """An operator between a tensor and an array. PyTorch leaves it to NumPy, which makes a tensor
@@ -82,12 +67,10 @@ def mixed(symbol: str, left: Any, right: Any) -> Any:
         return True
     if symbol == "/" and type(right) is Tensor:
         return mixed("*", catalogue.methods["reciprocal"](right), left)
-    if symbol in _UFUNCS and type(left) is Tensor:
-        host = _UFUNCS[symbol]
+    if symbol in ARITHMETIC and type(left) is Tensor:
         operands = (unwrap(left), unwrap(right))
-        if symbol == "@":
-            return as_tensor(compute(host, operands, {}, *product_size(*operands)))
-        return as_tensor(compute(host, operands, {}, broadcast_size(*operands)))
+        charge_operator(symbol, *operands)
+        return as_tensor(compute(UFUNCS[symbol], operands, {}, 0))
     kinds = ["Tensor" if type(each) is Tensor else "numpy.ndarray" for each in (left, right)]
     if symbol == "+":
         words = (
@@ -178,7 +161,7 @@ def sharing(as_tensor: Callable[..., Any]) -> Callable[..., Any]:
         return as_tensor(data, dtype, device)
 
     share.__module__ = as_tensor.__module__
-    share.__name__ = share.__qualname__ = "as_tensor"
+    called("as_tensor", share)
     share.__doc__ = as_tensor.__doc__
     return share
 

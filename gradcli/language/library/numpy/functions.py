@@ -20,6 +20,7 @@ from gradcli.language.library.numpy.array import (
 from gradcli.language.library.numpy.costs import cost_of, held, usual
 from gradcli.language.library.numpy.dtypes import dtype_of, supported
 from gradcli.language.library.numpy.exchange import as_tensor
+from gradcli.language.objects.types import called
 from gradcli.ops.binding import catalogue
 
 _REFUSED = frozenset(
@@ -88,8 +89,7 @@ def _function(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         return call(host, name, args, kwargs)
 
-    function.__name__ = function.__qualname__ = name
-    return function
+    return called(name, function)
 
 
 def _of_tensors(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,8 +99,7 @@ def _of_tensors(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
         result = call(host, name, args, kwargs)
         return as_tensor(result) if Tensor in map(type, args) else result
 
-    function.__name__ = function.__qualname__ = name
-    return function
+    return called(name, function)
 
 
 def _by_method(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,8 +121,7 @@ def _by_method(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
             return method(*args, **kwargs)
         return call(host, name, args, kwargs)
 
-    function.__name__ = function.__qualname__ = name
-    return function
+    return called(name, function)
 
 
 _NOT_OF_TENSORS = frozenset({"all", "any", "max", "mean", "min", "prod", "std", "sum", "var"})
@@ -292,5 +290,4 @@ def scalar_of(host: type) -> Callable[..., Any]:
         taken = unwrap("" if host is np.str_ and value == 0 else value)
         return compute(host, (taken,), {}, held(taken))
 
-    construct.__name__ = construct.__qualname__ = host.__name__
-    return construct
+    return called(host.__name__, construct)

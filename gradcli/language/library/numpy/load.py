@@ -28,7 +28,7 @@ from gradcli.language.limits import charge
 from gradcli.language.objects import borders
 from gradcli.language.objects.iteration import Iterator, bounded, drawing
 from gradcli.language.objects.methods import METHODS, VALUES
-from gradcli.language.objects.types import EXCEPTIONS
+from gradcli.language.objects.types import EXCEPTIONS, called
 from gradcli.ops.binding import catalogue
 
 # --- printing ----------------------------------------------------------------------------------
@@ -150,8 +150,7 @@ def _text_of(host: Callable[..., Any]) -> Callable[..., str]:
             raise GradcliError("E202", "the separator is a short string")
         return written(lambda array: np.array2string(array, separator=separator), array, **options)
 
-    text.__name__ = text.__qualname__ = host.__name__
-    return text
+    return called(host.__name__, text)
 
 
 # --- indices, and functions of the program -------------------------------------------------------
@@ -268,8 +267,7 @@ def _assertion(name: str) -> Callable[..., None]:
     def check(actual: Any, desired: Any, *args: Any, **kwargs: Any) -> None:
         functions.call(host, name, (actual, desired, *args), kwargs)
 
-    check.__name__ = check.__qualname__ = name
-    return check
+    return called(name, check)
 
 
 TESTING = {

@@ -24,6 +24,7 @@ from gradcli.language.library.numpy.dtypes import dtype_of
 from gradcli.language.library.numpy.functions import given
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.methods import METHODS
+from gradcli.language.objects.types import called
 
 _GROWING = frozenset({"dot", "repeat", "take"})
 _READING = """
@@ -56,8 +57,7 @@ def _method(name: str) -> Method:
         out = kwargs.get("out")
         return out if type(out) is NDArray else result
 
-    method.__name__ = method.__qualname__ = name
-    return method
+    return called(name, method)
 
 
 def astype(self: NDArray, dtype: Any, *, copy: bool = True, **kwargs: Any) -> Any:
@@ -169,8 +169,7 @@ def _scalar_method(name: str) -> Method:
         values, named = given(name, (NDArray(np.asarray(self)), *args), kwargs)
         return compute(getattr(np.ndarray, name), values, named, *cost_of(name, values, named))
 
-    method.__name__ = method.__qualname__ = name
-    return method
+    return called(name, method)
 
 
 def _scalar_astype(self: Any, dtype: Any, *, copy: bool = True) -> Any:

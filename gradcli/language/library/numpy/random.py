@@ -21,7 +21,7 @@ from gradcli.language.library.numpy.array import (
 from gradcli.language.library.numpy.costs import held, room
 from gradcli.language.library.numpy.functions import given
 from gradcli.language.limits import charge
-from gradcli.language.objects.types import define
+from gradcli.language.objects.types import called, define
 
 _SIZE_AT = {
     **dict.fromkeys(("random", "standard_cauchy", "standard_exponential", "standard_normal"), 0),
@@ -87,8 +87,7 @@ def _draw(generator: Any, name: str, at: int) -> Callable[..., Any]:
             raise refused(error) from error
         return compute(getattr(generator(), name), values, named, *cost)
 
-    draw.__name__ = draw.__qualname__ = name
-    return draw
+    return called(name, draw)
 
 
 def _draw_of_sizes(generator: Any, name: str) -> Callable[..., Any]:
@@ -102,8 +101,7 @@ def _draw_of_sizes(generator: Any, name: str) -> Callable[..., Any]:
             raise refused(error) from error
         return compute(getattr(generator(), name), values, {}, cost)
 
-    draw.__name__ = draw.__qualname__ = name
-    return draw
+    return called(name, draw)
 
 
 def _permutation(generator: Any, name: str) -> Callable[..., Any]:
@@ -113,8 +111,7 @@ def _permutation(generator: Any, name: str) -> Callable[..., Any]:
         return compute(getattr(generator(), name), values, named,
                        max(0, int(values[0])) if whole else held(values[0]))  # fmt: skip
 
-    permutation.__name__ = permutation.__qualname__ = name
-    return permutation
+    return called(name, permutation)
 
 
 def _shuffle(generator: Any) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from gradcli.language.functions.calls import call
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import EXCEPTIONS
+from gradcli.language.objects.types import EXCEPTIONS, Hosted
 from gradcli.nn.extensible import discard_value, store_value, stored_value
 from gradcli.state import active
 
@@ -70,18 +70,13 @@ _ACTIONS = frozenset(
 _TEXTS = ("description", "epilog", "help", "metavar", "prog", "usage", "version", "title")
 
 
-class Group:
+class Group(Hosted):
     """What `add_argument_group` returns: arguments are added to the parser."""
 
-    __slots__ = ("target",)
+    __slots__ = ()
 
     language_name: ClassVar[str] = "argparse._ArgumentGroup"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"add_argument"})
-
-    target: Any
-
-    def __init__(self, target: Any) -> None:
-        self.target = target
 
     def add_argument(self, *names: str, **given: Any) -> None:
         """`parser.add_argument("--name", type=…, default=…)`."""
@@ -94,7 +89,7 @@ class Group:
             settings["action"] = host.BooleanOptionalAction
         if callable(given.get("type")):
             settings["type"] = _converter(given["type"])
-        self.target.add_argument(*names, **settings)
+        self.host.add_argument(*names, **settings)
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -153,45 +148,21 @@ class ArgumentParser(Group):
         """A group of arguments."""
         texts = [_checked("title", each) for each in given]
         return Group(
-            self.target.add_argument_group(*texts, **{n: _checked(n, v) for n, v in named.items()})
+            self.host.add_argument_group(*texts, **{n: _checked(n, v) for n, v in named.items()})
         )
 
     def add_mutually_exclusive_group(self, required: Any = False) -> Group:
         """A group of which one argument may be given."""
-        return Group(self.target.add_mutually_exclusive_group(required=bool(required)))
-
-    def set_defaults(self, **kwargs: Any) -> None:
-        """Defaults beside those of the arguments."""
-        self.target.set_defaults(**kwargs)
+        return Group(self.host.add_mutually_exclusive_group(required=bool(required)))
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Namespace:
         """The arguments; a wrong word ends the program with exit code 2."""
-        return Namespace(**vars(self.target.parse_args(_words(args))))
+        return Namespace(**vars(self.host.parse_args(_words(args))))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """The arguments, and the words that are none."""
-        found, rest = self.target.parse_known_args(_words(args))
+        found, rest = self.host.parse_known_args(_words(args))
         return Namespace(**vars(found)), rest
-
-    def print_help(self) -> None:
-        """Show what the arguments are."""
-        self.target.print_help()
-
-    def print_usage(self) -> None:
-        """Show the usage line."""
-        self.target.print_usage()
-
-    def format_help(self) -> str:
-        """What `print_help` shows."""
-        return str(self.target.format_help())
-
-    def format_usage(self) -> str:
-        """What `print_usage` shows."""
-        return str(self.target.format_usage())
-
-    def error(self, message: str) -> None:
-        """End the program with a message."""
-        self.target.error(message)
 
 
 def _words(args: Any) -> list[str]:

@@ -12,7 +12,7 @@ from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.instances import Instance
 from gradcli.language.objects.iteration import Iterator
-from gradcli.language.objects.types import define, type_name
+from gradcli.language.objects.types import called, define, type_name
 from gradcli.state import active
 
 
@@ -43,8 +43,7 @@ class GeneratorContext:
             return result
 
         vars(inside)["language_decorated"] = True
-        inside.__name__ = inside.__qualname__ = str(getattr(function, "__name__", "function"))
-        return inside
+        return called(str(getattr(function, "__name__", "function")), inside)
 
     def __enter__(self) -> Any:
         made = call(self.function, self.args, self.kwargs)
@@ -83,8 +82,7 @@ def contextmanager(func: Any) -> Any:
         return GeneratorContext(func, args, kwargs)
 
     vars(context)["language_decorated"] = True
-    context.__name__ = context.__qualname__ = str(getattr(func, "__name__", "context"))
-    return context
+    return called(str(getattr(func, "__name__", "context")), context)
 
 
 class Suppress:

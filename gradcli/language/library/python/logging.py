@@ -12,7 +12,7 @@ from gradcli.language.library.python.time import checked_format
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.repr import text
-from gradcli.language.objects.types import EXCEPTIONS, LanguageType, type_name
+from gradcli.language.objects.types import EXCEPTIONS, LanguageType, called, type_name
 from gradcli.state import active
 
 _LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
@@ -171,8 +171,7 @@ def _of_root(name: str) -> Callable[..., None]:
         _settings().configured = True  # as Python does when its functions are used
         getattr(getLogger(), name)(*values, **named)
 
-    log.__name__ = log.__qualname__ = name
-    return log
+    return called(name, log)
 
 
 class Handler:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError
 from gradcli.language.limits import LARGEST_INTEGER, check_collection, check_integer
 from gradcli.language.objects.iteration import bounded
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 from gradcli.state import active
 
 _HOSTS = (
@@ -107,8 +107,7 @@ def _method(generator: host.Random, name: str) -> Callable[..., Any]:
                 check_integer(value.bit_length())
         return method(*values, **named)
 
-    draw.__name__ = draw.__qualname__ = name
-    return draw
+    return called(name, draw)
 
 
 def _of_session(name: str) -> Callable[..., Any]:
@@ -120,8 +119,7 @@ def _of_session(name: str) -> Callable[..., Any]:
             kept["random"] = Random()
         return getattr(kept["random"], name)(*values, **named)
 
-    draw.__name__ = draw.__qualname__ = name
-    return draw
+    return called(name, draw)
 
 
 RANDOM: dict[str, Any] = {name: _of_session(name) for name in (*_HOSTS, *_OWN)} | {"Random": Random}

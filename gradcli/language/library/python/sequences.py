@@ -13,7 +13,7 @@ from gradcli.language.functions.calls import call
 from gradcli.language.limits import charge, check_collection, check_nesting
 from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
 from gradcli.language.objects.ordering import sort_values
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 
 
 def _list(value: Any) -> list[Any]:
@@ -31,8 +31,7 @@ def _on_heap(name: str) -> Callable[..., Any]:
         charge(len(heap) if name == "heapify" else 0)
         return function(heap, *items)
 
-    change.__name__ = change.__qualname__ = name
-    return change
+    return called(name, change)
 
 
 def nlargest(n: int, iterable: Any, key: Any = None) -> list[Any]:
@@ -75,8 +74,7 @@ def _bisection(name: str) -> Callable[..., Any]:
         of = None if key is None else lambda value: call(key, (value,), {})
         return function(a, x, lo, hi, key=of)
 
-    find.__name__ = find.__qualname__ = name
-    return find
+    return called(name, find)
 
 
 BISECT: dict[str, Any] = {
@@ -100,8 +98,7 @@ def _statistic(name: str) -> Callable[..., Any]:
         except host_statistics.StatisticsError as error:
             raise GradcliError("E204", str(error)) from error
 
-    measure.__name__ = measure.__qualname__ = name
-    return measure
+    return called(name, measure)
 
 
 STATISTICS: dict[str, Any] = {

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.language.objects.attributes import PerSession
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 from gradcli.ops.binding.catalogue import modules
 from gradcli.state import active
 
@@ -29,8 +29,7 @@ def _named(name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
     def tell(*values: Any) -> Any:
         return answer(*values)
 
-    tell.__name__ = tell.__qualname__ = name
-    return tell
+    return called(name, tell)
 
 
 def _setting(name: str, start: Any) -> PerSession:
