@@ -212,17 +212,15 @@ def with_statement(c: Compiler, node: tree.With, scope: Scope) -> Run:
 class Context:
     """One `context as target` of a `with`, compiled."""
 
-    __slots__ = ("evaluate", "span", "state", "store")
+    __slots__ = ("span", "state", "store")
 
-    def __init__(self, state: State, evaluate: Evaluate, span: Span, store: Store | None) -> None:
+    def __init__(self, state: State, span: Span, store: Store | None) -> None:
         self.state = state
-        self.evaluate = evaluate
         self.span = span
         self.store = store
 
-    def enter(self, variables: Variables) -> tuple[Any, Any]:
-        """What entering the context gives, and what leaves it; E202 for a value that is none."""
-        value = self.evaluate(variables)
+    def enter(self, value: Any) -> tuple[Any, Any]:
+        """What entering a context gives, and what leaves it; E202 for a value that is none."""
         self.state.place = self.span
         if type(value) is Absent:
             value.refuse()
@@ -261,13 +259,12 @@ class Context:
 
 def within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body: Run) -> Run:
     """What runs a body within a context."""
-    item = Context(c.state, context, span, store)
+    item = Context(c.state, span, store)
 
     def run(variables: Variables) -> Any:
-        entered, leave = item.enter(variables)
+        entered, leave = item.enter(context(variables))
         try:
-            if store is not None:
-                store(variables, entered)
+            item.bind(variables, entered)
             ended = body(variables)
         except BaseException as error:
             if item.takes(leave, error):
