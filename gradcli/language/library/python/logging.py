@@ -83,26 +83,22 @@ class Logger:
             message = percent(text(msg), args[0] if single else args)
         active.state.emit(Reported(_line(self.name, _level(level), message) + "\n"))
 
-    def debug(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(10, msg, *args, **named)
-
-    def info(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(20, msg, *args, **named)
-
-    def warning(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(30, msg, *args, **named)
-
-    def error(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(40, msg, *args, **named)
-
-    exception = error
-
-    def critical(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(50, msg, *args, **named)
-
     def __repr__(self) -> str:
         level = _NAMES.get(self.getEffectiveLevel(), self.getEffectiveLevel())
         return f"<Logger {self.name} ({level})>"
+
+
+def _at(name: str, level: int) -> Callable[..., None]:
+    """The method of a level."""
+
+    def log(self: Logger, msg: Any, *args: Any, **named: Any) -> None:
+        self.log(level, msg, *args, **named)
+
+    return called(name, log)
+
+
+for _level_name, _number in {**_LEVELS, "EXCEPTION": _LEVELS["ERROR"]}.items():
+    setattr(Logger, _level_name.lower(), _at(_level_name.lower(), _number))
 
 
 def _line(name: str, level: int, message: str) -> str:
@@ -122,17 +118,11 @@ def _line(name: str, level: int, message: str) -> str:
         "threadName": "MainThread",
     }  # fmt: skip
     if settings.style == "{":
+        form = settings.form
         for key, value in values.items():
-            settings_form = settings.form.replace("{" + key + "}", str(value))
-            if settings_form != settings.form:
-                return _braces(settings.form, values)
+            form = form.replace("{" + key + "}", str(value))
+        return form
     return percent(settings.form, values)
-
-
-def _braces(form: str, values: dict[str, Any]) -> str:
-    for key, value in values.items():
-        form = form.replace("{" + key + "}", str(value))
-    return form
 
 
 def _level(level: Any) -> int:

@@ -10,33 +10,20 @@ from gradcli.errors import GradcliError
 from gradcli.language.functions.calls import call
 from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_text, too_many_steps
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 from gradcli.state import active
 
 
-def seconds_now() -> float:
-    """`time.time()`: the seconds since 1970."""
-    return time.time()
+def _clock(name: str) -> Callable[[], Any]:
+    """A function of the host's that tells the time."""
+    read = getattr(time, name)
+    return called(name, lambda: read())
 
 
-def seconds_passed() -> float:
-    """`time.perf_counter()`: the seconds since some moment."""
-    return time.perf_counter()
-
-
-def seconds_worked() -> float:
-    """`time.process_time()`: the seconds that the processor worked for this process."""
-    return time.process_time()
-
-
-def nanoseconds_now() -> int:
-    """`time.time_ns()`."""
-    return time.time_ns()
-
-
-def nanoseconds_passed() -> int:
-    """`time.perf_counter_ns()`."""
-    return time.perf_counter_ns()
+_CLOCKS = {
+    name: _clock(name)
+    for name in ("asctime", "perf_counter", "perf_counter_ns", "process_time", "time", "time_ns")
+}
 
 
 def sleep(seconds: float, /) -> None:
@@ -87,22 +74,15 @@ def ctime(seconds: Any = None, /) -> str:
 
 
 TIME: dict[str, Callable[..., Any]] = {
-    "asctime": lambda: time.asctime(),
+    **_CLOCKS,
     "ctime": ctime,
     "gmtime": gmtime,
     "localtime": localtime,
-    "monotonic": seconds_passed,
-    "perf_counter": seconds_passed,
-    "perf_counter_ns": nanoseconds_passed,
-    "process_time": seconds_worked,
+    "monotonic": _CLOCKS["perf_counter"],
     "sleep": sleep,
     "strftime": strftime,
-    "time": seconds_now,
-    "time_ns": nanoseconds_now,
 }
 """What `time` holds."""
-for _name in ("perf_counter", "perf_counter_ns", "process_time", "time", "time_ns", "asctime"):
-    TIME[_name].__name__ = TIME[_name].__qualname__ = _name
 
 
 def timeit(
@@ -140,7 +120,7 @@ def repeat(
 
 
 TIMEIT: dict[str, Callable[..., Any]] = {
-    "default_timer": seconds_passed,
+    "default_timer": _CLOCKS["perf_counter"],
     "repeat": repeat,
     "timeit": timeit,
 }
