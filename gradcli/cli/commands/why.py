@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_json, with_program, with_program_words
+from gradcli.cli.arguments.click_options import with_json, with_program
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import answer_from_run
 from gradcli.cli.program.source import Asked, asked_of
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 @click.argument("question", metavar="NAME.ATTRIBUTE")
 @with_json
 @with_program
-@with_program_words
 def command(question: str, words: Sequence[str], file: str | None, **given: Any) -> int:
     """Prove why a tensor has a gradient, or has none.
 

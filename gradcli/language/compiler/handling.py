@@ -209,15 +209,12 @@ def with_statement(c: Compiler, node: tree.With, scope: Scope) -> Run:
     return run
 
 
-class Context:
+class Context(Record):
     """One `context as target` of a `with`, compiled."""
 
-    __slots__ = ("span", "state", "store")
-
-    def __init__(self, state: State, span: Span, store: Store | None) -> None:
-        self.state = state
-        self.span = span
-        self.store = store
+    state: State
+    span: Span
+    store: Store | None
 
     def enter(self, value: Any) -> tuple[Any, Any]:
         """What entering a context gives, and what leaves it; E202 for a value that is none."""

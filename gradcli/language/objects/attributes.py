@@ -34,22 +34,20 @@ from gradcli.language.objects.methods import (
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import LanguageType, define, type_name, type_of
 from gradcli.ops.binding import catalogue
+from gradcli.record import Record
 
 _FUNCTIONS = ("function", "builtin_function_or_method")
 
 _HOST_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
 
-class PerSession:
+class PerSession(Record):
     """A name of a module whose value each session has for itself: `read` gives it, and `write`
     changes it where a program may set it.
     """
 
-    __slots__ = ("read", "write")
-
-    def __init__(self, read: Callable[[], Any], write: Callable[[Any], None] | None = None) -> None:
-        self.read = read
-        self.write = write
+    read: Callable[[], Any]
+    write: Callable[[Any], None] | None = None
 
 
 class Module:

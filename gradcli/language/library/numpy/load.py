@@ -30,6 +30,7 @@ from gradcli.language.objects.iteration import Iterator, bounded, drawing
 from gradcli.language.objects.methods import METHODS, VALUES
 from gradcli.language.objects.types import EXCEPTIONS, called
 from gradcli.ops.binding import catalogue
+from gradcli.record import Record
 
 # --- printing ----------------------------------------------------------------------------------
 
@@ -156,15 +157,12 @@ def _text_of(host: Callable[..., Any]) -> Callable[..., str]:
 # --- indices, and functions of the program -------------------------------------------------------
 
 
-class Indexed:
+class Indexed(Record):
     """`np.mgrid[0:2, 0:3]`, `np.r_[1:3, 5]`, `np.s_[1:3]`: made by indexing."""
 
-    __slots__ = ("host",)
+    host: Any
 
     language_name: ClassVar[str] = "numpy.lib._index_tricks_impl.IndexExpression"
-
-    def __init__(self, host: Any) -> None:
-        self.host = host
 
     def __getitem__(self, index: Any) -> Any:
         if self.host is np.s_ or self.host is np.index_exp:

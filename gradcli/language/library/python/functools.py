@@ -13,6 +13,7 @@ from gradcli.language.limits import check_nesting
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.types import LanguageType, type_name
+from gradcli.record import Record
 
 
 class Partial:
@@ -167,14 +168,11 @@ def cmp_to_key(mycmp: Any) -> Callable[[Any], Any]:
     return lambda value: _Compared(value, mycmp)
 
 
-class _Compared:
-    __slots__ = ("compare", "value")
+class _Compared(Record):
+    value: Any
+    compare: Any
 
     language_name: ClassVar[str] = "functools.KeyWrapper"
-
-    def __init__(self, value: Any, compare: Any) -> None:
-        self.value = value
-        self.compare = compare
 
     def __lt__(self, other: _Compared) -> bool:
         return bool(call(self.compare, (self.value, other.value), {}) < 0)

@@ -13,6 +13,7 @@ from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.repr import text
 from gradcli.language.objects.types import EXCEPTIONS, LanguageType, called, type_name
+from gradcli.record import Record
 from gradcli.state import active
 
 _LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
@@ -230,17 +231,14 @@ class CatchWarnings:
         active.state.library["warnings"] = self.before
 
 
-class WarningMessage:
+class WarningMessage(Record):
     """A warning that was caught."""
 
-    __slots__ = ("category", "message")
+    message: Any
+    category: Any
 
     language_name: ClassVar[str] = "warnings.WarningMessage"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"category", "message"})
-
-    def __init__(self, message: Any, category: Any) -> None:
-        self.message = message
-        self.category = category
 
 
 def _warnings() -> dict[str, Any]:

@@ -17,23 +17,21 @@ from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_text
 from gradcli.language.objects.attributes import PerSession
 from gradcli.language.objects.types import EXCEPTIONS, Hosted, called, type_name
+from gradcli.record import Record
 from gradcli.state import active
 
 
-class Stream:
+class Stream(Record):
     """`sys.stdout` and `sys.stderr`: what is written there is shown."""
 
-    __slots__ = ("event", "name")
+    name: str
+    event: Callable[[str], Any]
 
     language_name: ClassVar[str] = "_io.TextIOWrapper"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"encoding", "flush", "isatty", "name", "write", "writelines"}
     )
     encoding: ClassVar[str] = "utf-8"
-
-    def __init__(self, name: str, event: Callable[[str], Any]) -> None:
-        self.name = name
-        self.event = event
 
     def write(self, s: str, /) -> int:
         """Show a text; the number of its characters."""
