@@ -11,7 +11,7 @@ from gradcli.cli.arguments.click_options import with_json, with_program
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import answer_from_run
 from gradcli.cli.program.source import Asked, asked_of
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.language.hints.spelling import closest
 from gradcli.record import Record
 
@@ -94,8 +94,7 @@ def write_why(run: Run, question: Question, found: Recorded) -> None:
         )
     tensor = found.values[question.name]
     if type(tensor) is not Tensor:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"`{question.name}` is no tensor but a value of type {type_name(tensor)}",
             help="gradients and graphs belong to tensors",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import Store, name_store, name_unbind
@@ -142,11 +142,9 @@ def raise_statement(c: Compiler, node: tree.Raise, scope: Scope) -> Run:
         def raise_again(variables: Variables) -> None:
             state.place = span
             if not handled:
-                raise GradcliError(
-                    "E204",
+                raise runtime_error(
                     "there is no error at hand to raise again",
                     text="No active exception to reraise",
-                    raises="RuntimeError",
                 )
             raise handled[-1]
 
@@ -171,8 +169,7 @@ def _exception(value: Any) -> GradcliError:
     if is_exception(value):
         value = value()
     if not isinstance(value, GradcliError):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"only exceptions can be raised, not {type_name(value)}",
             text="exceptions must derive from BaseException",
         )
@@ -222,8 +219,7 @@ class Context(Record):
         if type(value) is Absent:
             value.refuse()
         if not getattr(type(value), "language_context", False):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"a value of type {type_name(value)} is no context",
                 text=f"'{type_name(value)}' object does not support the context manager protocol",
                 help="call it: `with torch.no_grad():`" if callable(value) else None,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.types import called, type_name
 from gradcli.state import active
@@ -143,7 +143,7 @@ class Axes:
     def __getitem__(self, index: Any) -> Any:
         for each in index if isinstance(index, tuple) else (index,):
             if not isinstance(each, (int, slice)):
-                raise GradcliError("E202", f"an index of axes is a number, not {type_name(each)}")
+                raise type_error(f"an index of axes is a number, not {type_name(each)}")
         return _one_or_more(self.array[index])
 
     def __iter__(self) -> Iterator[Any]:
@@ -161,7 +161,7 @@ def _subplots(nrows: int = 1, ncols: int = 1, *, squeeze: bool = True, **setting
     """`plt.subplots(rows, columns)`: a figure, and one axes or an array of them."""
     for count in (nrows, ncols):
         if not isinstance(count, int) or count < 1:
-            raise GradcliError("E204", f"subplots() takes positive numbers, not {count!r}")
+            raise value_error(f"subplots() takes positive numbers, not {count!r}")
     check_collection(nrows * ncols)
     axes = np.empty((nrows, ncols), object)
     axes[:] = [[Undrawn("axes") for _ in range(ncols)] for _ in range(nrows)]

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import on_default_device, to_host
 from gradcli.arrays.dtypes import cast, default_dtype
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.objects.types import called, type_name
 from gradcli.ops.binding import catalogue
 from gradcli.state import active
@@ -32,7 +32,7 @@ def load(f: str, /) -> Any:
             where files are out of bounds.
     """
     if not isinstance(f, str):
-        raise GradcliError("E202", f"load() takes the name of a file, not {type_name(f)}")
+        raise type_error(f"load() takes the name of a file, not {type_name(f)}")
     from gradcli.files.data_file import STDIN, DataFile  # lazy: start-up
     from gradcli.files.reading import is_text, read  # lazy: start-up
 
@@ -74,15 +74,13 @@ def save(obj: Any, f: str, /) -> None:
             written or the format does not hold them, E606 where files are out of bounds.
     """
     if not isinstance(f, str):
-        raise GradcliError("E202", f"save() takes the name of a file, not {type_name(f)}")
+        raise type_error(f"save() takes the name of a file, not {type_name(f)}")
     from gradcli.files.writing import write_arrays  # lazy: start-up
 
     if isinstance(obj, dict):
         for name in obj:
             if not isinstance(name, str):
-                raise GradcliError(
-                    "E202", f"save() takes a dict with names as keys, not {type_name(name)}"
-                )
+                raise type_error(f"save() takes a dict with names as keys, not {type_name(name)}")
         write_arrays(f, {name: _array(value) for name, value in obj.items()})
     else:
         write_arrays(f, _array(obj))
@@ -91,8 +89,7 @@ def save(obj: Any, f: str, /) -> None:
 def _array(value: Any) -> Any:
     """The array of a tensor, or of what `torch.tensor` makes one of."""
     if not isinstance(value, (Tensor, bool, int, float, complex, list, tuple)):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"save() writes tensors, not {type_name(value)}",
             help="several go into a dict by name: save({'w': w, 'b': b}, 'm.npz')",
         )
@@ -116,7 +113,7 @@ def read_file(
             where files are out of bounds.
     """
     if not isinstance(file, str):
-        raise GradcliError("E202", f"open() takes the name of a file, not {type_name(file)}")
+        raise type_error(f"open() takes the name of a file, not {type_name(file)}")
     if mode not in ("r", "rt", "tr", "rb", "br"):
         active.state.limits.check_file(file)
         raise GradcliError(
@@ -132,7 +129,7 @@ def read_file(
     if "b" in mode:
         return ReadBytes(content, file, mode)
     if (encoding or "utf-8").lower() not in _ENCODINGS or errors not in _DECODING_ERRORS:
-        raise GradcliError("E204", f"open() knows no encoding {encoding!r} with errors={errors!r}")
+        raise value_error(f"open() knows no encoding {encoding!r} with errors={errors!r}")
     try:
         text = content.decode(encoding or "utf-8", errors or "strict")
     except UnicodeDecodeError as error:

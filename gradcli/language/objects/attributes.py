@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.hints.spelling import suggestion
 from gradcli.language.objects.descriptors import MISSING
 from gradcli.language.objects.exceptions import exception_attribute
@@ -251,8 +251,8 @@ def unbound(host: type, name: str, function: Callable[..., Any]) -> Callable[...
 
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(self, host):
-            raise GradcliError(
-                "E202", f"{host.__name__}.{name}() works on {host.__name__}, not {type_name(self)}"
+            raise type_error(
+                f"{host.__name__}.{name}() works on {host.__name__}, not {type_name(self)}"
             )
         return function(self, *args, **kwargs)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.descriptors import (
     MISSING,
@@ -103,7 +103,7 @@ class UserClass(LanguageType):
         try:
             host: Any = HostClass(name, bases, {"__module__": __name__})
         except TypeError as error:  # an order of bases that cannot be, or two that are layers
-            raise GradcliError("E202", f"the bases of {name} do not go together") from error
+            raise type_error(f"the bases of {name} do not go together") from error
         self.host = host
         host.language_class = self
         super().__init__(f"__main__.{name}", (host,))
@@ -119,7 +119,7 @@ class UserClass(LanguageType):
         made = self.host.__new__(self.host, *args, **kwargs)
         returned = find_init(self.host)(made, *args, **kwargs)
         if returned is not None:
-            raise GradcliError("E202", f"__init__() must return None, not {type_name(returned)}")
+            raise type_error(f"__init__() must return None, not {type_name(returned)}")
         return made
 
     def find(self, name: str) -> Any:
@@ -221,9 +221,7 @@ def attributes_of(value: Any) -> dict[str, Any]:
         return held
     names = getattr(value, "language_names", None)
     if names is None:
-        raise GradcliError(
-            "E202", f"vars() needs an object of the program's, not {type_name(value)}"
-        )
+        raise type_error(f"vars() needs an object of the program's, not {type_name(value)}")
     return {name: value.language_getattr(name) for name in names()}
 
 
@@ -296,12 +294,11 @@ class Super:
 
     def __init__(self, cls: Any, receiver: Any) -> None:
         if not isinstance(cls, UserClass):
-            raise GradcliError("E202", f"super() takes a class first, not {type_name(cls)}")
+            raise type_error(f"super() takes a class first, not {type_name(cls)}")
         host = receiver.host if isinstance(receiver, UserClass) else type(receiver)
         if not issubclass(host, cls.host):
-            raise GradcliError(
-                "E202",
-                f"super(): the object is no instance of {cls.name} but {type_name(receiver)}",
+            raise type_error(
+                f"super(): the object is no instance of {cls.name} but {type_name(receiver)}"
             )
         self.cls = cls
         self.receiver = receiver
@@ -369,7 +366,7 @@ def _host_of(base: Any) -> type:
     if stand_in is not None:
         return stand_in
     if not isinstance(base, (LanguageType, type)):
-        raise GradcliError("E202", f"a base of a class is a class, not {type_name(base)}")
+        raise type_error(f"a base of a class is a class, not {type_name(base)}")
     host = base if isinstance(base, type) else base.hosts[0] if len(base.hosts) == 1 else object
     if host in (dict, list):
         from gradcli.language.objects.derived import DERIVED  # lazy: start-up

@@ -11,7 +11,7 @@ from collections.abc import Iterator as HostIterator
 from functools import cache
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.limits import (
     DEEPEST_ITERATOR,
     charge,
@@ -120,8 +120,7 @@ def iterate(values: Any) -> HostIterator[Any]:
     if kind is Iterator or kind in _CHANGING:
         return guarded(iter(values))
     if not hasattr(kind, "__iter__"):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"a value of type {type_name(values)} cannot be iterated over",
             text=f"'{type_name(values)}' object is not iterable",
             help="`range(n)` counts from 0 to n - 1" if kind is int else None,

@@ -11,7 +11,7 @@ import numpy as np
 
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.limits import (
     charge_copy,
     check_collection,
@@ -139,8 +139,7 @@ def operator_failed(symbol: str, left: Any, right: Any, error: Exception) -> Exc
         return error
     if not isinstance(error, (TypeError, AttributeError)):
         return converted(error)
-    made = GradcliError(
-        "E202",
+    made = type_error(
         f"`{symbol}` is not defined for {type_name(left)} and {type_name(right)}",
         text=_not_defined(symbol, left, right, error),
     )
@@ -296,8 +295,7 @@ def unary(symbol: str, operand: Any) -> Any:
         return _HOST_UNARY[symbol](operand)
     except HOST_ERRORS as error:
         if isinstance(error, TypeError):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"`{symbol}` is not defined for {type_name(operand)}",
                 text=f"bad operand type for unary {symbol}: '{type_name(operand)}'",
             ) from error

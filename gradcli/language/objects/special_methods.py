@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.types import type_name
 
 ARITHMETIC = {
@@ -57,7 +57,7 @@ def is_special(name: str) -> bool:
 def special_method(name: str, function: Any) -> Callable[..., Any]:
     """The host's method that calls the program's; raises E202 for a result of the wrong type."""
     if not callable(function):
-        raise GradcliError("E202", f"{name} of a class is a function, not {type_name(function)}")
+        raise type_error(f"{name} of a class is a function, not {type_name(function)}")
     kind = _RESULTS.get(name)
     if name == "__next__":
         return _next(function)
@@ -65,8 +65,7 @@ def special_method(name: str, function: Any) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = function(self, *args, **kwargs)
         if kind is not None and not isinstance(result, kind):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"{name}() must return {kind.__name__}, not {type_name(result)}",
                 text=f"{name} returned non-string (type {type_name(result)})"
                 if kind is str

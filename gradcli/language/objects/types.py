@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 
 Named = TypeVar("Named", bound=Callable[..., Any])
 
@@ -70,7 +70,7 @@ class LanguageType:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A new instance; raises E202 where the class has no constructor in the language."""
         if self.construct is None:
-            raise GradcliError("E202", f"instances of {self.name} cannot be made by calling it")
+            raise type_error(f"instances of {self.name} cannot be made by calling it")
         return self.construct(*args, **kwargs)
 
     def __repr__(self) -> str:

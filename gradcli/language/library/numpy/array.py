@@ -22,7 +22,7 @@ from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.autograd.tensor import Tensor, refresh, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.language.library.numpy.dtypes import (
     LONGEST_TEXT,
     SCALARS,
@@ -78,8 +78,7 @@ def unwrap(value: Any) -> Any:
         return dtype_of(value)
     if kind is DType:
         return dtype_of(value)
-    raise GradcliError(
-        "E202",
+    raise type_error(
         f"NumPy takes numbers, lists of them and arrays here, not {type_name(value)}",
         help="`list(…)` makes a list of it" if hasattr(kind, "__iter__") else None,
     )
@@ -147,30 +146,25 @@ def array_of(tensor: Tensor) -> Any:
     that NumPy does not have and for memory of a GPU.
     """
     if tensor.requires_grad:
-        raise GradcliError(
-            "E204",
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
-            raises="RuntimeError",
+        raise runtime_error(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
     if tensor.meta is not None and tensor.meta.base is not None:
         refresh(tensor)
     storage_of(tensor)
     if catalogue.methods["is_conj"](tensor):
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             "Can't call numpy() on Tensor that has conjugate bit set. Use"
-            " tensor.resolve_conj().numpy() instead.",
-            raises="RuntimeError",
+            " tensor.resolve_conj().numpy() instead."
         )
     array = tensor.array = forced(tensor.array)
     if module_of(array) is not np:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy"
-            " the tensor to host memory first.",
+            " the tensor to host memory first."
         )
     if not is_supported(array.dtype):
-        raise GradcliError("E202", "Got unsupported ScalarType BFloat16")
+        raise type_error("Got unsupported ScalarType BFloat16")
     return array
 
 
@@ -178,11 +172,10 @@ def tensor_on(array: Any) -> Tensor:
     """A tensor on the memory of a host array."""
     check_numbers(array)
     if any(stride < 0 for stride in array.strides):
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "At least one stride in the given numpy array is negative, and tensors with negative"
             " strides are not currently supported. (You can probably work around this by making a"
-            " copy of your array  with array.copy().) ",
+            " copy of your array  with array.copy().) "
         )
     made = Tensor(array)
     storage_of(made)
@@ -192,11 +185,10 @@ def tensor_on(array: Any) -> Tensor:
 def check_numbers(array: Any) -> None:
     """Raise E202 for an array that no tensor can hold."""
     if array.dtype not in _OF_TENSORS:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only"
             " supported types are: float64, float32, float16, complex64, complex128, int64, int32,"
-            " int16, int8, uint64, uint32, uint16, uint8, and bool.",
+            " int16, int8, uint64, uint32, uint16, uint8, and bool."
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.dtypes import DType
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.objects.types import LanguageType, called, define, type_name
 
 LONGEST_TEXT = 1000
@@ -104,7 +104,7 @@ def dtype_of(value: Any) -> np.dtype[Any]:
                 "E202", f"data type {value[:80]!r} not understood", raises="TypeError"
             ) from None
     shown = f"'{value}'" if type(value) is DType else type_name(value)
-    raise GradcliError("E202", f"Cannot interpret {shown} as a data type")
+    raise type_error(f"Cannot interpret {shown} as a data type")
 
 
 dtype_value = cache(Dtype)
@@ -163,7 +163,7 @@ def _limits(host: Any) -> Any:
         try:
             return TypeLimits(host(dtype_of(type)))
         except ValueError as error:
-            raise GradcliError("E204", str(error)) from None
+            raise value_error(str(error)) from None
 
     return called(host.__name__, limits)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.library.numpy.array import (
     DEEPEST,
     UFUNCS,
@@ -49,7 +49,7 @@ def from_numpy(ndarray: Any, /) -> Tensor:
     if type(ndarray) is not NDArray:
         shown = type_name(ndarray)
         name = f"numpy.{shown}" if type(ndarray) in SCALARS else shown
-        raise GradcliError("E202", f"expected np.ndarray (got {name})")
+        raise type_error(f"expected np.ndarray (got {name})")
     return tensor_on(ndarray.data)
 
 
@@ -83,8 +83,8 @@ def mixed(symbol: str, left: Any, right: Any) -> Any:
     else:
         shown = "** or pow()" if symbol == "**" else symbol
         words = f"unsupported operand type(s) for {shown}: '{kinds[0]}' and '{kinds[1]}'"
-    raise GradcliError(
-        "E202", words, help="`torch.from_numpy(array)` makes a tensor of it, on the same memory"
+    raise type_error(
+        words, help="`torch.from_numpy(array)` makes a tensor of it, on the same memory"
     )
 
 
@@ -135,7 +135,7 @@ def _data(values: Any) -> Any:
     lengths = {len(each) for each in values if type(each) in (NDArray, list, tuple)}
     if len(lengths) > 1:
         first, other = len(values[0]), next(len(v) for v in values if len(v) != len(values[0]))
-        raise GradcliError("E204", f"expected sequence of length {first} at dim 1 (got {other})")
+        raise value_error(f"expected sequence of length {first} at dim 1 (got {other})")
     return compute(np.array, (unwrap(values),), {}, 0).data
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.library.numpy.array import (
     NDArray,
     before_write,
@@ -109,8 +109,7 @@ def _by_method(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
         if args and type(args[0]) is Tensor:
             method = catalogue.methods.get("permute" if name == "transpose" else name)
             if method is None or name in _NOT_OF_TENSORS:
-                raise GradcliError(
-                    "E202",
+                raise type_error(
                     f"np.{name}() does not take a tensor that needs its own {name}()",
                     help=f"`tensor.{name}()`, or `np.{name}(tensor.numpy())`",
                 )

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.library.numpy import dtypes, exchange, functions, methods, random
 from gradcli.language.library.numpy.array import (
     NDARRAY,
@@ -65,7 +65,7 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
         try:
             np.set_printoptions(**found)
         except (TypeError, ValueError, OverflowError) as error:
-            raise GradcliError("E204", str(error)) from None
+            raise value_error(str(error)) from None
     return found
 
 
@@ -148,7 +148,7 @@ def _text_of(host: Callable[..., Any]) -> Callable[..., str]:
         if separator is None:
             return written(host, array, **options)
         if host is not np.array2string or type(separator) is not str or len(separator) > 80:
-            raise GradcliError("E202", "the separator is a short string")
+            raise type_error("the separator is a short string")
         return written(lambda array: np.array2string(array, separator=separator), array, **options)
 
     return called(host.__name__, text)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.language.library.numpy.array import (
     NDArray,
     before_write,
@@ -124,7 +124,7 @@ class Flags:
     def __setattr__(self, name: str, value: Any) -> None:
         # Memory that may not be written to stays so, whoever asks.
         if value and not self._flags.writeable:
-            raise GradcliError("E204", "cannot set WRITEABLE flag to True of this array")
+            raise value_error("cannot set WRITEABLE flag to True of this array")
         self._flags.writeable = bool(value)
 
 

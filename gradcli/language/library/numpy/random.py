@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.arrays.random.generator import SESSION_SEED
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.library.numpy.array import (
     NDArray,
     before_write,
@@ -62,7 +62,7 @@ def _elements(name: str, at: int, values: list[Any], named: dict[str, Any]) -> t
             if not isinstance(value, (str, bool, type(None), np.dtype)) and not np.all(
                 np.isfinite(np.asarray(value))
             ):
-                raise GradcliError("E204", f"{name}() takes parameters that are finite")
+                raise value_error(f"{name}() takes parameters that are finite")
     inner = sum(map(held, arrays))
     made = 1 if size is None else room(size)
     if name in ("multivariate_normal", "dirichlet", "multinomial"):
@@ -127,7 +127,7 @@ def _shuffle(generator: Any) -> Callable[..., Any]:
             generator().shuffle(order)
             x[:] = [x[number] for number in order.tolist()]
         else:
-            raise GradcliError("E202", "shuffle() takes an array or a list")
+            raise type_error("shuffle() takes an array or a list")
 
     return shuffle
 
@@ -205,7 +205,7 @@ def methods_of(generator: Callable[[], Any]) -> dict[str, Any]:
         host = tuple(map(unwrap, parts)) if isinstance(parts, (tuple, list)) else ()
         fits = len(host) in (3, 5) and isinstance(host[2], int) and 0 <= host[2] <= 624
         if not fits or np.shape(host[1]) != (624,):  # NumPy trusts the position
-            raise GradcliError("E204", "set_state() takes what get_state() gave")
+            raise value_error("set_state() takes what get_state() gave")
         _checked(lambda: generator().set_state(host))
 
     return {

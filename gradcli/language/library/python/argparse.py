@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse as host
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Printed, Reported
 from gradcli.language.functions.calls import call
 from gradcli.language.objects.exceptions import handles
@@ -100,11 +100,11 @@ def _checked(name: str, value: Any) -> Any:
         if value == host.SUPPRESS:
             return value
         if not isinstance(value, str):
-            raise GradcliError("E202", f"{name} is a string")
+            raise type_error(f"{name} is a string")
         # A width in a `%` field would have the host write any number of blanks.
         words = value.split("%(")
         if any(part.partition(")")[2][:1].isdigit() for part in words[1:]):
-            raise GradcliError("E204", "a width in a help text is outside the language")
+            raise value_error("a width in a help text is outside the language")
     if name == "choices":
         return list(bounded(value))
     return value
@@ -169,9 +169,7 @@ def _words(args: Any) -> list[str]:
     words = active.state.library.get("argv", [""])[1:] if args is None else list(bounded(args))
     for word in words:
         if not isinstance(word, str):
-            raise GradcliError(
-                "E202", f"a word of the command line is a string, not {display(word)}"
-            )
+            raise type_error(f"a word of the command line is a string, not {display(word)}")
     return list(words)
 
 

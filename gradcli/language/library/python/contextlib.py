@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.language.events import Printed, Reported
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.functions.generators import Running
@@ -48,7 +48,7 @@ class GeneratorContext:
     def __enter__(self) -> Any:
         made = call(self.function, self.args, self.kwargs)
         if type(made) is not Iterator or type(made.source) is not Running:
-            raise GradcliError("E202", "a function under @contextmanager has a `yield`")
+            raise type_error("a function under @contextmanager has a `yield`")
         self.running = made.source
         try:
             return next(self.running)
@@ -72,7 +72,7 @@ class GeneratorContext:
 
 
 def _wrong(words: str) -> GradcliError:
-    return GradcliError("E204", words, raises="RuntimeError")
+    return runtime_error(words)
 
 
 def contextmanager(func: Any) -> Any:
@@ -168,7 +168,7 @@ class ExitStack:
     def enter_context(self, cm: Any) -> Any:
         """Enter a context, to be left with the others."""
         if not getattr(type(cm), "language_context", False):
-            raise GradcliError("E202", f"a value of type {type_name(cm)} is no context")
+            raise type_error(f"a value of type {type_name(cm)} is no context")
         entered = cm.__enter__()
         self.leaves.append(cm.__exit__)
         return entered
@@ -237,10 +237,9 @@ class ABC(Instance):
         missing = _abstract(cls.language_class) if hasattr(cls, "language_class") else []
         if missing:
             many = "methods" if len(missing) > 1 else "method"
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"Can't instantiate abstract class {cls.language_class.name} with abstract {many}"
-                f" {', '.join(missing)}",
+                f" {', '.join(missing)}"
             )
         return super().__new__(cls)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.functions.calls import call, misfit, missing, unknown_keyword
 from gradcli.language.library.copy import deepcopy
 from gradcli.language.objects.instances import UserClass
@@ -76,7 +76,7 @@ def field(
 ) -> Field:
     """`dataclasses.field(…)`; raises E204 for two defaults."""
     if default is not MISSING and default_factory is not MISSING:
-        raise GradcliError("E204", "cannot specify both default and default_factory")
+        raise value_error("cannot specify both default and default_factory")
     return Field(default, default_factory, init, repr, compare, kw_only)
 
 
@@ -99,7 +99,7 @@ def dataclass(
 
     def make(cls: Any) -> Any:
         if not isinstance(cls, UserClass):
-            raise GradcliError("E202", f"dataclass() is for classes, not {type_name(cls)}")
+            raise type_error(f"dataclass() is for classes, not {type_name(cls)}")
         found = _fields(cls, bool(kw_only))
         methods: dict[str, Callable[..., Any]] = {}
         if init:
@@ -153,9 +153,8 @@ def _fields(cls: UserClass, keyword_only: bool) -> list[Field]:
         default = cls.names.get(name, MISSING)
         if isinstance(default, (list, dict, set)):
             kind = f"<class '{type_name(default)}'>"
-            raise GradcliError(
-                "E204",
-                f"mutable default {kind} for field {name} is not allowed: use default_factory",
+            raise value_error(
+                f"mutable default {kind} for field {name} is not allowed: use default_factory"
             )
         each = default if type(default) is Field else Field(default)
         each.name, each.type, each.kw_only = name, written, each.kw_only or keyword_only
@@ -168,9 +167,7 @@ def _fields(cls: UserClass, keyword_only: bool) -> list[Field]:
     for each in found.values():
         given = each.default is not MISSING or each.default_factory is not MISSING
         if each.init and not each.kw_only and not given and seen:
-            raise GradcliError(
-                "E202", f"non-default argument {each.name!r} follows default argument"
-            )
+            raise type_error(f"non-default argument {each.name!r} follows default argument")
         seen = seen or (each.name if given and each.init and not each.kw_only else "")
     return list(found.values())
 
@@ -256,7 +253,7 @@ def fields(class_or_instance: Any, /) -> tuple[Field, ...]:
     """`dataclasses.fields(value)`."""
     found = _known(class_or_instance)
     if found is None:
-        raise GradcliError("E202", "must be called with a dataclass type or instance")
+        raise type_error("must be called with a dataclass type or instance")
     return tuple(found.values())
 
 
@@ -282,7 +279,7 @@ def _plain(value: Any, make: Callable[[list[tuple[str, Any]]], Any], top: bool =
     if known is not None:
         return make([(name, _plain(_value(value, name), make, False)) for name in known])
     if top:
-        raise GradcliError("E202", "asdict() should be called on dataclass instances")
+        raise type_error("asdict() should be called on dataclass instances")
     if type(value) in (list, tuple):
         return type(value)([_plain(each, make, False) for each in value])
     if type(value) is dict:

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.objects.descriptors import BoundMethod, ClassMethod, Property, StaticMethod
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.instances import Instance, UserClass, is_dunder
@@ -29,7 +29,7 @@ class EnumClass(UserClass):
                 return member
         if issubclass(self.host, Flag) and isinstance(value, int):
             return _combined(self, value)
-        raise GradcliError("E204", f"{display(value)} is not a valid {self.name}")
+        raise value_error(f"{display(value)} is not a valid {self.name}")
 
     def __getitem__(self, name: Any) -> Any:
         if name not in self.members:
@@ -66,7 +66,7 @@ class Enum(Instance):
     def __init__(self, *args: Any) -> None:
         """The value was set when the member was made."""
         if not hasattr(type(self), "language_class"):
-            raise GradcliError("E202", f"{_shown(type(self))} has no members defined")
+            raise type_error(f"{_shown(type(self))} has no members defined")
 
     def __str__(self) -> str:
         return f"{type(self).language_class.name}.{self.name}"
@@ -250,9 +250,7 @@ def unique(enumeration: Any) -> Any:
     """`@unique`: raises E204 where two names have one value."""
     for name, member in getattr(enumeration, "members", {}).items():
         if member.name != name:
-            raise GradcliError(
-                "E204", f"duplicate values found in {enumeration!r}: {name} -> {member.name}"
-            )
+            raise value_error(f"duplicate values found in {enumeration!r}: {name} -> {member.name}")
     return enumeration
 
 

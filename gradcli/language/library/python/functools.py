@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_nesting
@@ -30,7 +30,7 @@ class Partial:
 
     def __init__(self, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> None:
         if not callable(func):
-            raise GradcliError("E202", f"partial() takes a function, not {type_name(func)}")
+            raise type_error(f"partial() takes a function, not {type_name(func)}")
         self.func = func
         self.args = args
         self.keywords = keywords
@@ -55,8 +55,7 @@ def reduce(function: Callable[[Any, Any], Any], iterable: Any, initial: Any = _N
     values = iter(bounded(iterable))
     result = next(values, _NONE) if initial is _NONE else initial
     if result is _NONE:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             "reduce() of nothing needs a value to begin with",
             text="reduce() of empty iterable with no initial value",
         )
@@ -206,7 +205,7 @@ def total_ordering(cls: Any) -> Any:
     """`@total_ordering`: the comparisons that a class leaves out, from one that it has."""
     root = next((name for name in _ORDERINGS if name in getattr(cls, "names", ())), None)
     if not isinstance(cls, UserClass) or root is None:
-        raise GradcliError("E204", "must define at least one ordering operation: < > <= >=")
+        raise value_error("must define at least one ordering operation: < > <= >=")
     for name, function in _ORDERINGS[root].items():
         if name not in cls.names:
             cls.bind(name, function)

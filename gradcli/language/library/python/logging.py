@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Reported
 from gradcli.language.library.python.time import checked_format
 from gradcli.language.objects.exceptions import handles
@@ -129,10 +129,10 @@ def _line(name: str, level: int, message: str) -> str:
 def _level(level: Any) -> int:
     if isinstance(level, str):
         if level not in _LEVELS:
-            raise GradcliError("E204", f"Unknown level: {level!r}")
+            raise value_error(f"Unknown level: {level!r}")
         return _LEVELS[level]
     if not isinstance(level, int):
-        raise GradcliError("E202", f"Level not an integer or a valid string: {text(level)}")
+        raise type_error(f"Level not an integer or a valid string: {text(level)}")
     return level
 
 

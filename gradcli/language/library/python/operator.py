@@ -6,7 +6,7 @@ from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.functions.calls import call
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.operators import augmented, binary, contains, identity, unary
@@ -42,7 +42,7 @@ def itemgetter(*items: Any) -> Callable[[Any], Any]:
 def attrgetter(*attrs: str) -> Callable[[Any], Any]:
     """`operator.attrgetter(name, …)`."""
     if not attrs or not all(isinstance(name, str) for name in attrs):
-        raise GradcliError("E202", "attribute name must be a string")
+        raise type_error("attribute name must be a string")
 
     def read(obj: Any, dotted: str) -> Any:
         for name in dotted.split("."):

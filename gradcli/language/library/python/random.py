@@ -6,7 +6,7 @@ import random as host
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.language.limits import LARGEST_INTEGER, check_collection, check_integer
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.types import called, type_name
@@ -43,9 +43,8 @@ class Random:
     def seed(self, a: Any = None, version: int = 2) -> None:
         """Begin anew from a seed; without one, from the clock."""
         if a is not None and not isinstance(a, (int, float, str, bytes)):
-            raise GradcliError(
-                "E202",
-                "The only supported seed types are: None,\nint, float, str, bytes, and bytearray.",
+            raise type_error(
+                "The only supported seed types are: None,\nint, float, str, bytes, and bytearray."
             )
         self.generator.seed(a, version)
 
@@ -73,10 +72,7 @@ class Random:
     def sample(self, population: Any, k: Any, *, counts: Any = None) -> list[Any]:
         """k different values."""
         if isinstance(population, (set, frozenset, dict)):
-            raise GradcliError(
-                "E202",
-                "Population must be a sequence.  For dicts or sets, use sorted(d).",
-            )
+            raise type_error("Population must be a sequence.  For dicts or sets, use sorted(d).")
         if isinstance(k, int):
             check_collection(k)
         many = None if counts is None else list(bounded(counts))
@@ -85,7 +81,7 @@ class Random:
     def shuffle(self, x: Any, /) -> None:
         """Put the items of a list in a random order."""
         if not hasattr(type(x), "__setitem__"):
-            raise GradcliError("E202", f"'{type_name(x)}' object does not support item assignment")
+            raise type_error(f"'{type_name(x)}' object does not support item assignment")
         check_collection(len(x))
         self.generator.shuffle(x)
 

@@ -8,7 +8,7 @@ import statistics as host_statistics
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.functions.calls import call
 from gradcli.language.limits import charge, check_collection, check_nesting
 from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
@@ -18,7 +18,7 @@ from gradcli.language.objects.types import called, type_name
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise GradcliError("E202", f"heap argument must be a list, not {type_name(value)}")
+        raise type_error(f"heap argument must be a list, not {type_name(value)}")
     check_nesting(value)
     return value
 
@@ -70,7 +70,7 @@ def _bisection(name: str) -> Callable[..., Any]:
 
     def find(a: Any, x: Any, lo: int = 0, hi: Any = None, *, key: Any = None) -> Any:
         if not hasattr(type(a), "__getitem__"):
-            raise GradcliError("E202", f"a value of type {type_name(a)} has no items")
+            raise type_error(f"a value of type {type_name(a)} has no items")
         of = None if key is None else lambda value: call(key, (value,), {})
         return function(a, x, lo, hi, key=of)
 
@@ -91,12 +91,12 @@ def _statistic(name: str) -> Callable[..., Any]:
         given = [list(bounded(each)) if hasattr(type(each), "__iter__") else each for each in more]
         values = list(bounded(data))
         if not all(isinstance(value, (int, float, str)) for value in values):
-            raise GradcliError("E202", f"{name}() takes numbers")
+            raise type_error(f"{name}() takes numbers")
         charge(20 * len(values))
         try:
             return function(values, *given, **named)
         except host_statistics.StatisticsError as error:
-            raise GradcliError("E204", str(error)) from error
+            raise value_error(str(error)) from error
 
     return called(name, measure)
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.events import Printed, Reported
 from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_text
@@ -36,7 +36,7 @@ class Stream(Record):
     def write(self, s: str, /) -> int:
         """Show a text; the number of its characters."""
         if not isinstance(s, str):
-            raise GradcliError("E202", f"write() argument must be str, not {type_name(s)}")
+            raise type_error(f"write() argument must be str, not {type_name(s)}")
         active.state.emit(self.event(s))
         return len(s)
 
@@ -109,7 +109,7 @@ SYS: dict[str, Any] = {
 def _checked(path: Any) -> str:
     """A path that may be looked at; raises E606 where files are out of bounds."""
     if not isinstance(path, str):
-        raise GradcliError("E202", f"a path is a string, not {type_name(path)}")
+        raise type_error(f"a path is a string, not {type_name(path)}")
     active.state.limits.check_file(path)
     return path
 
@@ -137,7 +137,7 @@ def _of_text(name: str) -> Callable[..., Any]:
 
     def of(path: str, /) -> Any:
         if not isinstance(path, str):
-            raise GradcliError("E202", f"a path is a string, not {type_name(path)}")
+            raise type_error(f"a path is a string, not {type_name(path)}")
         return function(path)
 
     return called(name, of)
@@ -185,7 +185,7 @@ class _Buffer(Hosted):
         """Write something; its length."""
         if not isinstance(s, self.content):
             wanted = "string argument expected, got" if self.content is str else _BYTES
-            raise GradcliError("E202", f"{wanted} '{type_name(s)}'")
+            raise type_error(f"{wanted} '{type_name(s)}'")
         check_text(self.host.tell() + len(s))
         return int(self.host.write(s))
 
@@ -219,9 +219,7 @@ class StringIO(_Buffer):
 
     def __init__(self, initial_value: str = "", newline: str | None = "\n") -> None:
         if not isinstance(initial_value, str):
-            raise GradcliError(
-                "E202", f"initial_value must be str or None, not {type_name(initial_value)}"
-            )
+            raise type_error(f"initial_value must be str or None, not {type_name(initial_value)}")
         super().__init__(io.StringIO(initial_value, newline))
 
     def writelines(self, lines: Any, /) -> None:
@@ -263,7 +261,7 @@ class BytesIO(_Buffer):
 
     def __init__(self, initial_bytes: bytes = b"") -> None:
         if not isinstance(initial_bytes, bytes):
-            raise GradcliError("E202", f"{_BYTES} '{type_name(initial_bytes)}'")
+            raise type_error(f"{_BYTES} '{type_name(initial_bytes)}'")
         super().__init__(io.BytesIO(initial_bytes))
 
 

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.events import Printed
 from gradcli.language.functions.calls import call
 from gradcli.language.library.python.patterns import checked_pattern
@@ -67,7 +67,7 @@ STRING: dict[str, Any] = {
 
 def _string(value: Any) -> str:
     if not isinstance(value, str):
-        raise GradcliError("E202", f"expected a string, not {type_name(value)}")
+        raise type_error(f"expected a string, not {type_name(value)}")
     return value
 
 
@@ -276,29 +276,10 @@ def normalize(form: Any, unistr: str, /) -> str:
     return unicodedata.normalize(form, unistr)
 
 
-def _of_character(name: str) -> Callable[..., Any]:
-    function = getattr(unicodedata, name)
-
-    def of(chr: str, *default: Any) -> Any:
-        return function(chr, *default)
-
-    return called(name, of)
-
-
 UNICODEDATA: dict[str, Any] = {
-    "normalize": normalize,
-    **{
-        name: _of_character(name)
-        for name in (
-            "bidirectional",
-            "category",
-            "combining",
-            "decimal",
-            "digit",
-            "lookup",
-            "name",
-            "numeric",
-        )
-    },
-}
+    name: getattr(unicodedata, name)
+    for name in (
+        "bidirectional", "category", "combining", "decimal", "digit", "lookup", "name", "numeric",
+    )
+} | {"normalize": normalize}  # fmt: skip
 """What `unicodedata` holds."""
