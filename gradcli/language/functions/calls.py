@@ -460,9 +460,7 @@ def _parts(value: Any) -> list[Any]:
         return list(value.values())
     if isinstance(value, (list, tuple)):
         return list(value)
-    names = getattr(type(value), "settable_attributes", None)
-    if names is None:
-        return []
+    names = getattr(type(value), "settable_attributes", ())
     set_in_it = [getattr(value, name) for name in names if hasattr(value, name)]
     return [*set_in_it, *getattr(value, "__dict__", {}).values()]
 

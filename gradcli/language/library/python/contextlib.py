@@ -53,12 +53,12 @@ class GeneratorContext:
         try:
             return next(self.running)
         except StopIteration:
-            raise _wrong("generator didn't yield") from None
+            raise runtime_error("generator didn't yield") from None
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
         if error is None:
             for _ in self.running:
-                raise _wrong("generator didn't stop")
+                raise runtime_error("generator didn't stop")
             return False
         try:
             self.running.throw(error)
@@ -68,11 +68,7 @@ class GeneratorContext:
             if raised is error:
                 return False
             raise
-        raise _wrong("generator didn't stop after throw()")
-
-
-def _wrong(words: str) -> GradcliError:
-    return runtime_error(words)
+        raise runtime_error("generator didn't stop after throw()")
 
 
 def contextmanager(func: Any) -> Any:

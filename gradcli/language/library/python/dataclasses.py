@@ -11,6 +11,7 @@ from gradcli.language.library.copy import deepcopy
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import EXCEPTIONS, type_name, type_of
+from gradcli.record import Record
 
 
 class _Missing:
@@ -28,33 +29,22 @@ MISSING: Any = _Missing()
 _KEYWORD_ONLY = "KW_ONLY"
 
 
-class Field:
+class Field(Record):
     """`dataclasses.field(…)`: what is known of one name."""
-
-    __slots__ = ("compare", "default", "default_factory", "init", "kw_only", "name", "repr", "type")
 
     language_name: ClassVar[str] = "dataclasses.Field"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"compare", "default", "default_factory", "init", "kw_only", "name", "repr", "type"}
     )
 
-    def __init__(
-        self,
-        default: Any = MISSING,
-        default_factory: Any = MISSING,
-        init: Any = True,
-        repr: Any = True,
-        compare: Any = True,
-        kw_only: Any = False,
-    ) -> None:
-        self.default = default
-        self.default_factory = default_factory
-        self.init = bool(init)
-        self.repr = bool(repr)
-        self.compare = bool(compare)
-        self.kw_only = bool(kw_only)
-        self.name = ""
-        self.type = ""
+    default: Any = MISSING
+    default_factory: Any = MISSING
+    init: bool = True
+    repr: bool = True
+    compare: bool = True
+    kw_only: bool = False
+    name: str = ""
+    type: str = ""
 
     def value(self) -> Any:
         """The default, made anew where there is a factory; `MISSING` for none."""
@@ -77,7 +67,8 @@ def field(
     """`dataclasses.field(…)`; raises E204 for two defaults."""
     if default is not MISSING and default_factory is not MISSING:
         raise value_error("cannot specify both default and default_factory")
-    return Field(default, default_factory, init, repr, compare, kw_only)
+    shown = bool(init), bool(repr), bool(compare), bool(kw_only)
+    return Field(default, default_factory, *shown)
 
 
 def dataclass(
