@@ -50,11 +50,14 @@ class LanguageType:
     """A class as a value.
 
     Attributes:
+        absent: what the error says of an attribute that it has not: of its name and that one's.
         full_name: with the module, as it is printed.
         construct: makes an instance, None where programs cannot.
     """
 
     __slots__ = ("construct", "full_name", "hosts", "name")
+
+    absent: ClassVar[str] = "type object '{0}' has no attribute '{1}'"
 
     def __init__(
         self,
@@ -92,6 +95,7 @@ _BASES = {
     "AttributeError": "Exception",
     "AxisError": "ValueError",
     "EOFError": "Exception",
+    "FileExistsError": "OSError",
     "FileNotFoundError": "OSError",
     "GradcheckError": "RuntimeError",
     "FloatingPointError": "ArithmeticError",

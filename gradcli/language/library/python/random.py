@@ -112,7 +112,7 @@ def _of_session(name: str) -> Callable[..., Any]:
     def draw(*values: Any, **named: Any) -> Any:
         kept = active.state.library
         if "random" not in kept:
-            kept["random"] = Random()
+            kept["random"] = Random(active.state.manual_seed)
         return getattr(kept["random"], name)(*values, **named)
 
     return called(name, draw)

@@ -1,10 +1,9 @@
-"""The modules `sys`, `os`, `os.path`, `io`, `gc` and `platform`, as far as a program that may not
+"""The modules `sys`, `os`, `os.path`, `gc` and `platform`, as far as a program that may not
 leave its process uses them.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import posixpath
 import sys
@@ -13,25 +12,28 @@ from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.events import Printed, Reported
+from gradcli.language.library.load_save import file_name
 from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_text
 from gradcli.language.objects.attributes import PerSession
-from gradcli.language.objects.types import EXCEPTIONS, Hosted, called, type_name
-from gradcli.record import Record
+from gradcli.language.objects.types import EXCEPTIONS, called, type_name
 from gradcli.state import active
 
 
-class Stream(Record):
+class Stream:
     """`sys.stdout` and `sys.stderr`: what is written there is shown."""
 
-    name: str
-    event: Callable[[str], Any]
+    __slots__ = ("event", "name")
 
     language_name: ClassVar[str] = "_io.TextIOWrapper"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"encoding", "flush", "isatty", "name", "write", "writelines"}
     )
     encoding: ClassVar[str] = "utf-8"
+
+    def __init__(self, name: str, event: Callable[[str], Any]) -> None:
+        self.name = name
+        self.event = event
 
     def write(self, s: str, /) -> int:
         """Show a text; the number of its characters."""
@@ -108,10 +110,9 @@ SYS: dict[str, Any] = {
 
 def _checked(path: Any) -> str:
     """A path that may be looked at; raises E606 where files are out of bounds."""
-    if not isinstance(path, str):
-        raise type_error(f"a path is a string, not {type_name(path)}")
-    active.state.limits.check_file(path)
-    return path
+    text = file_name("os.path", path, "a path")
+    active.state.limits.check_file(text)
+    return text
 
 
 def _looks(test: Callable[[str], Any], name: str) -> Callable[[Any], Any]:
@@ -124,9 +125,10 @@ def _looks(test: Callable[[str], Any], name: str) -> Callable[[Any], Any]:
     return called(name, look)
 
 
-def _join(a: str, /, *paths: str) -> str:
-    check_text(sum(len(each) for each in (a, *paths) if isinstance(each, str)))
-    return posixpath.join(a, *paths)
+def _join(a: Any, /, *paths: Any) -> str:
+    texts = [file_name("join()", each) for each in (a, *paths)]
+    check_text(sum(map(len, texts)))
+    return posixpath.join(*texts)
 
 
 called("join", _join)
@@ -135,20 +137,46 @@ called("join", _join)
 def _of_text(name: str) -> Callable[..., Any]:
     function = getattr(posixpath, name)
 
-    def of(path: str, /) -> Any:
-        if not isinstance(path, str):
-            raise type_error(f"a path is a string, not {type_name(path)}")
-        return function(path)
+    def of(path: Any, /) -> Any:
+        return function(file_name(f"{name}()", path))
 
     return called(name, of)
 
 
+def getcwd() -> str:
+    """`os.getcwd()`: the folder of the run; raises E606 where files are out of bounds."""
+    active.state.limits.check_file(".")
+    return os.getcwd()
+
+
+def abspath(path: Any, /) -> str:
+    """`os.path.abspath(path)`: the path from the root, without `..`."""
+    return posixpath.normpath(posixpath.join(getcwd(), file_name("abspath()", path)))
+
+
+def makedirs(name: Any, mode: int = 0o777, exist_ok: bool = False) -> None:
+    """`os.makedirs(name, exist_ok=True)`: nothing where the folder is there already; raises E205
+    where it is not: a program makes none.
+    """
+    if not OS_PATH["isdir"](name):
+        raise GradcliError(
+            "E205",
+            "a program makes no folders here",
+            help=f"make it before the run: `mkdir -p {file_name('makedirs()', name)}`",
+        )
+    if not exist_ok:
+        shown = f"[Errno 17] File exists: {file_name('makedirs()', name)!r}"
+        raise GradcliError("E204", shown, raises="FileExistsError")
+
+
 OS_PATH: dict[str, Any] = {
+    "abspath": abspath,
     "exists": _looks(os.path.exists, "exists"),
     "getsize": _looks(os.path.getsize, "getsize"),
     "isdir": _looks(os.path.isdir, "isdir"),
     "isfile": _looks(os.path.isfile, "isfile"),
     "join": _join,
+    "realpath": abspath,
     "sep": "/",
     **{
         name: _of_text(name)
@@ -160,130 +188,16 @@ OS_PATH: dict[str, Any] = {
 OS: dict[str, Any] = {
     "cpu_count": lambda: 1,
     "environ": _kept("environ", dict),
+    "getcwd": getcwd,
     "getenv": lambda key, default=None, /: default,
     "getpid": lambda: 1,
     "linesep": "\n",
+    "makedirs": makedirs,
+    "mkdir": lambda path, mode=0o777: makedirs(path),
     "name": "posix",
     "sep": "/",
 }
 """What `os` holds: no process, and an environment that is empty."""
-
-
-class _Buffer(Hosted):
-    """A text or bytes in memory, which are read and written like a file.
-
-    Attributes:
-        content: what is written.
-    """
-
-    __slots__ = ()
-
-    content: ClassVar[Any]
-    language_context: ClassVar[bool] = True
-
-    def write(self, s: Any, /) -> int:
-        """Write something; its length."""
-        if not isinstance(s, self.content):
-            wanted = "string argument expected, got" if self.content is str else _BYTES
-            raise type_error(f"{wanted} '{type_name(s)}'")
-        check_text(self.host.tell() + len(s))
-        return int(self.host.write(s))
-
-    def seek(self, cookie: int, whence: int = 0, /) -> int:
-        """Go to a place."""
-        if isinstance(cookie, int):
-            check_text(cookie)
-        return int(self.host.seek(cookie, whence))
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        self.host.close()
-
-
-_BYTES = "a bytes-like object is required, not"
-
-
-class StringIO(_Buffer):
-    """`io.StringIO(text)`."""
-
-    __slots__ = ()
-
-    content: ClassVar[Any] = str
-    language_name: ClassVar[str] = "_io.StringIO"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"close", "flush", "getvalue", "read", "readline", "readlines", "seek", "tell", "truncate"}
-        | {"write", "writelines"}
-    )
-
-    def __init__(self, initial_value: str = "", newline: str | None = "\n") -> None:
-        if not isinstance(initial_value, str):
-            raise type_error(f"initial_value must be str or None, not {type_name(initial_value)}")
-        super().__init__(io.StringIO(initial_value, newline))
-
-    def writelines(self, lines: Any, /) -> None:
-        """Write several texts."""
-        for line in lines:
-            self.write(line)
-
-    def __iter__(self) -> Any:
-        return iter(self.host)
-
-
-class ReadText(StringIO):
-    """A file that `open(name)` read: its text, which cannot be written."""
-
-    __slots__ = ("mode", "name")
-
-    language_name: ClassVar[str] = "_io.TextIOWrapper"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"close", "closed", "mode", "name", "read", "readline", "readlines", "seek", "tell"}
-    )
-
-    def __init__(self, text: str, name: str, mode: str, newline: str | None) -> None:
-        check_text(len(text))
-        super().__init__(text, newline)
-        self.name = name
-        self.mode = mode
-
-
-class BytesIO(_Buffer):
-    """`io.BytesIO(content)`."""
-
-    __slots__ = ()
-
-    content: ClassVar[Any] = bytes
-    language_name: ClassVar[str] = "_io.BytesIO"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"close", "flush", "getvalue", "read", "seek", "tell", "write"}
-    )
-
-    def __init__(self, initial_bytes: bytes = b"") -> None:
-        if not isinstance(initial_bytes, bytes):
-            raise type_error(f"{_BYTES} '{type_name(initial_bytes)}'")
-        super().__init__(io.BytesIO(initial_bytes))
-
-
-class ReadBytes(BytesIO):
-    """A file that `open(name, "rb")` read: its bytes, which cannot be written."""
-
-    __slots__ = ("mode", "name")
-
-    language_name: ClassVar[str] = "_io.BufferedReader"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"close", "closed", "mode", "name", "read", "seek", "tell"}
-    )
-
-    def __init__(self, content: bytes, name: str, mode: str) -> None:
-        check_text(len(content))
-        super().__init__(content)
-        self.name = name
-        self.mode = mode
-
-
-IO: dict[str, Any] = {"BytesIO": BytesIO, "StringIO": StringIO}
-"""What `io` holds."""
 
 
 def collect(generation: int = 2) -> int:
