@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_program, with_program_words
+from gradcli.cli.arguments.click_options import with_program
 from gradcli.cli.arguments.options import PICTURES
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import show_explanation, show_run
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 )
 @click.option("--json", is_flag=True, help="Short for --format json.")
 @with_program
-@with_program_words
 def command(
     words: Sequence[str],
     file: str | None,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.engine.backward import retain_grad
@@ -65,7 +66,8 @@ def result_of(
             argument = Argument("seed", True, options.seed, 0)
             argument.source.name = "option --seed"
             seed = seed_of(session, argument, output)
-        _backward(session, output, seed)
+        with advising_seed(output, "--seed '{}'"):
+            session.backward(output, seed)
     called = name or "the output"
     with session.running():
         gradients = [Gradient(each, tensor, graph, called) for each, tensor in wanted]
@@ -169,13 +171,15 @@ def seed_of(session: Session, argument: Argument, output: Tensor) -> Tensor:
         return made
 
 
-def _backward(session: Session, output: Tensor, seed: Tensor | None) -> None:
+@contextmanager
+def advising_seed(output: Tensor, example: str) -> Iterator[None]:
+    """Let an error of a missing seed show how to give one, `{}` in the example being its value."""
     try:
-        session.backward(output, seed)
+        yield
     except GradcliError as error:
         if error.code in ("E401", "E406"):
-            sizes = ", ".join(map(str, output.array.shape))
-            error.help = f"give the gradient to start from: --seed 'ones({sizes})'"
+            ones = f"ones({', '.join(map(str, output.array.shape))})"
+            error.help = f"give the gradient to start from: {example.format(ones)}"
         raise
 
 
