@@ -196,8 +196,8 @@ def interpolate(
         if len(shape) not in (3, 4, 5):
             error.text = (
                 "Input Error: Only 3D, 4D and 5D input Tensors supported"
-                f" (got {len(shape)}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | lanczos | area |"
-                f" nearest-exact (got {mode})"
+                f" (got {len(shape)}D) for the modes: nearest | linear | bilinear | bicubic |"
+                f" trilinear | lanczos | area | nearest-exact (got {mode})"
             )
         raise error
     if any(type(count) is not int or count < 1 for count in counts):
