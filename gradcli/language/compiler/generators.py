@@ -23,7 +23,7 @@ from gradcli.language.limits import too_many_steps
 from gradcli.language.objects.exceptions import Raised, caught
 from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.language.tree import syntax as tree
-from gradcli.language.tree.scopes import Scope, Variables, is_generator
+from gradcli.language.tree.scopes import Scope, Variables, has_yield
 
 Resume = Callable[[Variables], Generator[Any, Any, Any]]
 """A statement or block that can wait: what it yields are the program's values, its result is how it
@@ -59,7 +59,7 @@ def generator_body(c: Compiler, name: str, body: list[tree.Statement], scope: Sc
 def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
     parts: list[tuple[Resume | None, Run | None]] = []
     for statement in body:
-        if is_generator([statement]):
+        if has_yield([statement]):
             parts.append((_statement(c, statement, scope), None))
         else:
             parts.append((None, c.statement(statement, scope)))
@@ -291,7 +291,7 @@ def _yields(part: Any) -> bool:
     """Whether there is a `yield` of the function's own in a part of the tree."""
     if isinstance(part, (list, tuple)):
         return any(map(_yields, part))
-    return isinstance(part, tree.Syntax) and is_generator([part])
+    return isinstance(part, tree.Syntax) and has_yield([part])
 
 
 def _start(part: Any) -> float:
