@@ -142,6 +142,10 @@ class Session:
         except GradcliError as error:
             if error.span is None:
                 error.span = place
+            if error.modules:
+                from gradcli.language.hints.layers import note_layer  # lazy: start-up: few errors
+
+                note_layer(error)
             raise
         except BrokenPipeError:
             raise  # whoever received what was emitted has gone

@@ -52,6 +52,10 @@ class State:
             0x3>`).
         place: the span of the current operation, None outside a program.
         stack: the language functions that are running, outermost first: `(name, span of the call)`.
+        calls: the calls of modules that are running, outermost first; kept while something records.
+        modules: every module that is alive, in the order in which they were made; None before the
+            first.
+        values: the program's names.
         born: the tensors made inside the innermost function that `torch.func` differentiates, by
             their `id`; None outside such functions.
         backward_pass: the running backward pass, None outside of one.
@@ -84,6 +88,7 @@ class State:
         "backward_pass",
         "batch",
         "born",
+        "calls",
         "default_device",
         "default_dtype",
         "duals",
@@ -97,6 +102,7 @@ class State:
         "limits",
         "manual_seed",
         "marks_made",
+        "modules",
         "object_ids",
         "pending_readers",
         "place",
@@ -107,6 +113,7 @@ class State:
         "stack",
         "steps",
         "transforms",
+        "values",
         "warned",
     )
 
@@ -124,6 +131,9 @@ class State:
         self.object_ids = 0
         self.place: Span | None = None
         self.stack: list[tuple[str, Span | None]] = []
+        self.calls: list[Any] = []
+        self.modules: WeakValueDictionary[int, Any] | None = None
+        self.values: dict[str, Any] = {}
         self.default_device: str | None = None
         self.default_dtype = "float32"
         self.lazy_from = LAZY_FROM

@@ -95,7 +95,8 @@ WITHOUT = frozenset(
         "affine_grid_generator", "fractional_max_pool2d", "fractional_max_pool2d_backward",
         "fractional_max_pool3d", "fractional_max_pool3d_backward", "index_reduce", "linalg_lu",
         "masked_fill.MaskedFillBackward1", "masked_scatter", "masked_scatter_backward",
-        "max_unpool2d", "max_unpool3d", "multi_margin_loss", "multi_margin_loss_backward",
+        "max_unpool2d", "max_unpool3d", "mkldnn_rnn_layer", "multi_margin_loss",
+        "multi_margin_loss_backward",
         "multilabel_margin_loss_backward", "multilabel_margin_loss_forward", "ormqr", "put",
         "renorm", "soft_margin_loss", "soft_margin_loss_backward", "take", "unfold_backward",
     }

@@ -168,8 +168,6 @@ def _top_store(c: Compiler, name: str) -> Store:
         if type(value) is Tensor:
             value.set_name(name)
             interpreter.last_assigned = name
-        elif hasattr(type(value), "name_parameters"):
-            value.name_parameters(name)
         variables[name] = value
 
     return store

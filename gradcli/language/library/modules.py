@@ -87,6 +87,7 @@ LIBRARY: dict[str, str] = {
     "torch.distributed": "torch.settings:DISTRIBUTED",
     "torch.mps": "torch.settings:MPS_DEVICE",
     "torch.serialization": "torch.serialization:SERIALIZATION",
+    "torch.testing": "torch.testing:TESTING",
     "torch.utils.tensorboard": "drawing:TENSORBOARD",
     "torch.utils.tensorboard.writer": "drawing:TENSORBOARD",
     "torch.version": "torch.settings:VERSION",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.scalars import checked_cast
+from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
@@ -62,7 +62,7 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Tensor:
                 f"pad(): {pad} does not fit a tensor of shape {tuple(input.array.shape)}",
             )
     number = 0 if value is None else value
-    return constant_pad_nd.apply(input, pad, checked_cast(number, input.dtype))
+    return constant_pad_nd.apply(input, pad, checked_number(number, input.dtype))
 
 
 # --- padding with the tensor's own elements -----------------------------------------------------

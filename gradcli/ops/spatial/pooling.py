@@ -15,6 +15,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, runtime_error
+from gradcli.kernels import in_c
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.max_pool import largest_of_windows
 from gradcli.kernels.windows.windows import Sizes, Windows
@@ -37,6 +38,9 @@ def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -
     two of them are equal.
     """
     planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
+    found = in_c.put_at(grad_output, indices, self.shape, planes)
+    if found is not None:
+        return found
     where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
     if apart:
         placed = module_of(grad_output).zeros(planes * size, grad_output.dtype)
@@ -340,8 +344,7 @@ def mean_of_windows(input: Tensor, windows: Windows) -> Tensor:
     return _AVERAGE[len(windows.kernel)].apply(input, Averaging(windows, False, True, None))
 
 
-@function("avg_pool1d")
-@function("avg_pool1d", module="torch.nn.functional")
+@function("avg_pool1d", also="torch.nn.functional")
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
