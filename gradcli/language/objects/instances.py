@@ -24,6 +24,7 @@ from gradcli.language.objects.descriptors import (
     computes,
     is_data,
 )
+from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import inherited_method
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.special_methods import is_special, sequence_iterator, special_method
@@ -128,7 +129,10 @@ class UserClass(LanguageType):
         ]
         if own is None or None in above or not issubclass(self.host, Instance):
             return None
-        return frozenset([own] if isinstance(own, str) else own).union(*above)
+        names = [own] if isinstance(own, str) else list(bounded(own))
+        if not all(isinstance(name, str) for name in names):
+            raise GradcliError("E202", "__slots__ items must be strings")
+        return frozenset(names).union(*above)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A new instance."""
