@@ -74,7 +74,7 @@ def cast(typ: Any, val: Any) -> Any:
 def type_var(name: str, *constraints: Any, **named: Any) -> TypeForm:
     """`typing.TypeVar("T")`, `NewType` and their like: a name for annotations."""
     if not isinstance(name, str):
-        raise GradcliError("E202", "the name of a type variable is a string")
+        raise type_error("the name of a type variable is a string")
     return TypeForm(f"~{name}")
 
 
