@@ -32,6 +32,20 @@ class Evaluation(Record):
     grad_enabled: bool
 
 
+class Round:
+    """The iteration that a running loop is in.
+
+    Attributes:
+        number: counts from 1; 0 before the first.
+        variables: the names that the loop's body reads and writes.
+    """
+
+    def __init__(self, loop: tree.For | tree.While, variables: Variables) -> None:
+        self.loop = loop
+        self.number = 0
+        self.variables = variables
+
+
 class Provenance:
     """What a run evaluated, in the order in which it ended, and assigned."""
 
@@ -40,6 +54,7 @@ class Provenance:
         self.assignments: list[tuple[tree.Assign | tree.AugmentedAssign, Evaluation]] = []
         self.latest: dict[str, Evaluation] = {}
         self.open: list[list[Evaluation]] = [[]]
+        self.rounds: list[Round] = []
 
     def last_assignment(self, name: str) -> tree.Statement | None:
         """The statement that assigned to a name last."""
@@ -99,8 +114,32 @@ class ProvenanceCompiler(Compiler):
 
         return evaluate_and_record
 
+    def loop_body(self, loop: tree.For | tree.While, scope: Scope) -> Run:
+        body = super().loop_body(loop, scope)
+        rounds = self.provenance.rounds
+
+        def count_and_run(variables: Variables) -> Any:
+            rounds[-1].number += 1
+            return body(variables)
+
+        return count_and_run
+
+    def _loop(self, node: tree.For | tree.While, run: Run) -> Run:
+        rounds = self.provenance.rounds
+
+        def run_and_forget(variables: Variables) -> Any:
+            rounds.append(Round(node, variables))
+            try:
+                return run(variables)
+            finally:
+                rounds.pop()
+
+        return run_and_forget
+
     def statement(self, node: tree.Statement, scope: Scope) -> Run:
         run = super().statement(node, scope)
+        if isinstance(node, (tree.For, tree.While)):
+            return self._loop(node, run)
         if not isinstance(node, (tree.Assign, tree.AugmentedAssign)):
             return run
         provenance, state = self.provenance, self.state
