@@ -75,6 +75,7 @@ class State:
             plans read, by the `id` of its array; None before the first.
         library: what modules of the standard library keep, by module: `random`'s generator.
         limits: how much the session may use, and whether it may touch files.
+        manual_seed: what all random generators start from, None where nobody asked.
         steps: what is left of the limit of steps.
         transforms: the transforms of `torch.func` that are running their function, outermost
             first.
@@ -99,6 +100,7 @@ class State:
         "lazy_sums",
         "library",
         "limits",
+        "manual_seed",
         "marks_made",
         "modules",
         "object_ids",
@@ -147,6 +149,7 @@ class State:
         self.generators: dict[str, Any] = {}
         self.library: dict[str, Any] = {}
         self.limits = limits or Limits()
+        self.manual_seed: int | None = None
         self.steps = Steps(self.limits.steps)
         self.transforms: list[Any] = []
         self.warned: set[tuple[Any, ...]] = set()
@@ -156,11 +159,21 @@ class State:
         code: str,
         message: str,
         *,
+        text: str | None = None,
+        category: str = "UserWarning",
         help: str | None = None,
         span: Span | None = None,
         labels: tuple[Label, ...] = (),
     ) -> None:
-        """Emit a warning about the current operation, or about `span`: once for each span."""
+        """Emit a warning about the current operation, or about `span`: once for each span.
+
+        Args:
+            text: what PyTorch's own warning says, of the class `category`; None where PyTorch does
+                not warn. A program that catches, hides or raises warnings gets this one.
+        """
+        filters = self.library.get("warnings")
+        if text is not None and filters is not None and filters.takes(category, text):
+            return
         place = span or self.place
         where = message if place is None else (place.source, place.start, place.end)
         if (code, where) not in self.warned:

@@ -12,7 +12,6 @@ from tests.loops.measure import outcome_of
 
 BREAKS = {
     "w = (w - lr * w.grad).detach().requires_grad_()": "range(400)",
-    "nn.LSTM": "loss.backward()",
     "LBFGS with a closure": "optimizer.step(closure)",
     "a custom autograd.Function": "ctx.save_for_backward(x)",
 }

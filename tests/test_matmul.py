@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from threading import Event, Semaphore, Thread
+
+import numpy as np
 import pytest
 
+from gradcli.arrays import threads
+from gradcli.kernels.linalg import products
 from tests.recorded import printed, raised
 
 # Without the `Backward0` that most names end in.
@@ -229,3 +234,46 @@ print(graph(g), graph(h))
         "MulBackward0(None, leaf) MvBackward0(TBackward0(leaf), None)\n"
         "MmBackward0(None, TBackward0(leaf)) MmBackward0(TBackward0(leaf), None)"
     )
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((9, 4), (4, 5)),
+        ((4, 5), (5, 9)),
+        ((1, 8, 4), (1, 4, 5)),
+        ((5, 3, 4), (5, 4, 2)),
+        ((2, 3, 4, 5), (2, 1, 5, 6)),
+        ((3, 4), (2, 4, 5)),
+        ((0, 4), (4, 5)),
+    ],
+)
+def test_a_product_in_parts_is_the_whole(
+    left: tuple[int, ...], right: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(products, "_WORTH", 0)
+    monkeypatch.setattr(threads, "SMALLEST_TILE", 1)
+    monkeypatch.setattr(threads, "cores", lambda: 3)
+    one, other = (np.arange(np.prod(shape)).reshape(shape) % 7.0 for shape in (left, right))
+    columns = other.swapaxes(-2, -1).copy().swapaxes(-2, -1)
+    for second in (other, columns):
+        np.testing.assert_array_equal(products.matrix_product(one, second), one @ second)
+
+
+def test_a_busy_thread_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "cores", lambda: 2)
+    release, waiting = Event(), Semaphore(0)
+
+    def wait() -> None:
+        waiting.release()
+        release.wait()
+
+    occupied = Thread(target=threads.in_threads, args=(wait, 2))
+    occupied.start()
+    for _ in range(2):
+        waiting.acquire()
+    done: list[int] = []
+    threads.in_threads(lambda: done.append(1), 2)
+    assert done == [1]
+    release.set()
+    occupied.join()

@@ -26,6 +26,17 @@ def checked_cast(number: Any, dtype: DType) -> Any:
     return result
 
 
+def checked_number(number: Any, dtype: DType) -> Any:
+    """The same; the number itself where NumPy casts it alike, for compiled loops to recognise."""
+    result = checked_cast(number, dtype)
+    alike = type(number) is float or (type(number) is int and abs(number) < _EXACT)
+    return number if alike and dtype.is_floating_point else result
+
+
+_EXACT = 1 << 24
+"""Integers below this are exact in float32."""
+
+
 def as_zero_dim(number: Any, dtype: DType) -> Any:
     """The same where PyTorch makes a 0-dim tensor of the number first, as for `x[0] = 2`: there
     float16 and bfloat16 take it as float64, so that it overflows to infinity after all.

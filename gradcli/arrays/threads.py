@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from itertools import count
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,10 +17,12 @@ seldom wait for the interpreter.
 SMALLEST_TILE = 1 << 15
 """Elements that are worth a thread of their own."""
 
+Item = TypeVar("Item")
+
 
 def tile_rows(shape: tuple[int, ...], largest: int = TILE) -> int:
     """How many rows of an array make a tile: every core gets some, if there are enough."""
-    share = max(SMALLEST_TILE, -(-prod(shape) // _cores()))
+    share = max(SMALLEST_TILE, -(-prod(shape) // cores()))
     return max(1, min(largest, share) // max(prod(shape[1:]), 1))
 
 
@@ -30,37 +31,53 @@ def over_tiles(shape: tuple[int, ...], work: Callable[[slice], None], largest: i
     the largest number of elements.
     """
     length, rows = shape[0], tile_rows(shape, largest)
-    tiles = -(-length // rows)
-    turns = count()
+    starts = range(0, length, rows)
+    in_turns(starts, lambda start: work(slice(start, min(start + rows, length))))
+
+
+def in_turns(items: Sequence[Item], work: Callable[[Item], None]) -> None:
+    """Call `work` with every item, on a thread per core; each takes the next one that is left."""
+    left = iter(items)
 
     def run() -> None:
         with np.errstate(all="ignore"):
-            while (tile := next(turns)) < tiles:
-                work(slice(tile * rows, min((tile + 1) * rows, length)))
+            for item in left:
+                work(item)
 
-    in_threads(run, tiles)
+    in_threads(run, len(items))
 
 
 def in_threads(work: Callable[[], None], tiles: int) -> None:
     """Run a function on a thread per core, including this one, but on no more threads than tiles.
+    A thread that has not begun when this one ends is not waited for: it finds no ticket.
 
     Raises what it raised in any of them, once all have ended.
     """
-    helpers = min(_cores(), tiles) - 1
+    helpers = min(cores(), tiles) - 1
     if helpers < 1:
         work()
         return
     tasks, helpers = _tasks_of(helpers)
     ended = type(tasks)()
+    tickets = [work] * helpers
     for _ in range(helpers):
-        tasks.put((work, ended))
+        tasks.put((tickets, ended))
     try:
         work()
     finally:
-        failures = [ended.get() for _ in range(helpers)]
+        withdrawn = sum(1 for _ in iter(lambda: _taken(tickets), None))
+        failures = [ended.get() for _ in range(helpers - withdrawn)]
     for failure in failures:
         if failure is not None:
             raise failure
+
+
+def _taken(tickets: list[Any]) -> Any:
+    """A ticket's work, or None where none is left; popping is atomic."""
+    try:
+        return tickets.pop()
+    except IndexError:
+        return None
 
 
 _queues: list[Any] = []
@@ -98,17 +115,19 @@ def _forget() -> None:
 
 def _help(tasks: Any) -> None:
     while True:
-        work, ended = tasks.get()
-        failure = None
-        try:
-            work()
-        except BaseException as raised:  # for the thread that waits
-            failure = raised
-        ended.put(failure)
-        del work, ended, failure  # and the arrays that they hold
+        tickets, ended = tasks.get()
+        if work := _taken(tickets):
+            failure = None
+            try:
+                work()
+            except BaseException as raised:  # for the thread that waits
+                failure = raised
+            ended.put(failure)
+            del failure
+        del work, tickets, ended  # and the arrays that they hold
 
 
-def _cores() -> int:
+def cores() -> int:
     """The cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))

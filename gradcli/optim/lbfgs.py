@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.linalg.matrix_products import product
 from gradcli.ops.shape.joining import cat_
+from gradcli.optim.arithmetic import add_scaled
 from gradcli.optim.line_search import LineSearch, Point
-from gradcli.optim.optimizer import (
-    Group,
-    Optimizer,
-    State,
-    check_range,
-    number,
-    settings_of,
-)
+from gradcli.optim.optimizer import Group, Optimizer, State, check_range, number, settings_of
 
 Closure = Callable[[], Any]
 
@@ -172,15 +168,20 @@ class _Step:
     def _times_inverse_hessian(self, vector: Tensor) -> Tensor:
         """The vector times the estimate from the stored changes and steps."""
         state = self.state
-        remembered = list(zip(state["old_dirs"], state["old_stps"], state["ro"], strict=True))
+        changes, steps, ratios = (
+            [forced(tensor.array) for tensor in state[name]]
+            for name in ("old_dirs", "old_stps", "ro")
+        )
+        array = forced(vector.array)
         shares = state.setdefault("al", [None] * self.group["history_size"])
-        for number_, (change, step, ratio) in reversed(list(enumerate(remembered))):
-            shares[number_] = _dot(step, vector) * ratio
-            methods["add_"](vector, change, alpha=-shares[number_])
-        result: Tensor = vector * state["H_diag"]
-        for (change, step, ratio), share in zip(remembered, shares, strict=False):
-            methods["add_"](result, step, alpha=share - _dot(change, result) * ratio)
-        return result
+        for number_ in reversed(range(len(steps))):
+            share = product(steps[number_], array) * ratios[number_]
+            shares[number_] = Tensor(share)
+            add_scaled(array, changes[number_], -float(share))
+        array = forced((Tensor(array) * state["H_diag"]).array)
+        for change, step, ratio, share in zip(changes, steps, ratios, shares, strict=False):
+            add_scaled(array, step, float(share.array - product(change, array) * ratio))
+        return Tensor(array)
 
     # --- going --------------------------------------------------------------------------------
 

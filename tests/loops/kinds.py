@@ -378,6 +378,23 @@ print(loss.item())
 """,
 )
 
+_kind(
+    "attention written out",
+    """
+project = nn.Linear(4, 12)
+optimizer = torch.optim.AdamW(project.parameters(), lr=0.01)
+for step in range(400):
+    q, k, v = project(X.view(8, 4, 4)).split(4, dim=2)
+    scores = (q @ k.transpose(-2, -1)) / 4 ** 0.5
+    scores = scores.masked_fill(torch.triu(torch.ones(4, 4), 1).bool(), float("-inf"))
+    loss = F.mse_loss(F.softmax(scores, dim=-1) @ v, Y.view(8, 4, 1).expand(8, 4, 4))
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+""",
+)
+
 # --- optimizers -----------------------------------------------------------------------------------
 
 _kind(

@@ -95,7 +95,8 @@ WITHOUT = frozenset(
         "affine_grid_generator", "fractional_max_pool2d", "fractional_max_pool2d_backward",
         "fractional_max_pool3d", "fractional_max_pool3d_backward", "index_reduce", "linalg_lu",
         "masked_fill.MaskedFillBackward1", "masked_scatter", "masked_scatter_backward",
-        "max_unpool2d", "max_unpool3d", "multi_margin_loss", "multi_margin_loss_backward",
+        "max_unpool2d", "max_unpool3d", "mkldnn_rnn_layer", "multi_margin_loss",
+        "multi_margin_loss_backward",
         "multilabel_margin_loss_backward", "multilabel_margin_loss_forward", "ormqr", "put",
         "renorm", "soft_margin_loss", "soft_margin_loss_backward", "take", "unfold_backward",
     }
@@ -107,12 +108,12 @@ def warn_of(key: str) -> None:
     """Warn as PyTorch does where an op of this key has no batching rule there."""
     if key in WITHOUT:
         name = "masked_fill.Tensor" if key.startswith("masked_fill.") else key
-        active.state.warn(
-            "W013",
+        message = (
             "There is a performance drop because we have not yet implemented the batching rule for"
             f" aten::{name}. Please file us an issue on GitHub so that we can prioritize its"
-            " implementation.",
+            " implementation."
         )
+        active.state.warn("W013", message, text=message)
 
 
 # --- pointwise ----------------------------------------------------------------------------------

@@ -9,13 +9,14 @@ output leaves them out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.threads import cores, in_turns
+from gradcli.kernels import in_c
 from gradcli.kernels.windows.windows import Sizes, Windows
 
 _BLOCK = 1 << 19
@@ -52,12 +53,11 @@ class Columns:
                 (count - 1) * step for count, step in zip(counts, self.steps, strict=True)
             )
 
-    def blocks(self, samples: int, channels: int) -> Iterator[slice]:
+    def blocks(self, samples: int, channels: int) -> list[slice]:
         """The samples in blocks, so that the columns of a block do not grow too large."""
         each = channels * prod(self.windows.kernel) * self.length
         step = max(1, _BLOCK // max(1, each))
-        for start in range(0, samples, step):
-            yield slice(start, min(samples, start + step))
+        return [slice(start, min(samples, start + step)) for start in range(0, samples, step)]
 
     def made(self, input: Any) -> Any:
         """The columns (C, elements of a window, N * length) of an input (N, C, *sizes)."""
@@ -140,6 +140,11 @@ def _grouped(columns: Any, groups: int) -> Any:
     return columns.reshape(groups, channels // groups * elements, width)
 
 
+def _side_by_side(windows: Windows, groups: int) -> bool:
+    """Whether windows over images move by one and read adjacent elements of all channels."""
+    return groups == 1 and windows.stride == windows.dilation == (1, 1)
+
+
 def convolve(
     input: Any, weight: Any, windows: Windows, groups: int, counts: Sizes, bias: Any = None
 ) -> Any:
@@ -148,12 +153,19 @@ def convolve(
     """
     samples, channels = input.shape[:2]
     outputs = weight.shape[0]
+    if _side_by_side(windows, groups) and input.size >= _SMALL:
+        found = in_c.convolution(input, weight, windows.padding, bias)
+        if found is not None:
+            return found
     columns = Columns(windows, input.shape[2:], counts)
     matrices = _weights(weight, groups)
     output = module_of(input).empty((samples, outputs, *counts), input.dtype)
-    for block in columns.blocks(samples, channels):
+
+    def compute(block: slice) -> None:
         rows = np.matmul(matrices, _grouped(columns.made(input[block]), groups))
         output[block] = columns.shown(rows.reshape(outputs, -1))
+
+    in_turns(columns.blocks(samples, channels), compute)
     if bias is not None:
         output += bias.reshape(-1, *(1,) * len(counts))
     return output
@@ -163,12 +175,21 @@ def input_gradient(grad: Any, weight: Any, windows: Windows, groups: int, sizes:
     """The adjoint of `convolve` in its input, whose last dimensions have the given sizes."""
     samples = len(grad)
     channels = weight.shape[1] * groups
+    around = tuple(k - 1 - p for k, p in zip(windows.kernel, windows.padding, strict=True))
+    if _side_by_side(windows, groups) and min(around) >= 0 and grad.size >= _SMALL:
+        turned = weight.swapaxes(0, 1)[:, :, ::-1, ::-1]
+        found = in_c.convolution(grad, turned, around, None)
+        if found is not None:
+            return found
     columns = Columns(windows, sizes, grad.shape[2:])
     matrices = _weights(weight, groups).swapaxes(1, 2)
     output = module_of(grad).empty((samples, channels, *sizes), grad.dtype)
-    for block in columns.blocks(samples, channels):
+
+    def compute(block: slice) -> None:
         product = np.matmul(matrices, _stacked(columns.placed(grad[block]), groups))
         output[block] = columns.added(product.reshape(channels, prod(windows.kernel), -1))
+
+    in_turns(columns.blocks(samples, channels), compute)
     return output
 
 
@@ -178,14 +199,26 @@ def weight_gradient(input: Any, grad: Any, windows: Windows, groups: int) -> Any
     outputs, counts = grad.shape[1], grad.shape[2:]
     shape = (outputs, channels // groups, *windows.kernel)
     columns = Columns(windows, input.shape[2:], counts)
+    if _side_by_side(windows, groups) and input.size + grad.size >= _SMALL:
+        found = in_c.weight_gradient(input, grad, shape, windows.padding)
+        if found is not None:
+            return found
     xp, dtype = module_of(input), input.dtype
     if dtype.char == "f" and input.size + grad.size < _SMALL:
         input, grad = input.astype(np.float64), grad.astype(np.float64)
-    total = xp.zeros((groups, prod(shape[1:]), outputs // groups), input.dtype)
-    for block in columns.blocks(samples, channels):
-        made = _grouped(columns.made(input[block]), groups)
-        rows = _stacked(columns.placed(grad[block]), groups)
-        total += np.matmul(made, rows.swapaxes(1, 2))
+    blocks = columns.blocks(samples, channels)
+    sums = xp.zeros(
+        (min(cores(), len(blocks)), groups, prod(shape[1:]), outputs // groups), input.dtype
+    )
+
+    def compute(part: int) -> None:
+        for block in blocks[part :: len(sums)]:
+            made = _grouped(columns.made(input[block]), groups)
+            rows = _stacked(columns.placed(grad[block]), groups)
+            sums[part] += np.matmul(made, rows.swapaxes(1, 2))
+
+    in_turns(range(len(sums)), compute)
+    total = sums.sum(0)
     turned = xp.ascontiguousarray(total.swapaxes(1, 2))
     return turned.astype(dtype, copy=False).reshape(shape)
 

@@ -16,8 +16,8 @@ from gradcli.errors import GradcliError
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.layers.packed_sequences import PackedSequence
 from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
-from gradcli.nn.layers.recurrent_node import as_one_node
 from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.nn.recurrent import mkldnn_rnn_layer
 from gradcli.ops.shape.joining import cat_, stack_
 from gradcli.state import charge_tensors
 
@@ -100,11 +100,9 @@ class _Layers(Recurrent):
         rows = self.gates * self.hidden_size
         present = [self._zeros(input, rows) if weight is None else weight for weight in weights]
 
-        def steps(given: Sequence[Tensor]) -> list[Tensor]:
-            output, last = self._steps(given[0], suffix, tuple(given[5:]), given[1:5])
-            return [output, *last]
-
-        output, *last = as_one_node(steps, [input, *present, *state])
+        output, *last, _ = mkldnn_rnn_layer.apply(
+            input, *present, *state, suffix.endswith("_reverse")
+        )
         return output, tuple(last)
 
     def _is_one_node(self, input: Tensor) -> bool:

@@ -12,6 +12,7 @@ from gradcli.nn.init import uniform_
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.module import Module
 from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.ops.nn.recurrent import lstm_state
 from gradcli.state import computed
 
 State = tuple[Tensor, ...]
@@ -36,10 +37,7 @@ def _rnn_step(function: str, projected: Tensor, hidden: Tensor, state: State) ->
 
 def _lstm_step(projected: Tensor, hidden: Tensor, state: State) -> State:
     """The next state (h, c) of an LSTM from both projections."""
-    sigmoid, tanh = modules["torch"]["sigmoid"], modules["torch"]["tanh"]
-    entering, forgetting, cell, leaving = _parts(hidden + projected, 4)
-    kept = sigmoid(forgetting) * state[1] + sigmoid(entering) * tanh(cell)
-    return sigmoid(leaving) * tanh(kept), kept
+    return lstm_state(_parts(hidden + projected, 4), state[1])
 
 
 def _gru_step(projected: Tensor, hidden: Tensor, state: State) -> State:

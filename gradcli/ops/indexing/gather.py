@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.scalars import checked_cast
+from gradcli.arrays.scalars import checked_cast, checked_number
 from gradcli.autograd.inplace.writes import check_distinct, check_graph
 from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError, runtime_error
@@ -344,7 +344,7 @@ def scatter(
         at = checked_dim("scatter", input, dim, index)
         if reduce is not None:
             return _reduced_scatter(input, at, index, source, reduce)
-        return scatter_number.apply(input, at, index, checked_cast(source, input.dtype))
+        return scatter_number.apply(input, at, index, checked_number(source, input.dtype))
     at = checked_dim("scatter", input, dim, index, source)
     if reduce is not None:
         return _reduced_scatter(input, at, index, source, reduce)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.tile_kernels import choose
-from gradcli.arrays.scalars import checked_cast
+from gradcli.arrays.scalars import checked_number
 from gradcli.arrays.sizes import sizes_apart
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_inplace
@@ -85,7 +85,7 @@ def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     """
     _checked_mask("masked_fill", input, mask)
     if isinstance(value, (bool, int, float, complex)):
-        return masked_fill_number.apply(input, mask, checked_cast(value, input.dtype))
+        return masked_fill_number.apply(input, mask, checked_number(value, input.dtype))
     if not isinstance(value, Tensor):
         raise wrong_operand(masked_fill_tensor, "value", value)
     if value.array.ndim:

@@ -14,6 +14,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.sizes import sizes_apart
 from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.errors import GradcliError
+from gradcli.kernels.linalg.products import matrix_product
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.codegen.promotion import EVERYDAY
@@ -131,13 +132,15 @@ def _not_multiplied(name: str, left: list[int], right: list[int]) -> str:
     )
 
 
-def _product(left: Any, right: Any) -> Any:
+def product(left: Any, right: Any) -> Any:
     """NumPy's matmul; half precision is multiplied in float32, as in PyTorch."""
     dtype = left.dtype
     if dtype.itemsize == 2 and dtypes.of_array(left).category == "float":
-        return np.matmul(left.astype(np.float32), right.astype(np.float32)).astype(dtype)
-    if left.ndim != 2 or right.ndim != 2:
+        return product(left.astype(np.float32), right.astype(np.float32)).astype(dtype)
+    if left.ndim == 1 or right.ndim == 1:
         return np.matmul(left, right)
+    if left.ndim != 2 or right.ndim != 2:
+        return matrix_product(left, right)
     rows, inner = left.shape
     return _of_matrices(left, right, rows, inner, right.shape[1])
 
@@ -149,7 +152,7 @@ def _of_matrices(left: Any, right: Any, rows: int, inner: int, columns: int) -> 
     if inner == 1 < columns and rows > 1:
         return left * right  # a matrix of single products adds nothing: a zero keeps its sign
     # The same product twice: `dot` has less overhead, and fills the result with zeros first.
-    return (np.matmul if rows * columns >= _LARGE else np.dot)(left, right)
+    return (matrix_product if rows * columns >= _LARGE else np.dot)(left, right)
 
 
 _LARGE = 1 << 14
@@ -164,7 +167,7 @@ def _dot_array(name: str, self: Any, tensor: Any) -> Any:
     if self.shape != tensor.shape:
         raise misfit_of_matrices(name, self, tensor)
     check_dtypes(name, self, tensor)
-    return _product(self, tensor)
+    return product(self, tensor)
 
 
 dot = op(
@@ -192,7 +195,7 @@ def _mv_array(self: Any, vec: Any) -> Any:
     check_dtypes("mv", self, vec)
     if self.shape[1] != vec.shape[0]:
         raise misfit_of_matrices("mv", self, vec)
-    return _product(self, vec)
+    return product(self, vec)
 
 
 mv: Op = op(
@@ -221,7 +224,7 @@ def _mm_array(self: Any, mat2: Any) -> Any:
     if self.dtype is mat2.dtype and self.dtype in EVERYDAY:
         return _of_matrices(self, mat2, rows, inner, columns)
     check_dtypes("mm", self, mat2)
-    return _product(self, mat2)
+    return product(self, mat2)
 
 
 # The gradient of a matrix that lies in memory column by column, as the transpose of one by rows
@@ -259,7 +262,7 @@ def _bmm_array(self: Any, mat2: Any) -> Any:
         raise misfit_of_matrices("bmm", self, mat2)
     check_dtypes("bmm", self)  # bools are checked before a difference of dtypes
     check_dtypes("bmm", self, mat2)
-    return _product(self, mat2)
+    return product(self, mat2)
 
 
 bmm: Op = op(

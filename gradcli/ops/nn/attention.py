@@ -10,6 +10,8 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
+from gradcli.kernels import in_c
+from gradcli.kernels.linalg.products import matrix_product
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
@@ -61,7 +63,11 @@ def _attended(
 
 
 def _weights(query: Any, key: Any, mask: Any, scale: float) -> Any:
-    scores = np.matmul(wide(query), wide(key).swapaxes(-1, -2)) * scale
+    scores = matrix_product(wide(query), wide(key).swapaxes(-1, -2))
+    found = in_c.softmax(scores, mask, scale, True)
+    if found is not None:
+        return found
+    scores = scores * scale
     if mask is not None:
         scores = scores + wide(mask)
     return _safe_softmax_array(scores, scores.ndim - 1)
@@ -69,7 +75,7 @@ def _weights(query: Any, key: Any, mask: Any, scale: float) -> Any:
 
 def _fused_array(query: Any, key: Any, value: Any, mask: Any = None, scale: float = 1.0) -> Any:
     weights = _weights(query, key, mask, scale)
-    return np.matmul(weights, wide(value)).astype(query.dtype, copy=False)
+    return matrix_product(weights, wide(value)).astype(query.dtype, copy=False)
 
 
 def _fused_backward_array(
@@ -83,13 +89,15 @@ def _fused_backward_array(
 ) -> tuple[Any, Any, Any]:
     weights = _weights(query, key, mask, scale)
     grad = wide(grad_out)
-    by_weight = np.matmul(grad, wide(value).swapaxes(-1, -2))
-    shift = np.sum(grad * wide(attended), axis=-1, keepdims=True)
-    by_score = weights * (by_weight - shift) * scale
+    by_weight = matrix_product(grad, wide(value).swapaxes(-1, -2))
+    by_score = in_c.by_rows("softmax_backward", by_weight, weights, numbers=(scale,))
+    if by_score is None:
+        shift = np.sum(grad * wide(attended), axis=-1, keepdims=True)
+        by_score = weights * (by_weight - shift) * scale
     found = (
-        np.matmul(by_score, wide(key)),
-        np.matmul(by_score.swapaxes(-1, -2), wide(query)),
-        np.matmul(weights.swapaxes(-1, -2), grad),
+        matrix_product(by_score, wide(key)),
+        matrix_product(by_score.swapaxes(-1, -2), wide(query)),
+        matrix_product(weights.swapaxes(-1, -2), grad),
     )
     # The heads of a position are adjacent in memory, as the kernel leaves them.
     of_query, of_key, of_value = (

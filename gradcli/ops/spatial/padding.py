@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.scalars import checked_cast
+from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
@@ -62,7 +62,7 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Tensor:
                 f"pad(): {pad} does not fit a tensor of shape {tuple(input.array.shape)}",
             )
     number = 0 if value is None else value
-    return constant_pad_nd.apply(input, pad, checked_cast(number, input.dtype))
+    return constant_pad_nd.apply(input, pad, checked_number(number, input.dtype))
 
 
 # --- padding with the tensor's own elements -----------------------------------------------------
@@ -188,6 +188,11 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
             f"pad(): mode {mode!r} pads the last {ndim - 1} or {ndim - 2} dimensions of {ndim}, not"
             f" {count}",
             raises="NotImplementedError",
+            text=f"Padding size {len(sizes)} is not supported for {ndim}D input tensor.\nSupported"
+            " combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)",
         )
     _check_own(input, sizes, mode)
     if mode == "circular":

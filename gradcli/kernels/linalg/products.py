@@ -1,0 +1,44 @@
+"""Matrix products, the large ones in parts on a thread per core.
+
+BLAS itself keeps to one thread (`gradcli/__init__.py`): its idle threads spin, against the other
+BLAS that scipy brings and against ours, and a small product waits longer for them than it takes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.threads import over_tiles
+
+_WORTH = 1 << 23
+"""Multiplications that take so long that waking another thread pays."""
+
+
+def matrix_product(left: Any, right: Any) -> Any:
+    """`np.matmul` of operands of two dimensions or more, of one dtype."""
+    work = left.size * right.shape[-1]
+    if work < _WORTH or not type(left) is type(right) is np.ndarray:
+        return np.matmul(left, right)
+    if left.ndim == right.ndim == 2:
+        rows, columns = left.shape[0], right.shape[1]
+        out = np.empty((rows, columns), left.dtype)
+        if rows >= columns:
+            _in_parts(rows, work, lambda part: np.matmul(left[part], right, out=out[part]))
+        else:
+            _in_parts(columns, work, lambda part: np.matmul(left, right[:, part], out=out[:, part]))
+        return out
+    if left.ndim != right.ndim or left.shape[0] != right.shape[0]:
+        return np.matmul(left, right)
+    if left.shape[0] == 1:
+        return matrix_product(left[0], right[0])[None]
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    out = np.empty((*batch, left.shape[-2], right.shape[-1]), left.dtype)
+    _in_parts(batch[0], work, lambda part: np.matmul(left[part], right[part], out=out[part]))
+    return out
+
+
+def _in_parts(length: int, work: int, multiply: Any) -> None:
+    """Call `multiply` with slices that share out so many rows, columns or matrices."""
+    over_tiles((length, max(1, work // length)), multiply, work)

@@ -1,0 +1,122 @@
+"""One direction of a layer of an LSTM: all its steps, and their gradients.
+
+The gates stand in the order of the weights' rows: entering, forgetting, cell, leaving.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.kernels.linalg.products import matrix_product
+
+
+def _in_order(length: int, reverse: bool) -> range:
+    return range(length - 1, -1, -1) if reverse else range(length)
+
+
+def lstm_layer(
+    input: Any, input_weight: Any, weight: Any, biases: Any, first: tuple[Any, Any], reverse: bool
+) -> tuple[Any, Any, Any, Any]:
+    """All steps over an input.
+
+    Args:
+        input: shape (T, B, I).
+        input_weight, weight: shapes (4 H, I) and (4 H, H), for the input and for the state.
+        biases: both biases' sum, shape (4 H,).
+        first: the first state, hidden and cell, each of shape (B, H).
+        reverse: whether the last step comes first.
+
+    Returns:
+        The hidden states (T, B, H); the last hidden state and cell (B, H); what the gradient needs:
+        gates and cell of every step, (T, 5, B, H).
+    """
+    steps, batch, _ = input.shape
+    hidden, cell = first
+    width = hidden.shape[-1]
+    xp, dtype = module_of(input), input.dtype
+    rows = matrix_product(input.reshape(steps * batch, -1), input_weight.T)
+    rows += biases
+    projected = rows.reshape(steps, batch, 4, width)
+    turned = xp.ascontiguousarray(weight.T)
+    output = xp.empty((steps, batch, width), dtype)
+    kept = xp.empty((steps, 5, batch, width), dtype)
+    one = dtype.type(1)
+    with np.errstate(over="ignore"):
+        for step in _in_order(steps, reverse):
+            gates = (hidden @ turned).reshape(batch, 4, width)
+            gates += projected[step]
+            entering, forgetting, _, leaving, after = kept[step]
+            new = np.tanh(gates[:, 2])
+            np.negative(gates, out=gates)
+            np.exp(gates, out=gates)
+            gates += one
+            np.divide(one, gates.swapaxes(0, 1), out=kept[step, :4])
+            kept[step, 2] = new
+            np.multiply(forgetting, cell, out=after)
+            after += entering * new
+            hidden = np.multiply(leaving, np.tanh(after), out=output[step])
+            cell = after
+    return output, hidden.copy(), cell.copy(), kept
+
+
+def lstm_layer_gradients(
+    grads: tuple[Any, Any, Any],
+    input: Any,
+    input_weight: Any,
+    weight: Any,
+    first: tuple[Any, Any],
+    output: Any,
+    kept: Any,
+    reverse: bool,
+) -> tuple[Any, Any, Any, Any, Any, Any]:
+    """The gradients of `lstm_layer` in the input, both weights, a bias, the first hidden state and
+    the first cell.
+
+    Args:
+        grads: the gradients of the hidden states and of the last hidden state and cell; None where
+            there is none.
+        input, input_weight, weight, first, reverse: what the layer was given.
+        output, kept: what it returned.
+    """
+    steps, batch, width = output.shape
+    xp = module_of(input)
+    entering, forgetting, new, leaving, cells = (kept[:, gate] for gate in range(5))
+    before, states = xp.empty_like(cells), xp.empty_like(output)
+    for held, known, start in ((before, cells, first[1]), (states, output, first[0])):
+        held[-1 if reverse else 0] = start
+        if reverse:
+            held[:-1] = known[1:]
+        else:
+            held[1:] = known[:-1]
+    shown = np.tanh(cells)
+    slopes = xp.empty((steps, batch, 4, width), input.dtype)  # of the gates, in what they change
+    np.multiply(new * entering, 1 - entering, out=slopes[:, :, 0])
+    np.multiply(before * forgetting, 1 - forgetting, out=slopes[:, :, 1])
+    np.multiply(entering, 1 - new * new, out=slopes[:, :, 2])
+    np.multiply(shown * leaving, 1 - leaving, out=slopes[:, :, 3])
+    through = leaving * (1 - shown * shown)
+    of_output, of_hidden, of_cell = grads
+    if of_hidden is None:
+        of_hidden = xp.zeros_like(first[0])
+    if of_cell is None:
+        of_cell = xp.zeros_like(first[1])
+    for step in _in_order(steps, not reverse):
+        if of_output is not None:
+            of_hidden = of_hidden + of_output[step]
+        of_cell = of_cell + of_hidden * through[step]
+        slopes[step, :, :3] *= of_cell[:, None]
+        slopes[step, :, 3] *= of_hidden
+        of_cell = of_cell * forgetting[step]
+        of_hidden = slopes[step].reshape(batch, 4 * width) @ weight
+    rows = slopes.reshape(steps * batch, 4 * width)
+    return (
+        matrix_product(rows, input_weight).reshape(input.shape),
+        matrix_product(rows.T, input.reshape(steps * batch, -1)),
+        matrix_product(rows.T, states.reshape(steps * batch, width)),
+        rows.sum(0),
+        of_hidden,
+        of_cell,
+    )

@@ -1,0 +1,91 @@
+"""`mkldnn_rnn_layer`: one direction of a layer of an LSTM, which PyTorch records as one node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.autograd.engine import backward
+from gradcli.autograd.tensor import Tensor
+from gradcli.kernels.recurrent import lstm_layer, lstm_layer_gradients
+from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.elementwise.unary import sigmoid, tanh
+from gradcli.ops.linalg.matmul import linear
+from gradcli.ops.shape.joining import stack_
+
+
+def lstm_state(gates: Sequence[Tensor], cell: Tensor) -> tuple[Tensor, Tensor]:
+    """The next hidden state and cell, from the four gates before their activations."""
+    entering, forgetting, new, leaving = gates
+    kept = sigmoid.apply(forgetting) * cell + sigmoid.apply(entering) * tanh.apply(new)
+    return sigmoid.apply(leaving) * tanh.apply(kept), kept
+
+
+def _layer_array(
+    input: Any,
+    weight0: Any,
+    weight1: Any,
+    weight2: Any,
+    weight3: Any,
+    hx_: Any,
+    cx_: Any,
+    reverse: bool,
+) -> Any:
+    return lstm_layer(input, weight0, weight1, weight2 + weight3, (hx_, cx_), reverse)
+
+
+def _recorded(grads: Sequence[Any], given: Sequence[Tensor], reverse: bool) -> Any:
+    """The gradients with their graph: of the steps, written out as ops."""
+    input, input_weight, weight, input_bias, bias, hidden, cell = given
+    steps = methods["unbind"](linear(input, input_weight, input_bias), 0)
+    outputs = []
+    for step in reversed(steps) if reverse else steps:
+        gates = methods["chunk"](step + linear(hidden, weight, bias), 4, 1)
+        hidden, cell = lstm_state(gates, cell)
+        outputs.append(hidden)
+    results = (stack_(outputs[::-1] if reverse else outputs), hidden, cell)
+    pairs = [(made, grad) for made, grad in zip(results, grads, strict=False) if grad is not None]
+    wanted = [tensor for tensor in given if tensor.requires_grad]
+    found = backward.grad(
+        [made for made, _ in pairs],
+        wanted,
+        [grad for _, grad in pairs],
+        create_graph=True,
+        allow_unused=True,
+    )
+    by_tensor = dict(zip(map(id, wanted), found, strict=True))
+    return [by_tensor.get(id(tensor)) for tensor in given]
+
+
+def _layer_rule(
+    grads: Any,
+    input: Any,
+    weight0: Any,
+    weight1: Any,
+    weight2: Any,
+    weight3: Any,
+    hx_: Any,
+    cx_: Any,
+    result0: Any,
+    result3: Any,
+    reverse: bool,
+) -> Any:
+    if type(result0) is Tensor:
+        given = (input, weight0, weight1, weight2, weight3, hx_, cx_)
+        return _recorded(grads, given, reverse)
+    found = lstm_layer_gradients(
+        tuple(grads[:3]), input, weight0, weight1, (hx_, cx_), result0, result3, reverse
+    )
+    of_input, of_weight0, of_weight1, of_bias, of_hx, of_cx = found
+    return of_input, of_weight0, of_weight1, of_bias, of_bias, of_hx, of_cx
+
+
+mkldnn_rnn_layer: Op = op(
+    "mkldnn_rnn_layer",
+    _layer_array,
+    outputs=("result0", "result1", "result2", "result3"),
+    differentiable=(0, 1, 2),
+    inputs=("input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_"),
+    joint=_layer_rule,
+)
