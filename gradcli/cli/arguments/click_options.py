@@ -207,10 +207,19 @@ def with_options(command: Any) -> Any:
     return _with(command, options)
 
 
+PROGRAM_LINES = click.option(
+    "-e",
+    "programs",
+    multiple=True,
+    metavar="PROGRAM",
+    help="A program, or a line of one; repeatable.",
+)
+
+
 def with_program(command: Any) -> Any:
     """Give a command the options of one that explains a program."""
     file = click.option("--file", metavar="FILE", help="The file that the program is in.")
-    return _with(command, [file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS])
+    return _with(command, [PROGRAM_LINES, file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS])
 
 
 def with_start(command: Any) -> Any:
