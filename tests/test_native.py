@@ -21,6 +21,7 @@ import pytest
 
 from gradcli.arrays.random.box_muller import fill_blocks
 from gradcli.arrays.random.generator import Generator
+from gradcli.kernels import recurrent
 from gradcli.kernels.windows import convolution, max_pool
 from gradcli.kernels.windows.windows import Windows
 from gradcli.native import dispatch
@@ -175,7 +176,25 @@ def _pools(array: Any) -> Any:
     return found
 
 
+def _lstm(array: Any) -> Any:
+    values = _tame(array, 6, 3, 4) / 4
+    weights = _line(array, 4 * 5 * 9).reshape(20, 9)
+    first = values[0, :, :1] + np.zeros(5, array.dtype)
+    given = values, weights[:, :4].copy(), weights[:, 4:].copy()
+    found = []
+    for reverse in (False, True):
+        made = recurrent.lstm_layer(*given, _line(array, 20), (first, first + 1), reverse)
+        output, hidden, cell, kept = made
+        for grads in ((output + 1, hidden, cell), (None, None, cell), (output, None, None)):
+            found += recurrent.lstm_layer_gradients(
+                grads, *given, (first, first + 1), output, kept, reverse
+            )
+        found += made
+    return found
+
+
 ROWS = {
+    "lstm_step, lstm_step_backward": Row(_lstm, 2e-5),
     "softmax": Row(lambda x: [softmax._softmax_array(x, x.ndim - 1), *_attention(_tame(x))], 1e-6),
     "softmax_backward": Row(
         lambda x: softmax._softmax_backward_array(_tame(x), np.cos(_tame(x)), x.ndim - 1), 1e-4
