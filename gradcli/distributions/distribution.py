@@ -67,6 +67,16 @@ def sum_rightmost(value: Any, dims: int) -> Any:
     return call(call(value, "reshape", (*value.array.shape[:-dims], -1)), "sum", -1)
 
 
+_KERNELS = {
+    "IntegerGreaterThan": "remainder",
+    "GreaterThanEq": "ge",
+    "GreaterThan": "gt",
+    "Interval": "ge",
+    "Simplex": "ge",
+}
+"""PyTorch's names of what complex numbers have not, by the constraint that asks for it."""
+
+
 class Distribution(Extensible):
     """The base of all, and of a program's own.
 
@@ -137,6 +147,14 @@ class Distribution(Extensible):
         raise AttributeError(name)
 
     def _check(self, what: str, value: Tensor, constraint: Constraint) -> None:
+        compares = next((_KERNELS[name] for name in _KERNELS if name in constraint.text), None)
+        if value.array.dtype.kind == "c" and compares is not None:
+            kind = f"Complex{'Float' if value.array.dtype.itemsize == 8 else 'Double'}"
+            raise GradcliError(
+                "E203",
+                f"\"{compares}_cpu\" not implemented for '{kind}'",
+                raises="NotImplementedError",
+            )
         holds = constraint.holds(np.asarray(value.array))
         if np.all(holds):
             return

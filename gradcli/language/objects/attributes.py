@@ -375,13 +375,14 @@ _FILES_OF_NUMPY = frozenset({"fromfile", "load", "memmap", "save", "savetxt", "s
 def no_attribute(value: Any, name: str) -> GradcliError:
     """The error of an attribute that a value does not have, with the one that was likely meant."""
     owner = f"module '{value.name}'" if type(value) is Module else f"'{_owner(value)}' object"
-    if type(value) is Tensor or (type(value) is Module and value.name.startswith("torch")):
-        from gradcli.language.hints.unsupported import reason_unsupported  # lazy: start-up
+    from gradcli.language.hints import unsupported  # lazy: start-up
 
-        reason = reason_unsupported(name)
-        if reason is not None:
-            shown = f"{value.name}.{name}" if type(value) is Module else f"Tensor.{name}"
-            return GradcliError("E205", f"`{shown}` is left out: {reason}", raises="AttributeError")
+    home = value.name if type(value) is Module else unsupported.home_of(value)
+    reason = home and unsupported.reason_unsupported(home, name)
+    if reason:
+        return GradcliError(
+            "E205", f"`{home}.{name}` is left out: {reason}", raises="AttributeError"
+        )
     help = None
     if name.startswith("__"):
         help = "attributes of Python's own machinery are not part of the language"
