@@ -181,7 +181,7 @@ def _lstm(array: Any) -> Any:
     weights = _line(array, 4 * 5 * 9).reshape(20, 9)
     first = values[0, :, :1] + np.zeros(5, array.dtype)
     given = values, weights[:, :4].copy(), weights[:, 4:].copy()
-    found = []
+    found: list[Any] = []
     for reverse in (False, True):
         made = recurrent.lstm_layer(*given, _line(array, 20), (first, first + 1), reverse)
         output, hidden, cell, kept = made
