@@ -18,15 +18,17 @@ from gradcli.kernels.vector_math import FEW
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.native.dispatch import kernel
 
-_SINGLE = np.dtype(np.float32)
+_SINGLE, _ARRAY = np.dtype(np.float32), np.ndarray
 
 
 def are_plain(*arrays: Any) -> bool:
     """Whether all are arrays that a kernel takes, or None: without gaps and aligned."""
-    return all(
-        each is None or (type(each) is np.ndarray and each.dtype is _SINGLE and each.flags.carray)
-        for each in arrays
-    )
+    for each in arrays:
+        if each is not None and (
+            type(each) is not _ARRAY or each.dtype is not _SINGLE or not each.flags.carray
+        ):
+            return False
+    return True
 
 
 def whole(array: Any) -> Any:
@@ -93,7 +95,10 @@ def add_scaled(total: Any, term: Any, factor: float, out: Any) -> bool:
 def adam(arrays: tuple[Any, ...], numbers: tuple[float, ...]) -> bool:
     """A step of Adam: parameter, gradient and averages, and the numbers of the kernel."""
     step = kernel("adam")
-    if step is None or not are_plain(*arrays) or len({array.shape for array in arrays}) != 1:
+    parameter, gradient, *averages = arrays
+    if step is None or not are_plain(*arrays) or parameter.shape != gradient.shape:
+        return False
+    if any(each.shape != parameter.shape for each in averages):
         return False
     step(*arrays, *numbers)
     return True
@@ -273,6 +278,9 @@ def _images(*arrays: Any) -> list[Any] | None:
 _WORK = 16
 """Multiplications that count as one element where work is divided among threads."""
 
+_PARTS = 8
+"""How many tiles the samples make; each turns the weights once more."""
+
 
 def convolution(input: Any, weight: Any, padding: tuple[int, ...], bias: Any) -> Any:
     """Every window of the input (N, C, height, width), with zeros around it, times the weights (O,
@@ -294,7 +302,7 @@ def convolution(input: Any, weight: Any, padding: tuple[int, ...], bias: Any) ->
     def run(tile: slice) -> None:
         convolve(input[tile], weight, bias, out[tile], tile.stop - tile.start, *sizes)
 
-    over_tiles((samples, max(work, 1)), run)
+    over_tiles((samples, max(work, 1)), run, max(samples * work // _PARTS, 1))
     return out
 
 
@@ -307,14 +315,15 @@ def weight_gradient(input: Any, grad: Any, shape: tuple[int, ...], padding: tupl
     input, grad = images
     samples, channels, height, width = input.shape
     domain = (samples, max(prod(grad.shape[1:]) * prod(shape[1:]) // _WORK, 1))
-    each = tile_rows(domain)
+    largest = max(prod(domain) // _PARTS, 1)
+    each = tile_rows(domain, largest)
     sums = np.zeros((-(-samples // each), *shape), _SINGLE)
 
     def run(tile: slice) -> None:
         sizes = (tile.stop - tile.start, channels, height, width, shape[0], *shape[2:], *padding)
         add(input[tile], grad[tile], sums[tile.start // each], *sizes)
 
-    over_tiles(domain, run)
+    over_tiles(domain, run, largest)
     return np.add.reduce(sums, 0)
 
 
