@@ -65,7 +65,8 @@ def _picked(self: Any, indices: Key) -> Any:
     """The elements at the positions, in memory as PyTorch lays them: NumPy brings the dimensions of
     the positions to the front.
     """
-    picked = self[indices]
+    rows = self.flags.c_contiguous and all(part is FULL for part in indices[1:])
+    picked = self.take(indices[0], 0) if rows else self[indices]
     if picked.ndim < 2:
         return picked[()]
     given = [part for part in indices if part is not FULL]
@@ -464,6 +465,9 @@ _SHOWING = (slice, type(Ellipsis))
 
 def positions_from_front(array: Any, extent: int, dim: int) -> Any:
     """Positions counted from the front; raises E302 for one that does not exist."""
+    plain = type(array) is np.ndarray and array.dtype == np.int64 and array.size
+    if plain and array.view(np.uint64).max() < extent:  # a negative one is large
+        return array.copy()
     outside = (array < -extent) | (array >= extent)
     if outside.any():
         raise GradcliError(
