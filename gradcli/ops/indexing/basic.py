@@ -122,6 +122,21 @@ def add_at(whole: Any, where: Any, values: Any) -> None:
     np.add.at(whole.reshape(-1), where.reshape(-1), values.reshape(-1))
 
 
+def add_rows(table: Any, where: Any, rows: Any) -> None:
+    """Add rows to those of a table at some positions, as often as each is given; in pieces, since
+    every element gets its flat position.
+    """
+    columns = module_of(table).arange(table.shape[1])
+    piece = max(1, _PIECE // max(1, table.shape[1]))
+    for start in range(0, len(where), piece):
+        part = slice(start, start + piece)
+        add_at(table, where[part, None] * table.shape[1] + columns, rows[part])
+
+
+_PIECE = 1 << 16
+"""Elements that are added at a time."""
+
+
 def _index_put_array(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
     whole = copied_in_order(self) if self.ndim else module_of(self).array(self)
     return _write_at(whole, values, indices, accumulate)
