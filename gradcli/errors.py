@@ -8,6 +8,7 @@ in a program matches it by the Python class that PyTorch raises for the same mis
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import Any
 
 from gradcli.codes import CODES
 
@@ -111,7 +112,8 @@ class GradcliError(Exception):
     `raises` names the Python class that the same program meets in PyTorch; it defaults to the
     code's own. `text` is what `str(error)` says in a program: PyTorch's text, or CPython's, where
     programs read it, else the message. `span` is filled in by the first caller that knows it.
-    `stack` holds the calls that led there, outermost first, as `(function name, span of the call)`.
+    `stack` holds the calls that led there, outermost first, as `(function name, span of the call)`,
+    `modules` the `nn.Module`s that were being called and their arguments, innermost first.
     """
 
     def __init__(
@@ -136,6 +138,7 @@ class GradcliError(Exception):
         self.notes = notes
         self.labels = labels
         self.stack: tuple[tuple[str, Span | None], ...] = ()
+        self.modules: tuple[Any, ...] = ()
         self.cause: GradcliError | None = None
 
     @property

@@ -58,6 +58,8 @@ class Session:
             backward steps besides, "all" operations too, and to keep what nodes saved, "values"
             operations and what every expression of the program gave.
         limits: how much its programs may use.
+        manual_seed: the seed of `torch`, `random` and `np.random` before the first line; without
+            it `random` starts from the clock, the others from 0.
 
     Attributes:
         command: carries out the lines that are for the session (`.vars`, `exp?`); without it they
@@ -73,8 +75,10 @@ class Session:
         default_device: str | None = None,
         record: str | None = None,
         limits: Limits | None = None,
+        manual_seed: int | None = None,
     ) -> None:
         self.state = State(emit, limits)
+        self.state.manual_seed = manual_seed
         self.state.default_dtype = default_dtype
         self.default_dtype = default_dtype
         self.state.default_device = self.default_device = default_device
@@ -138,6 +142,10 @@ class Session:
         except GradcliError as error:
             if error.span is None:
                 error.span = place
+            if error.modules:
+                from gradcli.language.hints.layers import note_layer  # lazy: start-up: few errors
+
+                note_layer(error)
             raise
         except BrokenPipeError:
             raise  # whoever received what was emitted has gone
@@ -203,6 +211,7 @@ class Session:
         fresh = State(self.emit, self.state.limits)
         fresh.default_dtype = self.default_dtype
         fresh.default_device = self.default_device
+        fresh.manual_seed = self.state.manual_seed
         self.state = fresh
         self._interpreter = None
 

@@ -52,6 +52,10 @@ class State:
             0x3>`).
         place: the span of the current operation, None outside a program.
         stack: the language functions that are running, outermost first: `(name, span of the call)`.
+        calls: the calls of modules that are running, outermost first; kept while something records.
+        modules: every module that is alive, in the order in which they were made; None before the
+            first.
+        values: the program's names.
         born: the tensors made inside the innermost function that `torch.func` differentiates, by
             their `id`; None outside such functions.
         backward_pass: the running backward pass, None outside of one.
@@ -71,6 +75,7 @@ class State:
             plans read, by the `id` of its array; None before the first.
         library: what modules of the standard library keep, by module: `random`'s generator.
         limits: how much the session may use, and whether it may touch files.
+        manual_seed: what all random generators start from, None where nobody asked.
         steps: what is left of the limit of steps.
         transforms: the transforms of `torch.func` that are running their function, outermost
             first.
@@ -83,6 +88,7 @@ class State:
         "backward_pass",
         "batch",
         "born",
+        "calls",
         "default_device",
         "default_dtype",
         "duals",
@@ -94,7 +100,9 @@ class State:
         "lazy_sums",
         "library",
         "limits",
+        "manual_seed",
         "marks_made",
+        "modules",
         "object_ids",
         "pending_readers",
         "place",
@@ -105,6 +113,7 @@ class State:
         "stack",
         "steps",
         "transforms",
+        "values",
         "warned",
     )
 
@@ -122,6 +131,9 @@ class State:
         self.object_ids = 0
         self.place: Span | None = None
         self.stack: list[tuple[str, Span | None]] = []
+        self.calls: list[Any] = []
+        self.modules: WeakValueDictionary[int, Any] | None = None
+        self.values: dict[str, Any] = {}
         self.default_device: str | None = None
         self.default_dtype = "float32"
         self.lazy_from = LAZY_FROM
@@ -137,6 +149,7 @@ class State:
         self.generators: dict[str, Any] = {}
         self.library: dict[str, Any] = {}
         self.limits = limits or Limits()
+        self.manual_seed: int | None = None
         self.steps = Steps(self.limits.steps)
         self.transforms: list[Any] = []
         self.warned: set[tuple[Any, ...]] = set()
@@ -146,11 +159,21 @@ class State:
         code: str,
         message: str,
         *,
+        text: str | None = None,
+        category: str = "UserWarning",
         help: str | None = None,
         span: Span | None = None,
         labels: tuple[Label, ...] = (),
     ) -> None:
-        """Emit a warning about the current operation, or about `span`: once for each span."""
+        """Emit a warning about the current operation, or about `span`: once for each span.
+
+        Args:
+            text: what PyTorch's own warning says, of the class `category`; None where PyTorch does
+                not warn. A program that catches, hides or raises warnings gets this one.
+        """
+        filters = self.library.get("warnings")
+        if text is not None and filters is not None and filters.takes(category, text):
+            return
         place = span or self.place
         where = message if place is None else (place.source, place.start, place.end)
         if (code, where) not in self.warned:

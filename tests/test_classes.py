@@ -53,7 +53,7 @@ ERRORS = [
     ("class A(1): pass", "E202", "TypeError", "class A(1): pass"),
     ("class A(Point, Point): pass", "E202", "TypeError", "class A(Point, Point): pass"),
     ("class A(nn.Tanh, KeyError): 1", "E202", "TypeError", "class A(nn.Tanh, KeyError): 1"),
-    ("class A(set): pass", "E205", "NotImplementedError", "class A(set): pass"),
+    ("class A(range): pass", "E205", "NotImplementedError", "class A(range): pass"),
     ("class A(nothing): pass", "E101", "NameError", "nothing"),
     ("class A:\n  x = y", "E101", "NameError", "y"),
     ("class A:\n  def f(): super().g()\nA.f()", "E204", "RuntimeError", "super()"),

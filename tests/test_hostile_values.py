@@ -106,6 +106,10 @@ PROGRAMS = {
     "list(torch.utils.data.SubsetRandomSampler(3))": "TypeError",
     "np.float64(2)[0]": "IndexError",
     "enum.IntFlag(3)": "TypeError",
+    "ones(2).abs_(1)": "TypeError",
+    "torch.distributions.Beta(ones(2) * 1j, 1.)": "NotImplementedError",
+    "torch.distributions.Poisson(ones(2) * 1j)": "NotImplementedError",
+    "torch.poisson(ones(2) * 1j)": "NotImplementedError",
 }
 """What a program asks for that no check refuses, and the class that it can catch."""
 

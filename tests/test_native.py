@@ -7,10 +7,13 @@ of it is skipped where the kernels are not built.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,10 +21,19 @@ import pytest
 
 from gradcli.arrays.random.box_muller import fill_blocks
 from gradcli.arrays.random.generator import Generator
+from gradcli.kernels.windows import convolution, max_pool
+from gradcli.kernels.windows.windows import Windows
 from gradcli.native import dispatch
+from gradcli.ops.nn import activations, attention, softmax
+from gradcli.ops.normalisation import batch, formula, layer
 from gradcli.ops.reduction import cumulative, sorting
+from gradcli.ops.spatial import pooling
+from gradcli.ops.special import error_functions
+from gradcli.optim.adam import Adam
+from gradcli.optim.arithmetic import add_scaled
 
-CORE = dispatch._core()
+CORE = dispatch.core()
+NAMES = {name for name in dir(CORE) if not name.startswith("_")} - {"use", "serves"} if CORE else ()
 LEVELS = ("baseline", "avx2", "avx512")
 
 built = pytest.mark.skipif(CORE is None, reason="the kernels in C are not built")
@@ -31,12 +43,13 @@ class Row(NamedTuple):
     """What reaches a kernel.
 
     Attributes:
-        compute: an array, or a tuple of them, from an array of at least one dimension.
-        ulps: units in the last place that the results may differ by; 0 for the same bits.
+        compute: an array, or several, from an array of at least one dimension.
+        within: how far the results may be apart, in terms of the larger of them and 1; 0 for the
+            same bits.
     """
 
     compute: Callable[[Any], Any]
-    ulps: int = 0
+    within: float = 0
 
 
 def _drawn(array: Any) -> Any:
@@ -54,7 +67,132 @@ def _normal(array: Any) -> Any:
     return blocks
 
 
+def _tame(array: Any, *shape: int) -> Any:
+    """The values in a shape, those that no sum overflows with."""
+    values = np.resize(array, shape) if shape else array
+    return np.where(np.abs(values) < 100, values, 0.5).astype(array.dtype)
+
+
+def _line(array: Any, length: int) -> Any:
+    """Numbers for weights and gradients that depend on the array."""
+    return np.cos(np.arange(length) + array.size).astype(array.dtype)
+
+
+def _step_of_adam(array: Any) -> Any:
+    group = {"lr": 0.1, "betas": (0.9, 0.99), "eps": 1e-8, "weight_decay": 0.01, "amsgrad": False}
+    found = []
+    for decoupled in (False, True):
+        parameter = array.copy()
+        state: dict[str, Any] = {}
+        step = partial(Adam.update, object.__new__(Adam), parameter)
+        for slope in (array, _tame(array)):
+            step(slope, state, {**group, "decoupled_weight_decay": decoupled})
+        found += [parameter, state["exp_avg"].array, state["exp_avg_sq"].array]
+    return found
+
+
+def _add_scaled(array: Any) -> Any:
+    total = array.copy()
+    add_scaled(total, _tame(array), 0.3)
+    return total
+
+
+def _layer_norm(array: Any) -> Any:
+    values = _tame(array)
+    weight = _line(array, array.shape[-1])
+    kind = layer.RowStatistics(
+        values.shape, (array.ndim - 1,), (1,) * (array.ndim - 1) + weight.shape, 1e-5
+    )
+    found = [formula.normalised(values, w, b, kind) for w, b in _pairs(weight)]
+    _, mean, rstd = found[0]
+    grad = _line(array, array.size).reshape(array.shape)
+    for one in (weight, None):
+        needs = (True, one is not None, True)
+        found.append(
+            formula.normalised_backward(grad, values, mean, rstd, one, weight, kind, needs)
+        )
+    return [array / max(1, np.abs(array).max(initial=0)) for each in found for array in each]
+
+
+def _pairs(weight: Any) -> Any:
+    return (weight, weight + 1), (weight, None), (None, weight), (None, None)
+
+
+def _batch_norm(array: Any) -> Any:
+    values = _tame(array, 3, 5, 4, 1 + array.size % 9)
+    weight = _line(array, 5)
+    kind = batch.ChannelStatistics(values.shape, (0, 2, 3), (1, 5, 1, 1), 1e-5)
+    found = [formula.normalised_by_channel(values, w, b, kind) for w, b in _pairs(weight)]
+    _, mean, rstd = found[0]
+    grad = _line(array, values.size).reshape(values.shape)
+    for one in (weight, None):
+        needs = (True, one is not None, True)
+        found.append(
+            formula.normalised_backward(grad, values, mean, rstd, one, weight, kind, needs)
+        )
+    return [array / max(1, np.abs(array).max(initial=0)) for each in found for array in each]
+
+
+def _convolutions(array: Any) -> Any:
+    found: list[Any] = []
+    if array.ndim < 3:
+        return found
+    for rows, columns, above, before in ((3, 3, 1, 1), (1, 1, 0, 0), (2, 5, 0, 2)):
+        images = _tame(array, 4, 9, 11, 13)
+        weight = _line(array, 10 * 9 * rows * columns).reshape(10, 9, rows, columns)
+        windows = Windows((rows, columns), (1, 1), (above, before), (1, 1))
+        counts = windows.counts(images.shape[2:])
+        made = convolution.convolve(images, weight, windows, 1, counts, _line(array, 10))
+        found += [
+            made,
+            convolution.input_gradient(made, weight, windows, 1, images.shape[2:]),
+            convolution.weight_gradient(images, made, windows, 1),
+        ]
+    return [array / max(1, np.abs(array).max()) for array in found]
+
+
+def _attention(array: Any) -> Any:
+    rows = np.resize(array, (2, 3, 8, 16))
+    mask = np.where(np.tri(8, 16, array.size % 9 - 4) > 0, 0, -np.inf).astype(array.dtype)
+    found = [
+        attention._weights(rows, np.resize(rows, (2, 3, 16, 16)), m, 0.3) for m in (mask, None)
+    ]
+    return [*found, attention._safe_softmax_array(rows, 3)]
+
+
+def _pools(array: Any) -> Any:
+    images = np.resize(array, (2, 3, 9, 8))
+    found = []
+    for kernel, stride, padding, dilation in (
+        ((2, 2), (2, 2), (0, 0), (1, 1)),
+        ((3, 2), (1, 3), (1, 0), (1, 2)),
+        ((3, 3), (2, 2), (1, 1), (2, 3)),
+    ):
+        windows = Windows(kernel, stride, padding, dilation)
+        values, indices = max_pool.largest_of_windows(images, windows, array.size % 2 == 0)
+        slopes = _line(array, values.size).reshape(values.shape)
+        found += [values, indices, pooling._put_at(slopes, images, indices, 2, windows.apart())]
+    return found
+
+
 ROWS = {
+    "softmax": Row(lambda x: [softmax._softmax_array(x, x.ndim - 1), *_attention(_tame(x))], 1e-6),
+    "softmax_backward": Row(
+        lambda x: softmax._softmax_backward_array(_tame(x), np.cos(_tame(x)), x.ndim - 1), 1e-4
+    ),
+    "log_softmax": Row(lambda x: softmax._log_softmax_array(x, x.ndim - 1), 1e-6),
+    "log_softmax_backward": Row(
+        lambda x: softmax._log_softmax_backward_array(_tame(x), -np.abs(_tame(x)), x.ndim - 1), 1e-4
+    ),
+    "max_pool, put_at": Row(_pools, 1e-6),
+    "gelu": Row(lambda x: activations._gelu_array(x, "none", True), 2e-7),
+    "gelu_backward": Row(lambda x: activations._gelu_backward_array(x, x[::-1], "none"), 4e-7),
+    "erf": Row(error_functions._erf_array, 2e-7),
+    "adam": Row(_step_of_adam),
+    "add_scaled": Row(_add_scaled),
+    "layer_norm, layer_norm_backward": Row(_layer_norm, 2e-5),
+    "batch_moments, batch_norm, batch_norm_backward": Row(_batch_norm, 2e-5),
+    "convolution, weight_gradient": Row(_convolutions, 2e-6),
     "running_sum": Row(lambda x: cumulative._accumulated(np.add, x, x.ndim - 1, None)),
     "running_sum, first dimension": Row(lambda x: cumulative._accumulated(np.add, x, 0, None)),
     "running_sum, backwards": Row(lambda x: cumulative._sum_from_the_end(x, 0)),
@@ -90,23 +228,18 @@ def _arrays() -> Iterator[Any]:
     yield rng.standard_normal((5, 6))  # float64
 
 
-@pytest.fixture
-def in_python(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], Any]:
-    """Runs a function without the kernels in C."""
-
-    def run(function: Callable[[], Any]) -> Any:
-        with monkeypatch.context() as patch:
-            patch.setattr(dispatch, "_loaded", [None])
-            return function()
-
-    return run
+def _with(kernels: Any, compute: Callable[[Any], Any], array: Any) -> Any:
+    """What is computed with some kernels in C."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dispatch, "_kernels", kernels)
+        return compute(array)
 
 
-def _check(found: Any, wanted: Any, ulps: int) -> None:
-    if isinstance(wanted, tuple):
+def _check(found: Any, wanted: Any, within: float) -> None:
+    if isinstance(wanted, tuple | list):
         for one, other in zip(found, wanted, strict=True):
-            _check(one, other, ulps)
-    elif isinstance(wanted, bytes) or not ulps:
+            _check(one, other, within)
+    elif isinstance(wanted, bytes) or not within:
         found, wanted = np.asarray(found), np.asarray(wanted)
         assert found.dtype == wanted.dtype
         np.testing.assert_array_equal(found, wanted)
@@ -116,30 +249,30 @@ def _check(found: Any, wanted: Any, ulps: int) -> None:
     else:
         assert found.dtype == wanted.dtype
         assert found.shape == wanted.shape
-        np.testing.assert_array_max_ulp(found, wanted, ulps)
+        np.testing.assert_allclose(found, wanted, within, within)
 
 
 @built
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_as_in_python(row: Row, level: str, in_python: Callable[[Callable[[], Any]], Any]) -> None:
+def test_as_in_python(row: Row, level: str) -> None:
     if CORE.use(level) != level:
         pytest.skip(f"this processor has no {level}")
     try:
         with np.errstate(all="ignore"):
             for array in _arrays():
                 before = array.copy()
-                found = row.compute(array)
+                found = _with({name: getattr(CORE, name) for name in NAMES}, row.compute, array)
                 np.testing.assert_array_equal(array, before)
-                _check(found, in_python(partial(row.compute, array)), row.ulps)
+                wanted = _with(dict.fromkeys(NAMES), row.compute, array)
+                _check(found, wanted, row.within)
     finally:
         CORE.use("")
 
 
 @built
 def test_every_kernel_has_a_row() -> None:
-    names = {name for name in dir(CORE) if not name.startswith("_")} - {"use"}
-    assert names == {name.partition(",")[0] for name in ROWS}
+    assert set(NAMES) <= {name for row in ROWS for name in row.split(", ")}
 
 
 @built
@@ -175,3 +308,46 @@ def test_turned_off() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=setting
     )
     assert found.stdout == "None turned off by GRADCLI_NATIVE=0\n"
+
+
+UNDER_SANITIZERS = """
+import importlib.util, pytest, sys
+spec = importlib.util.spec_from_file_location("gradcli.native._core", sys.argv[1])
+module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-m", "not sanitizer", *sys.argv[2:]]))
+"""
+
+
+@pytest.mark.sanitizer
+def test_under_sanitizers(tmp_path: Path) -> None:
+    """This file again with kernels that watch each access to memory and each overflow."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("there is no gcc")
+    pytest.importorskip("setuptools")
+    from gradcli.build_backend import FLAGS
+
+    library = tmp_path / "_core.so"
+    sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
+    source = Path(dispatch.__file__).with_name("module.c")
+    include = f"-I{sysconfig.get_path('include')}"
+    command = [compiler, *FLAGS, *sanitizers, "-fPIC", "-shared", include, str(source)]
+    subprocess.run([*command, "-o", str(library), "-lm"], check=True)
+    runtime = subprocess.run(
+        [compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+    )
+    setting = {
+        **os.environ,
+        "LD_PRELOAD": runtime.stdout.strip(),
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "GRADCLI_NATIVE": "",
+    }
+    found = subprocess.run(
+        [sys.executable, "-c", UNDER_SANITIZERS, str(library), __file__],
+        capture_output=True,
+        text=True,
+        env=setting,
+    )
+    assert found.returncode == 0, found.stdout[-3000:] + found.stderr[-3000:]
+    assert "passed" in found.stdout

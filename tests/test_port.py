@@ -29,7 +29,7 @@ ROWS = {
     "one's own function of that name": ("def open(x):\n  return x\nopen(1)", []),
     "inside a function": ("import os\ndef f():\n  os.system('ls')", ["3 E102"]),
     "statements outside the language": (
-        "async def f():\n  pass\nclass A(metaclass=B):\n  pass",
+        "async def f():\n  pass\nclass A(*B):\n  pass",
         ["1 E007 async", "3 E007"],
     ),
     "text that cannot be read": ("x = = 2\ny = 1 +\nimport os\nos.fork()", ["1", "2", "4 E102"]),

@@ -15,6 +15,11 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
 from gradcli.state import active
 
+_ENABLED = (
+    "Anomaly Detection has been enabled. This mode will increase the runtime and should only be"
+    " enabled for debugging."
+)
+
 
 class AnomalyListener(Listener):
     """Checks the gradients that each node returns."""
@@ -118,11 +123,7 @@ class DetectAnomaly:
     def __init__(self, check_nan: bool = True) -> None:
         self._check_nan = bool(check_nan)
         self._before: list[AnomalyListener | None] = []
-        active.state.warn(
-            "W014",
-            "Anomaly Detection has been enabled. This mode will increase the runtime and should"
-            " only be enabled for debugging.",
-        )
+        active.state.warn("W014", _ENABLED, text=_ENABLED)
 
     def __enter__(self) -> None:
         self._before.append(_installed())

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.dtypes import DTYPES
+from gradcli.autograd import naming
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.record import Record
+from gradcli.state import active
 
 if TYPE_CHECKING:
     from gradcli.arrays.dtypes import DType
@@ -32,14 +34,20 @@ class GraphNode:
 
     Attributes:
         id: its number in the graph, from 1, in depth-first order along the edges.
+        module: the path of the module whose call made it, None outside of modules, or where calls
+            were not recorded.
+        part: "result" for the node that made what that call returned, "inner" for another one that
+            has no source text but the call's, "" for all others.
     """
 
-    __slots__ = ("edges", "id", "node")
+    __slots__ = ("edges", "id", "module", "node", "part")
 
     def __init__(self, id: int, node: Node) -> None:
         self.id = id
         self.node = node
         self.edges: list[Edge] = []
+        self.module: str | None = None
+        self.part = ""
 
     @property
     def name(self) -> str:
@@ -96,6 +104,29 @@ class Graph:
                 constant = operands.get(number) if target is None else None
                 found.edges.append(Edge(target, node.input_nrs[number], constant))
         self.root = self.nodes[0] if self.nodes else None
+        self._place_in_modules()
+
+    def _place_in_modules(self) -> None:
+        """Say of each node in which module's call it was made."""
+        recorder = active.state.recorder
+        calls = {} if recorder is None or recorder.recorder is None else recorder.recorder.modules
+        made = [(each, calls[each.node]) for each in self.nodes if each.node in calls]
+        made.sort(key=lambda pair: pair[0].node.sequence_nr)
+        paths = naming.module_paths() if made else {}
+        numbers: dict[Any, list[Any]] = {}
+        for _, call in made:
+            known = numbers.setdefault(call.module, [])
+            if call not in known:
+                known.append(call)
+        for each, call in made:
+            path, _ = paths.get(id(call.module), (type(call.module).__name__, None))
+            known = numbers[call.module]
+            each.module = path if len(known) == 1 else f"{path}, call {known.index(call) + 1}"
+            result = None if call.result is None else call.result()
+            if result is not None and result is each.node:
+                each.part = "result"
+            elif result is not None and result.place is each.place:
+                each.part = "inner"
 
     def find(self, node: Node) -> GraphNode | None:
         """The GraphNode of a node, None if it is not in the graph."""

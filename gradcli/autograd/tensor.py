@@ -18,6 +18,7 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.printing import format_tensor
 from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.storage import InferenceStorage, Storage
+from gradcli.autograd import naming
 from gradcli.autograd.node import AccumulateGrad
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.state import active, look
@@ -178,10 +179,15 @@ class Tensor:
 
     @property
     def name(self) -> str | None:
-        """The variable that it was assigned to first, or None."""
+        """The variable that it was assigned to first, or None; of a parameter its path."""
         if self.grad_fn is not None:
             return self.grad_fn.assigned
-        return None if self.meta is None else self.meta.name
+        meta = self.meta
+        if meta is None:
+            return None
+        if meta.is_parameter and (meta.name is None or "." not in meta.name):
+            naming.name_parameters()
+        return meta.name
 
     def set_name(self, name: str) -> None:
         """Give it the name of the variable that it is assigned to, if it has none yet."""

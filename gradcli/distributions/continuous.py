@@ -8,10 +8,8 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import numpy as np
-
 from gradcli.autograd.tensor import Tensor
-from gradcli.distributions.distribution import (
+from gradcli.distributions.constraints import (
     COVARIANCE,
     FACTOR,
     NONNEGATIVE,
@@ -22,6 +20,10 @@ from gradcli.distributions.distribution import (
     SIMPLEX,
     UNIT,
     Constraint,
+    interval,
+    less_than,
+)
+from gradcli.distributions.distribution import (
     Distribution,
     T,
     broadcast_all,
@@ -33,7 +35,7 @@ from gradcli.distributions.distribution import (
 )
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import modules, operators
-from gradcli.ops.creation.rejection import standard_gamma
+from gradcli.ops.special.gamma_draws import dirichlet_draws, gamma_draws
 
 
 def standard_normal(shape: Any, like: Tensor) -> Tensor:
@@ -141,11 +143,8 @@ class Uniform(Distribution):
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.set_up(validate_args, low=low, high=high)
-        above = np.asarray(self.high.array)
         if self.is_checked:
-            shown = above.item() if above.ndim == 0 else self.high
-            bound = Constraint(f"LessThan(upper_bound={shown})", lambda x: x < above)
-            self._check("parameter low", self.low, bound)
+            self._check("parameter low", self.low, less_than(self.high))
 
     @property
     def mean(self) -> Any:
@@ -173,16 +172,10 @@ class Uniform(Distribution):
         below = call(call(self.high, "gt", value), "type_as", self.low)
         return T.log(call(above, "mul", below)) - T.log(self.high - self.low)
 
-    def check_value(self, value: Any) -> None:
-        super().check_value(value)
-        low, high = np.asarray(self.low.array), np.asarray(self.high.array)
-        if self.is_checked:
-            words = [array.item() if array.ndim == 0 else array for array in (low, high)]
-            bound = Constraint(
-                f"Interval(lower_bound={words[0]}, upper_bound={words[1]})",
-                lambda x: (x >= low) & (x <= high),
-            )
-            self._check("value argument", value, bound)
+    @property
+    def support(self) -> Constraint:  # type: ignore[override]
+        """From the lower to the upper bound."""
+        return interval(self.low, self.high)
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
@@ -238,16 +231,6 @@ class Exponential(Distribution):
         return minus(1.0, T.log(self.rate))
 
 
-def _undifferentiated(name: str, *parameters: Tensor) -> None:
-    """Raise E205 where a gradient would have to flow through draws by rejection."""
-    if T.is_grad_enabled() and any(parameter.requires_grad for parameter in parameters):
-        raise GradcliError(
-            "E205",
-            f"{name}.rsample() has no gradient here",
-            help="`sample()` and `log_prob` give the score-function gradient",
-        )
-
-
 class Gamma(Distribution):
     """Sums of `concentration` waiting times at a `rate`."""
 
@@ -271,10 +254,8 @@ class Gamma(Distribution):
         return self.concentration / call(self.rate, "pow", 2)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        _undifferentiated("Gamma", self.concentration)
         shape = self.shape_of(sample_shape)
-        drawn = Tensor(standard_gamma(self.expanded("concentration", shape)))
-        value = drawn / self.expanded("rate", shape)
+        value = gamma_draws(self.expanded("concentration", shape)) / self.expanded("rate", shape)
         least = T.finfo(value.dtype).tiny
         call(call(value, "detach"), "clamp_", min=least)
         return value
@@ -337,11 +318,7 @@ class Dirichlet(Distribution):
         super().__init__(shape[:-1], shape[-1:], validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        _undifferentiated("Dirichlet", self.concentration)
-        wide = self.expanded("concentration", self.shape_of(sample_shape))
-        drawn = np.asarray(standard_gamma(wide, exact=True))
-        shares = (drawn / drawn.sum(-1, keepdims=True)).astype(wide.array.dtype)
-        return Tensor(np.maximum(shares, np.finfo(shares.dtype).tiny))
+        return dirichlet_draws(self.expanded("concentration", self.shape_of(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)

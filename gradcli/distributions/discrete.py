@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.distributions.distribution import (
+from gradcli.distributions.constraints import (
     BOOLEAN,
     COUNT,
     NONNEGATIVE,
@@ -20,6 +20,9 @@ from gradcli.distributions.distribution import (
     SIMPLEX,
     UNIT,
     Constraint,
+    integer_interval,
+)
+from gradcli.distributions.distribution import (
     Distribution,
     T,
     broadcast_all,
@@ -35,23 +38,25 @@ from gradcli.ops.binding.catalogue import modules, operators
 F = modules["torch.nn.functional"]
 
 
-def _one_of(probs: Any, logits: Any) -> str:
+def one_of(probs: Any, logits: Any) -> str:
+    """The name of the one that is given; raises E204 for both or none."""
     if (probs is None) == (logits is None):
         raise GradcliError("E204", "Either `probs` or `logits` must be specified, but not both.")
     return "logits" if probs is None else "probs"
 
 
-def _clamped(probs: Any) -> Any:
+def clamped(probs: Any) -> Any:
+    """Probabilities that are neither 0 nor 1."""
     eps = T.finfo(probs.dtype).eps
     return call(probs, "clamp", min=eps, max=1 - eps)
 
 
 def _binary_logits(self: Any) -> Any:
-    clamped = _clamped(self.probs)
-    return T.log(clamped) - T.log1p(-clamped)
+    inner = clamped(self.probs)
+    return T.log(inner) - T.log1p(-inner)
 
 
-_BINARY: dict[str, Callable[[Any], Any]] = {
+BINARY: dict[str, Callable[[Any], Any]] = {
     "logits": _binary_logits,
     "probs": lambda self: T.sigmoid(self.logits),
 }
@@ -61,12 +66,12 @@ class _Binary(Distribution):
     """The base of those of an event of one probability."""
 
     constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = _BINARY
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = BINARY
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        name = _one_of(probs, logits)
+        name = one_of(probs, logits)
         self.set_up(validate_args, **{name: logits if probs is None else probs})
 
 
@@ -150,7 +155,7 @@ class Categorical(Distribution):
     language_attributes = Distribution.language_attributes | {"enumerate_support", "param_shape"}
     constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
-        "logits": lambda self: T.log(_clamped(self.probs)),
+        "logits": lambda self: T.log(clamped(self.probs)),
         "probs": lambda self: F["softmax"](self.logits, -1),
     }
     has_enumerate_support = True
@@ -158,7 +163,7 @@ class Categorical(Distribution):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        name = _one_of(probs, logits)
+        name = one_of(probs, logits)
         given = logits if probs is None else probs
         if not isinstance(given, Tensor) or given.ndim < 1:
             raise GradcliError("E204", f"`{name}` parameter must be at least one-dimensional.")
@@ -192,15 +197,10 @@ class Categorical(Distribution):
             drawn = T.multinomial(rows, size_of(sample_shape).numel(), True)
             return call(T.t(drawn), "reshape", self.shape_of(sample_shape))
 
-    def check_value(self, value: Any) -> None:
-        super().check_value(value)
-        most = self.param_shape[-1] - 1
-        if self.is_checked:
-            bound = Constraint(
-                f"IntegerInterval(lower_bound=0, upper_bound={most})",
-                lambda x: (x % 1 == 0) & (x >= 0) & (x <= most),
-            )
-            self._check("value argument", value, bound)
+    @property
+    def support(self) -> Constraint:  # type: ignore[override]
+        """The numbers of the categories."""
+        return integer_interval(0, self.param_shape[-1] - 1)
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
@@ -298,7 +298,7 @@ class Binomial(Distribution):
         "probs": UNIT,
         "logits": REAL,
     }
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = _BINARY
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = BINARY
 
     def __init__(
         self,
@@ -307,7 +307,7 @@ class Binomial(Distribution):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        name = _one_of(probs, logits)
+        name = one_of(probs, logits)
         total, each = broadcast_all(total_count, logits if probs is None else probs)
         self.given = {"total_count": call(total, "type_as", each), name: each}
         super().__init__(each.array.shape, (), validate_args)
@@ -329,6 +329,26 @@ class Binomial(Distribution):
         with NoGrad():
             return T.binomial(self.expanded("total_count", shape), self.expanded("probs", shape))
 
+    has_enumerate_support = True
+    language_attributes = Distribution.language_attributes | {"enumerate_support"}
+
+    @property
+    def support(self) -> Constraint:  # type: ignore[override]
+        """The counts up to the number of trials."""
+        return integer_interval(0, self.total_count)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All counts, for each of the batch; raises E205 where the numbers of trials differ."""
+        total = int(call(self.total_count, "max").array)
+        if call(self.total_count, "min").array != total:
+            raise GradcliError(
+                "E205",
+                "Inhomogeneous total count not supported by `enumerate_support`.",
+                raises="NotImplementedError",
+            )
+        values = T.arange(1 + total, dtype=next(iter(self.given.values())).dtype)
+        return self.values_for_each(values, expand)
+
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         total, logits = self.total_count, self.logits
@@ -345,6 +365,5 @@ class Binomial(Distribution):
         total = int(call(self.total_count, "max").array)
         if call(self.total_count, "min").array != total:
             raise self.missing("entropy of different total counts")
-        values = T.arange(1 + total, dtype=self.probs.dtype)
-        log_probs = self.log_prob(self.values_for_each(values))
+        log_probs = self.log_prob(self.enumerate_support(False))
         return -call(T.exp(log_probs) * log_probs, "sum", 0)

@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.arrays.sizes import Size
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
+from gradcli.distributions.constraints import Constraint
 from gradcli.errors import GradcliError
 from gradcli.nn.extensible import Extensible
 from gradcli.ops.binding.catalogue import methods, modules, operators
@@ -37,55 +38,6 @@ tensors' own operators, which are for the derivatives' formulas.
 def call(tensor: Tensor, name: str, *args: Any, **kwargs: Any) -> Any:
     """A method of a tensor, by its name."""
     return methods[name](tensor, *args, **kwargs)
-
-
-class Constraint:
-    """Which values a parameter, or what is drawn, may have.
-
-    Attributes:
-        text: as PyTorch prints it.
-        holds: the truth values of an array.
-        dims: how many dimensions one value has.
-    """
-
-    __slots__ = ("dims", "holds", "text")
-
-    def __init__(self, text: str, holds: Callable[[Any], Any], dims: int = 0) -> None:
-        self.text = text
-        self.holds = holds
-        self.dims = dims
-
-
-def _is_simplex(x: Any) -> Any:
-    return np.all(x >= 0, axis=-1) & (abs(x.sum(-1) - 1) < 1e-6)
-
-
-def _is_factor(x: Any) -> Any:
-    lower = np.all(np.tril(x) == x, axis=(-2, -1))
-    return lower & np.all(np.diagonal(x, axis1=-2, axis2=-1) > 0, axis=-1)
-
-
-def _is_covariance(x: Any) -> Any:
-    symmetric = np.all(np.isclose(x, np.swapaxes(x, -1, -2), atol=1e-6), axis=(-2, -1))
-    return symmetric & np.all(np.linalg.eigvalsh(x) > 0, axis=-1)
-
-
-REAL = Constraint("Real()", lambda x: x == x)
-REAL_VECTOR = Constraint("IndependentConstraint(Real(), 1)", lambda x: np.all(x == x, axis=-1), 1)
-POSITIVE = Constraint("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
-NONNEGATIVE = Constraint("GreaterThanEq(lower_bound=0.0)", lambda x: x >= 0)
-POSITIVE_VECTOR = Constraint(
-    "IndependentConstraint(GreaterThan(lower_bound=0.0), 1)", lambda x: np.all(x > 0, axis=-1), 1
-)
-UNIT = Constraint("Interval(lower_bound=0.0, upper_bound=1.0)", lambda x: (x >= 0) & (x <= 1))
-BOOLEAN = Constraint("Boolean()", lambda x: (x == 0) | (x == 1))
-COUNT = Constraint("IntegerGreaterThan(lower_bound=0)", lambda x: (x % 1 == 0) & (x >= 0))
-SIMPLEX = Constraint("Simplex()", _is_simplex, 1)
-FACTOR = Constraint("LowerCholesky()", _is_factor, 2)
-COVARIANCE = Constraint("PositiveDefinite()", _is_covariance, 2)
-ONE_HOT = Constraint(
-    "OneHot()", lambda x: np.all((x == 0) | (x == 1), axis=-1) & (x.sum(-1) == 1), 1
-)
 
 
 def broadcast_all(*values: Any) -> list[Tensor]:
@@ -115,6 +67,16 @@ def sum_rightmost(value: Any, dims: int) -> Any:
     return call(call(value, "reshape", (*value.array.shape[:-dims], -1)), "sum", -1)
 
 
+_KERNELS = {
+    "IntegerGreaterThan": "remainder",
+    "GreaterThanEq": "ge",
+    "GreaterThan": "gt",
+    "Interval": "ge",
+    "Simplex": "ge",
+}
+"""PyTorch's names of what complex numbers have not, by the constraint that asks for it."""
+
+
 class Distribution(Extensible):
     """The base of all, and of a program's own.
 
@@ -129,7 +91,7 @@ class Distribution(Extensible):
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"arg_constraints", "batch_shape", "cdf", "entropy", "event_shape", "expand"}
         | {"has_enumerate_support", "has_rsample", "icdf", "log_prob", "mean", "mode"}
-        | {"perplexity", "rsample", "sample", "sample_n", "stddev", "variance"}
+        | {"perplexity", "rsample", "sample", "sample_n", "stddev", "support", "variance"}
     )
     home = "torch.distributions.{snake}"
     tables = ("torch.distributions",)
@@ -185,6 +147,14 @@ class Distribution(Extensible):
         raise AttributeError(name)
 
     def _check(self, what: str, value: Tensor, constraint: Constraint) -> None:
+        compares = next((_KERNELS[name] for name in _KERNELS if name in constraint.text), None)
+        if value.array.dtype.kind == "c" and compares is not None:
+            kind = f"Complex{'Float' if value.array.dtype.itemsize == 8 else 'Double'}"
+            raise GradcliError(
+                "E203",
+                f"\"{compares}_cpu\" not implemented for '{kind}'",
+                raises="NotImplementedError",
+            )
         holds = constraint.holds(np.asarray(value.array))
         if np.all(holds):
             return
@@ -270,9 +240,9 @@ class Distribution(Extensible):
         return call(self.variance, "sqrt")
 
     @property
-    def arg_constraints(self) -> dict[str, str]:
+    def arg_constraints(self) -> dict[str, Constraint]:
         """What the parameters have to be."""
-        return {name: each.text for name, each in self.constraints.items()}
+        return self.constraints
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distributions, in a larger batch."""
@@ -289,7 +259,7 @@ class Distribution(Extensible):
         return made
 
     def _event_of(self, name: str) -> tuple[int, ...]:
-        dims = self.constraints[name].dims
+        dims = self.constraints[name].event_dim
         shape = self.given[name].array.shape
         return tuple(shape[len(shape) - dims :])
 

@@ -9,11 +9,15 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.autograd.modes import NoGrad
+from gradcli.autograd.tensor import Tensor
+from gradcli.distributions.constraints import (
+    POSITIVE,
+)
 from gradcli.distributions.continuous import Normal
 from gradcli.distributions.distribution import (
-    POSITIVE,
     Distribution,
     T,
+    broadcast_all,
     call,
     minus,
     over,
@@ -23,7 +27,7 @@ from gradcli.distributions.distribution import (
 )
 from gradcli.errors import GradcliError
 from gradcli.nn.extensible import Extensible
-from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.binding.catalogue import modules, operators
 
 F = modules["torch.nn.functional"]
 
@@ -86,6 +90,11 @@ class _Inverse(Transform):
     def _inverse(self, y: Any) -> Any:
         return self.of._call(y)
 
+    @property
+    def sign(self) -> Any:  # type: ignore[override]
+        """That of the function."""
+        return self.of.sign
+
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return -self.of.log_abs_det_jacobian(y, x)
 
@@ -132,6 +141,70 @@ class TanhTransform(Transform):
         return times(2.0, minus(math.log(2.0), x) - F["softplus"](times(-2.0, x)))
 
 
+class AbsTransform(Transform):
+    """y = |x|, which has no inverse: one of two is given."""
+
+    bijective = False
+
+    def _call(self, x: Any) -> Any:
+        return call(x, "abs")
+
+    def _inverse(self, y: Any) -> Any:
+        return y
+
+
+class PowerTransform(Transform):
+    """y = x ** exponent."""
+
+    __slots__ = ("exponent",)
+
+    language_attributes = Transform.language_attributes | {"exponent"}
+
+    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+        (self.exponent,) = broadcast_all(exponent)
+
+    @property
+    def sign(self) -> Any:  # type: ignore[override]
+        """1 where it rises, -1 where it falls."""
+        return call(self.exponent, "sign")
+
+    def _call(self, x: Any) -> Any:
+        return call(x, "pow", self.exponent)
+
+    def _inverse(self, y: Any) -> Any:
+        return call(y, "pow", over(1, self.exponent))
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return call(call(self.exponent * y / x, "abs"), "log")
+
+
+class SoftplusTransform(Transform):
+    """y = log(1 + exp(x))."""
+
+    def _call(self, x: Any) -> Any:
+        return F["softplus"](x)
+
+    def _inverse(self, y: Any) -> Any:
+        return call(call(call(-y, "expm1"), "neg"), "log") + y
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return -F["softplus"](-x)
+
+
+class SoftmaxTransform(Transform):
+    """y = exp(x) over its sum, which has no inverse: one of many is given."""
+
+    bijective = False
+    event_dim: ClassVar[int] = 1
+
+    def _call(self, x: Any) -> Any:
+        exponentials = T.exp(x - operators["[]"](call(x, "max", -1, True), 0))
+        return exponentials / call(exponentials, "sum", -1, True)
+
+    def _inverse(self, y: Any) -> Any:
+        return call(y, "log")
+
+
 class AffineTransform(Transform):
     """y = loc + scale * x."""
 
@@ -149,6 +222,13 @@ class AffineTransform(Transform):
 
     def _inverse(self, y: Any) -> Any:
         return over(minus(y, self.loc), self.scale)
+
+    @property
+    def sign(self) -> Any:  # type: ignore[override]
+        """1 where it rises, -1 where it falls."""
+        if isinstance(self.scale, Tensor):
+            return call(self.scale, "sign")
+        return (self.scale > 0) - (self.scale < 0)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         if isinstance(self.scale, (int, float)):
@@ -189,7 +269,11 @@ class ComposeTransform(Transform):
 
 
 class TransformedDistribution(Distribution):
-    """What transforms make of a distribution's draws."""
+    """What transforms make of a distribution's draws.
+
+    A class derived from it says in `computed` which of its parameters are those of what it
+    transforms.
+    """
 
     __slots__ = ("base_dist", "transforms")
 
@@ -231,14 +315,23 @@ class TransformedDistribution(Distribution):
         base = self.base_dist.log_prob(value)
         return plus(total, sum_rightmost(base, dims - len(self.base_dist.event_shape)))
 
+    def _rising(self, value: Any) -> Any:
+        """A probability, or that of the rest where the transforms turn the order around."""
+        sign: Any = 1
+        for transform in self.transforms:
+            sign = times(sign, transform.sign)
+        if isinstance(sign, int) and sign == 1:
+            return value
+        return plus(times(sign, minus(value, 0.5)), 0.5)
+
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
         for transform in reversed(self.transforms):
             value = transform.inv(value)
-        return self.base_dist.cdf(value)
+        return self._rising(self.base_dist.cdf(value))
 
     def icdf(self, value: Any) -> Any:
-        return self._transformed(self.base_dist.icdf(value))
+        return self._transformed(self.base_dist.icdf(self._rising(value)))
 
 
 class LogNormal(TransformedDistribution):

@@ -9,11 +9,11 @@ from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import FREED
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.symbols.text import number_text
-from gradcli.explain.symbols.tree import Constant, Fragment, Name, Symbol
+from gradcli.explain.symbols.tree import Call, Constant, Fragment, Name, Symbol
 from gradcli.ops.definition.op import Op
 
 _LONGEST = 32
-"""Source text that is longer is referred to by the node's number."""
+"""Longer source text is not repeated: its op stands for it."""
 
 
 class Operands:
@@ -21,15 +21,20 @@ class Operands:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._shared = Counter(_called(node) for node in graph.nodes)
+        self._shared = Counter(map(_called, graph.nodes))
 
     def text(self, node: GraphNode, output_nr: int = 0) -> str:
-        """What a node's output is called: `h`, `a + b`, `x.unbind()[1]`; numbered if ambiguous."""
+        """What a node's output is called: `h`, `a + b`, `x.unbind()[1]`, `net.0(…)`; by its module
+        or its number too where several are called so.
+        """
         text = _called(node)
-        if not text:
-            text = f"{node.name.rstrip('0123456789').removesuffix('Backward')}#{node.id}"
-        elif self._shared[text] > 1:
-            text = f"{text}#{node.id}" if is_atom(text) else f"({text})#{node.id}"
+        if self._shared[text] > 1:
+            alike = [each for each in self._graph.nodes if _called(each) == text]
+            modules = {each.module for each in alike}
+            if node.variable is not None and node.module and len(modules) == len(alike):
+                text = f"{node.module}.{text}"
+            else:
+                text = f"{text}#{node.id}" if is_atom(text) else f"({text})#{node.id}"
         if len(node.node.metadata) > 1:
             text = f"{_atom(text)}[{output_nr}]"
         return text
@@ -37,6 +42,9 @@ class Operands:
     def symbol(self, node: GraphNode, output_nr: int = 0) -> Symbol:
         """The same as a part of a formula."""
         text = self.text(node, output_nr)
+        leaf = _transposed_leaf(node)
+        if leaf is not None and text == f"t({leaf})":
+            return Call("t", (Name(leaf),))
         return Name(text) if is_atom(text) else Fragment(text)
 
     def of_rules(self, node: GraphNode) -> dict[str, Symbol]:
@@ -88,7 +96,7 @@ def is_atom(text: str) -> bool:
             depth += 1
         elif character in ")]}":
             depth -= 1
-        elif not depth and not (character.isalnum() or character in "_.#"):
+        elif not depth and not (character.isalnum() or character in "_.#…"):
             return False
     return bool(text) and text[0] not in "(["
 
@@ -98,13 +106,33 @@ def _atom(text: str) -> str:
 
 
 def _called(node: GraphNode) -> str:
-    """A node's variable, or its source text if that is short, or nothing."""
+    """A node's variable, its module's call, its source text if that is short, or its op."""
     if node.variable is not None:
         return node.variable
-    if node.place is None:
-        return ""
-    text = " ".join(node.place.text.split())
-    return text if len(text) <= _LONGEST else ""
+    if node.part == "result":
+        return f"{_path(node)}(…)"
+    if node.part == "inner":
+        leaf = _transposed_leaf(node)
+        return f"t({leaf})" if leaf is not None else f"{_path(node)}.{_op_name(node)}"
+    text = "" if node.place is None else " ".join(node.place.text.split())
+    return text if text and len(text) <= _LONGEST else _op_name(node)
+
+
+def _path(node: GraphNode) -> str:
+    return (node.module or "").partition(",")[0]
+
+
+def _op_name(node: GraphNode) -> str:
+    """The function that made a node: `add` of AddBackward0."""
+    op = getattr(node.node, "op", None)
+    stem = node.name.rstrip("0123456789").removesuffix("Backward").lower()
+    return stem if op is None else str(op.name).partition(".")[0].strip("_")
+
+
+def _transposed_leaf(node: GraphNode) -> str | None:
+    """The leaf that a node transposes, such as a layer's weight."""
+    target = node.edges[0].node if node.name == "TBackward0" and node.edges else None
+    return None if target is None or target.leaf is None else target.variable
 
 
 def _constant(value: Any) -> Symbol | None:

@@ -140,14 +140,18 @@ def is_shape(sizes: Any) -> bool:
 
 def unreadable(path: str, error: Exception) -> GradcliError:
     """The error of a file that the system does not let us read."""
-    if isinstance(error, FileNotFoundError):
-        return GradcliError("E502", f"{path}: no such file", raises="FileNotFoundError")
-    if isinstance(error, IsADirectoryError):
-        return GradcliError("E502", f"{path}: is a folder", raises="IsADirectoryError")
-    if isinstance(error, PermissionError):
-        return GradcliError("E502", f"{path}: may not be read", raises="PermissionError")
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return GradcliError("E502", f"{path}: {reason.lower()}")
+    said, raises = _REASONS.get(type(error), (reason.lower(), None))
+    number = getattr(error, "errno", None)
+    text = None if number is None else f"[Errno {number}] {reason}: {path!r}"
+    return GradcliError("E502", f"{path}: {said}", raises=raises, text=text)
+
+
+_REASONS: dict[type[Exception], tuple[str, str | None]] = {
+    FileNotFoundError: ("no such file", "FileNotFoundError"),
+    IsADirectoryError: ("is a folder", "IsADirectoryError"),
+    PermissionError: ("may not be read", "PermissionError"),
+}
 
 
 def _listed(names: list[str]) -> str:

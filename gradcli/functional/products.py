@@ -122,6 +122,17 @@ def _independent(name: str, what: str) -> GradcliError:
     )
 
 
+def _not_tensors(name: str, what: str, value: Any, index: int | None) -> str:
+    """PyTorch's text for what is given or returned and is no tensor."""
+    kind = what.partition(" ")[0]
+    whole = f"{kind} of the user-provided function" if kind == "outputs" else kind
+    at = f"the given {whole} has" if index is None else f"the value at index {index} has"
+    return (
+        f"The {whole} given to {name} must be either a Tensor or a tuple of Tensors but {at} type"
+        f" <class '{type(value).__name__}'>."
+    )
+
+
 def _tensors(name: str, what: str, value: Any) -> tuple[list[Tensor], bool]:
     """The tensors of an argument, and whether they came in a tuple; raises E202."""
     several = isinstance(value, tuple)
@@ -132,6 +143,7 @@ def _tensors(name: str, what: str, value: Any) -> tuple[list[Tensor], bool]:
                 "E202",
                 f"{name}(): the {what} must be a tensor or a tuple of tensors, not"
                 f" {type(tensor).__name__}",
+                text=_not_tensors(name, what, tensor, tensors.index(tensor) if several else None),
             )
     return tensors, several
 

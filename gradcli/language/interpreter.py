@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.allocator import keep_freed_memory
+from gradcli.autograd import naming
 from gradcli.errors import GradcliError, Source
 from gradcli.language.compiler import (  # noqa: F401  each handler registers itself
     access,
@@ -60,6 +61,7 @@ class Interpreter:
         self.state = state
         state.emit = emit
         self.values: dict[str, Any] = {}
+        state.values = self.values
         self.overrides: dict[str, Callable[[Any], Any]] = {}
         self.last_assigned: str | None = None
         self.handled: list[GradcliError] = []
@@ -148,3 +150,19 @@ class Interpreter:
             state.place = None
             state.stack.clear()
             sys.setrecursionlimit(frames)
+
+
+def _name_parameters() -> None:
+    from gradcli.language.paths import name_parameters  # lazy: start-up: nn, where it is used
+
+    name_parameters()
+
+
+def _module_paths() -> dict[int, tuple[str, Any]]:
+    from gradcli.language.paths import module_paths  # lazy: start-up: nn, where it is used
+
+    return module_paths()
+
+
+naming.name_parameters = _name_parameters
+naming.module_paths = _module_paths

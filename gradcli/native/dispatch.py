@@ -9,41 +9,44 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 Kernel = Callable[..., None]
 
-_loaded: list[Any] = []
-"""The extension module, or None where there is none, once a kernel was asked for."""
+_kernels: dict[str, Kernel | None] = {}
+"""The kernels that were asked for."""
 
 
 def kernel(name: str) -> Kernel | None:
     """A kernel by its name in kernels.def, None where the Python kernel serves."""
-    return getattr(_loaded[0] if _loaded else _core(), name, None)
+    if name not in _kernels:
+        module = core()
+        _kernels[name] = getattr(module, name) if module and module.serves(name) else None
+    return _kernels[name]
 
 
 def description() -> str:
     """Whether there are kernels in C, and for which instructions, in a few words."""
-    core, asked = _core(), _asked()
-    if core is not None:
-        return f"built, uses {core.use(asked)}"
-    return "turned off by GRADCLI_NATIVE=0" if asked == "0" else "not built"
+    module = core()
+    if module is not None:
+        return f"built, uses {module.use(_asked())}"
+    return "turned off by GRADCLI_NATIVE=0" if _asked() == "0" else "not built"
 
 
 def _asked() -> str:
     return os.environ.get("GRADCLI_NATIVE", "")
 
 
-def _core() -> Any:
-    """The extension module, loaded at the first call, or None."""
-    if not _loaded:
-        core = None
-        if _asked() != "0":
-            try:
-                core = import_module("gradcli.native._core")
-                core.use(_asked())
-            except ImportError:  # it was not built, or for another system
-                core = None
-        _loaded.append(core)
-    return _loaded[0]
+@cache
+def core() -> Any:
+    """The extension module, loaded at the first call; None where there is none."""
+    if _asked() == "0":
+        return None
+    try:
+        module = import_module("gradcli.native._core")
+    except ImportError:  # it was not built, or for another system
+        return None
+    module.use(_asked())
+    return module

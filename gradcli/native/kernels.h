@@ -3,3 +3,7 @@
 #include "elementary.h"
 #include "random.h"
 #include "order.h"
+#include "pointwise.h"
+#include "norms.h"
+#include "rows.h"
+#include "convolution.h"

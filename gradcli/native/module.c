@@ -3,7 +3,7 @@
  * Every kernel takes what its signature in kernels.def says, a letter an argument:
  *   f d i u b   the elements of an array without gaps that is read: float32, float64, int64, uint32,
  *               bytes; a capital letter for one that is written to
- *   o           float32 as `f`, or None
+ *   o P Q       as `f`, `F` and `D`, or None
  *   n x         an integer, a float
  * The types are checked here and the sizes by the kernel, before it touches an element; a mistake
  * raises ValueError. Kernels run without the interpreter's lock where they have much to do. */
@@ -61,6 +61,9 @@ static const char NO_MEMORY[] = "no memory";
 
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define HAS_FMA 1
+enum { ALWAYS_FUSED = 1 };
+#else
+enum { ALWAYS_FUSED = 0 };
 #endif
 #define LEVEL baseline
 #include "kernels.h"
@@ -149,9 +152,9 @@ static int take(PyObject *given, char letter, Argument *taken, Py_buffer *view)
         taken->number = PyFloat_AsDouble(given);
         return taken->number == -1.0 && PyErr_Occurred() ? -1 : 0;
     }
-    if (letter == 'o') {
+    if (letter == 'o' || letter == 'P' || letter == 'Q') {
         if (given == Py_None) return 0;
-        letter = 'f';
+        letter = letter == 'o' ? 'f' : letter == 'P' ? 'F' : 'D';
     }
     char kind = letter;
     int flags = PyBUF_ND | PyBUF_FORMAT;
@@ -204,7 +207,7 @@ static PyObject *call(const char *signature, const Kernel *kernels, PyObject *co
     Py_RETURN_NONE;
 }
 
-#define DEFINE(name, signature)                                                                 \
+#define DEFINE(name, signature, fused)                                                          \
     static PyObject *call_##name(PyObject *self, PyObject *const *given, Py_ssize_t count)      \
     {                                                                                           \
         static const Kernel kernels[] = LEVELS(name);                                           \
@@ -226,12 +229,28 @@ static PyObject *use(PyObject *self, PyObject *wanted)
     return PyUnicode_FromString(NAMES[level]);
 }
 
+/* serves(NAME): whether a kernel is worth a call at the level in use. Without an instruction for it,
+ * a fused multiply-add takes ten times as long. */
+static PyObject *serves(PyObject *self, PyObject *wanted)
+{
+    int found = 0;
+    (void)self;
+    if (!PyUnicode_Check(wanted)) Py_RETURN_FALSE;
+#define DEFINE(name, signature, fused)                                                          \
+    if (PyUnicode_CompareWithASCIIString(wanted, #name) == 0)                                   \
+        found = level > 0 || ALWAYS_FUSED || !fused;
+#include "kernels.def"
+#undef DEFINE
+    return PyBool_FromLong(found);
+}
+
 static PyMethodDef methods[] = {
-#define DEFINE(name, signature)                                                                 \
+#define DEFINE(name, signature, fused)                                                                 \
     {#name, (PyCFunction)(void (*)(void))call_##name, METH_FASTCALL, #name "(" signature ")"},
 #include "kernels.def"
 #undef DEFINE
     {"use", use, METH_O, "use(level): the highest level to use; returns the one in use"},
+    {"serves", serves, METH_O, "serves(name): whether a kernel is worth a call at the level in use"},
     {NULL, NULL, 0, NULL},
 };
 

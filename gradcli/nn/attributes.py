@@ -8,6 +8,7 @@ nothing else.
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakValueDictionary
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -58,6 +59,14 @@ def check_name(kind: str, name: Any) -> None:
         raise GradcliError("E207", f"{name!r} cannot be the name of a {kind}")
 
 
+def enlist(module: Any) -> None:
+    """Let the session know a new module, so that its parameters can be named by their path."""
+    state = active.state
+    if state.modules is None:
+        state.modules = WeakValueDictionary()
+    state.modules[id(module)] = module
+
+
 class Attributes:
     """An object whose attributes are kept in tables.
 
@@ -70,7 +79,15 @@ class Attributes:
         training: whether the module is being trained; layers such as dropout depend on it.
     """
 
-    __slots__ = ("_buffers", "_modules", "_parameters", "_transient", "_values", "training")
+    __slots__ = (
+        "__weakref__",
+        "_buffers",
+        "_modules",
+        "_parameters",
+        "_transient",
+        "_values",
+        "training",
+    )
 
     _parameters: dict[str, Tensor | None]
     _buffers: dict[str, Tensor | None]
@@ -81,6 +98,7 @@ class Attributes:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         made = object.__new__(cls)
+        enlist(made)
         # A program's class may assign plain values before it calls `super().__init__()`.
         object.__setattr__(made, "_values", {})
         return made

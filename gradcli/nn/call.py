@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
+from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.backward_hooks import BackwardHooks, Hook
 from gradcli.nn.traversal import Members
+from gradcli.state import active
 
 
 class ModuleHooks:
@@ -85,15 +88,33 @@ class Calling(Members):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # A function that was assigned to the instance comes before the class's method.
-        forward = self._values.get("forward") or self.forward
-        if self._hooks is None:
+        state = active.state
+        try:
+            if self._hooks is None and state.recorder is None:
+                # A function that was assigned to the instance comes before the class's method.
+                return (self._values.get("forward") or self.forward)(*args, **kwargs)
+            call = ModuleCall(self)
+            state.calls.append(call)
             try:
-                return forward(*args, **kwargs)
-            except AttributeError:
-                _check_given(self, args)
-                raise
+                result = self._observed(args, kwargs)
+                if type(result) is Tensor and result.grad_fn is not None:
+                    call.result = ref(result.grad_fn)
+                return result
+            finally:
+                state.calls.pop()
+        except AttributeError:
+            _check_given(self, args)
+            raise
+        except GradcliError as error:
+            error.modules += ((self, args),)
+            raise
+
+    def _observed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The call of a module with hooks, or of one that a recorder hears."""
+        forward = self._values.get("forward") or self.forward
         hooks = self._hooks
+        if hooks is None:
+            return forward(*args, **kwargs)
         for key, prehook in list(hooks.forward_pre.items()):
             args, kwargs = _after_prehook(self, prehook, key in hooks.pre_with_kwargs, args, kwargs)
         backward = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor, meta_of
-from gradcli.nn.attributes import is_initialised
+from gradcli.nn.attributes import enlist, is_initialised
 from gradcli.nn.call import ModuleHooks
 from gradcli.nn.module import Module
 
@@ -27,6 +27,7 @@ def not_kept(value: Any, copied: Any) -> None:
 def copied_module(module: Module, of: Any, keep: Any = not_kept) -> Module:
     """A module with copies of what it holds."""
     made: Module = object.__new__(type(module))
+    enlist(made)
     keep(module, made)
     tables = ["_values"]
     if is_initialised(module):

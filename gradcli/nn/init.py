@@ -335,10 +335,9 @@ def _deprecated(new: Callable[..., Tensor]) -> None:
 
     @wraps(new)
     def fill(*args: Any, **keywords: Any) -> Tensor:
+        message = f"`nn.init.{old}` is now deprecated in favor of `nn.init.{name}`."
         active.state.warn(
-            "W015",
-            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{name}`.",
-            help=f"write `nn.init.{name}`",
+            "W015", message, text=message, category="FutureWarning", help=f"write `nn.init.{name}`"
         )
         return new(*args, **keywords)
 

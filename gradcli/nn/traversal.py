@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.nn.attributes import Attributes, is_initialised, kind_of
+from gradcli.nn.attributes import Attributes, kind_of
 from gradcli.state import active, charge_tensors
 
 
@@ -91,14 +91,6 @@ class Members(Attributes):
         """Pairs of dotted name and parameter."""
         tensors = self.each_tensor("_parameters", prefix, recurse, remove_duplicate)
         return Walk("named_parameters", tensors)
-
-    def name_parameters(self, name: str) -> None:
-        """Name the parameters that have no name yet after the variable that the module is assigned
-        to: `net.0.weight`.
-        """
-        if is_initialised(self):
-            for dotted, parameter in self.named_parameters():
-                parameter.set_name(f"{name}.{dotted}")
 
     def buffers(self, recurse: bool = True) -> Walk:
         """The buffers, each once."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.kernels import in_c
 from gradcli.optim.arithmetic import (
     add_product,
     add_quotient,
@@ -52,6 +53,25 @@ def _moments(state: State, gradient: Any, group: Group) -> tuple[Any, Any]:
     return average, square
 
 
+def _step_in_c(array: Any, gradient: Any, state: State, group: Group, step: float) -> bool:
+    """A step of Adam by the kernel in C; False where there is none for these arrays."""
+    lr, decay = number(group["lr"]), group["weight_decay"]
+    beta1, beta2 = map(number, group["betas"])
+    shrink = 1 - lr * decay if group["decoupled_weight_decay"] else 1
+    return in_c.adam(
+        (array, gradient, state["exp_avg"].array, state["exp_avg_sq"].array),
+        (
+            0 if group["decoupled_weight_decay"] else decay,
+            shrink,
+            beta1,
+            beta2,
+            (1 - beta2**step) ** 0.5,
+            group["eps"],
+            -(lr / (1 - beta1**step)),
+        ),
+    )
+
+
 class Adam(Optimizer):
     """Steps of about `lr`: the running average of the gradient over the root of its square's.
 
@@ -86,6 +106,8 @@ class Adam(Optimizer):
         step = stepped(state)
         lr, weight_decay = number(group["lr"]), group["weight_decay"]
         decoupled = weight_decay != 0 and group["decoupled_weight_decay"]
+        if not group["amsgrad"] and _step_in_c(array, gradient, state, group, step):
+            return 2 if decoupled else 1
         if decoupled:
             scale(array, 1 - lr * weight_decay)
         else:

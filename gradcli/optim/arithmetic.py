@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.kernels import in_c
 from gradcli.kernels.sums.fused_multiply_add import multiply_add_wide, widened
 from gradcli.ops.arithmetic.half_precision import with_multiple
 
@@ -35,7 +36,8 @@ def add_scaled(total: Any, term: Any, factor: float) -> None:
     if total.dtype.itemsize == 2:
         total[...] = with_multiple(total, term, factor)
         return
-    total[...] = multiply_add_wide(total, term, widened(factor, total))
+    if not in_c.add_scaled(total, term, factor, total):
+        total[...] = multiply_add_wide(total, term, widened(factor, total))
 
 
 def scaled_sum(left: Any, right: Any, factor: float) -> Any:

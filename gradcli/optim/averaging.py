@@ -200,7 +200,8 @@ class SWALR(LRScheduler):
     Example: torch.optim.swa_utils.SWALR(torch.optim.SGD([tensor(1.)], lr=0.1), 0.05)
     """
 
-    language_name = f"{_MODULE}.SWALR"
+    home = _MODULE
+    tables = (_MODULE,)
 
     def __init__(
         self,
@@ -253,4 +254,4 @@ class SWALR(LRScheduler):
         return last * now + first * (1 - now)
 
 
-modules[_MODULE].update(AveragedModel=AveragedModel, SWALR=SWALR)
+modules[_MODULE]["AveragedModel"] = AveragedModel

@@ -14,14 +14,7 @@ from gradcli.ops.linalg.matrix_products import product
 from gradcli.ops.shape.joining import cat_
 from gradcli.optim.arithmetic import add_scaled
 from gradcli.optim.line_search import LineSearch, Point
-from gradcli.optim.optimizer import (
-    Group,
-    Optimizer,
-    State,
-    check_range,
-    number,
-    settings_of,
-)
+from gradcli.optim.optimizer import Group, Optimizer, State, check_range, number, settings_of
 
 Closure = Callable[[], Any]
 

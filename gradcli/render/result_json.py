@@ -106,6 +106,7 @@ def _node(node: GraphNode) -> dict[str, Any]:
         "id": node.id,
         "name": node.name,
         "variable": node.variable,
+        **({} if node.module is None else {"module": node.module}),
         **span_object(node.place),
         **outputs[0],
     }

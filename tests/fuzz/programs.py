@@ -16,9 +16,9 @@ from gradcli.language.library.namespace import MODULES, PREDEFINED
 from gradcli.language.library.numpy.load import NUMPY
 from gradcli.language.library.python.argparse import ArgumentParser
 from gradcli.language.library.python.collections import Counter, DefaultDict, Deque
-from gradcli.language.library.python.logging import Logger
 from gradcli.language.library.python.random import Random as Random_
-from gradcli.language.library.python.system import StringIO
+from gradcli.language.library.python.reports.logging import Logger
+from gradcli.language.library.python.system.streams import StringIO
 from gradcli.language.library.python.text import Match, Pattern
 from gradcli.language.objects.attributes import attribute_names
 from gradcli.ops.binding import catalogue

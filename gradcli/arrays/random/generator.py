@@ -21,8 +21,13 @@ from gradcli.state import active
 DEFAULT_SEED = 67280421310721
 """The seed of a `torch.Generator()` that was given none."""
 
-SESSION_SEED = 0
-"""The seed that a session starts from. PyTorch draws one; here two runs of a program agree."""
+
+def session_seed() -> int:
+    """The seed that a session starts from: the one asked for, or 0. PyTorch draws one; here two
+    runs of a program agree.
+    """
+    return active.state.manual_seed or 0
+
 
 _WORDS = 624
 

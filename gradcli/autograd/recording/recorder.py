@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from gradcli.arrays.storage import own
+from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.node import freed
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.record import Record
+from gradcli.state import active
 
 if TYPE_CHECKING:
     from gradcli.autograd.node import AccumulateGrad, Node
@@ -69,6 +71,7 @@ class Recorder(Listener):
         ran: the nodes that a backward pass ran.
         constants: for a node, the operands that no gradient flows to, numbers and tensors, by the
             number of the edge.
+        modules: the innermost call of a module in which a node was made.
         keeps: whether saved values outlive the backward pass that would free them, so that an
             explanation can read them. A second pass through such a node still raises E403.
     """
@@ -81,6 +84,7 @@ class Recorder(Listener):
         self.events: list[Event] | None = [] if events else None
         self.ran: WeakSet[Node] = WeakSet()
         self.constants: WeakKeyDictionary[Node, dict[int, Any]] = WeakKeyDictionary()
+        self.modules: WeakKeyDictionary[Node, ModuleCall] = WeakKeyDictionary()
 
     @property
     def recorder(self) -> Recorder:
@@ -91,7 +95,12 @@ class Recorder(Listener):
         """A call of an op; `output` is the tuple of them where it has several."""
         first = output[0] if type(output) is tuple and output else output
         node = first.grad_fn if type(first) is Tensor else None
-        if node is not None and None in node.next_nodes:
+        if node is None:
+            return
+        calls = active.state.calls
+        if calls:
+            self.modules[node] = calls[-1]
+        if None in node.next_nodes:
             tensors = operands[op.lists[0]] if op.lists else [operands[name] for name in op.inputs]
             self.constants[node] = {
                 number: operand

@@ -165,6 +165,14 @@ _DEVICE: Decorator = click.option(
     help="Where inputs and new tensors are: cpu, cuda or cuda:N.",
 )
 
+_MANUAL_SEED: Decorator = click.option(
+    "--manual-seed",
+    type=click.IntRange(0, 2**32 - 1),
+    metavar="N",
+    help="What random numbers start from, as `torch.manual_seed(N)`, `random.seed(N)` and"
+    " `np.random.seed(N)` before the first line.",
+)
+
 _COLOR: Decorator = click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
@@ -180,6 +188,7 @@ _DRESS: list[Decorator] = [
         help="The dtype of inputs: float16, bfloat16, float32 or float64.",
     ),
     _DEVICE,
+    _MANUAL_SEED,
     click.option("-q", "--quiet", is_flag=True, help="No trace, warnings or notes."),
     _COLOR,
     click.option(
@@ -204,9 +213,9 @@ def with_program(command: Any) -> Any:
     return _with(command, [file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS])
 
 
-def with_device(command: Any) -> Any:
-    """Give a command the option that says where tensors are."""
-    return _with(command, [_DEVICE])
+def with_start(command: Any) -> Any:
+    """Give a command the options that say where tensors are, and random numbers start."""
+    return _with(command, [_DEVICE, _MANUAL_SEED])
 
 
 def with_limits(command: Any) -> Any:

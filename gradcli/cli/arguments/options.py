@@ -76,6 +76,7 @@ class Options:
         retries: how often a record or file is tried again whose process ended.
         dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
             those as they are.
+        manual_seed: what random numbers start from, None where nothing was said.
         quiet: whether traces, warnings and notes are kept back.
         script: the words behind `--`, which are the script's own.
         explain_loops: whether it is said what became of the loops that ran often.
@@ -99,6 +100,7 @@ class Options:
         output: str | None = None,
         dtype: str | None = None,
         device: str | None = None,
+        manual_seed: int | None = None,
         quiet: bool = False,
         keep_going: bool = False,
         explain_loops: bool = False,
@@ -119,6 +121,7 @@ class Options:
         self.output = output
         self.dtype = None if dtype is None else DTYPES[dtype]
         self.device = None if device == "cpu" else device
+        self.manual_seed = manual_seed
         self.quiet = quiet
         self.keep_going = keep_going
         self.explain_loops = explain_loops

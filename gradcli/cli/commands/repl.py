@@ -11,8 +11,8 @@ from gradcli.cli.arguments.click_options import (
     options_of,
     terminal_of,
     with_color,
-    with_device,
     with_limits,
+    with_start,
 )
 from gradcli.cli.arguments.files import STDIN
 from gradcli.cli.arguments.words import UsageError
@@ -23,7 +23,7 @@ from gradcli.cli.repl.repl import repl
 
 @click.command("repl")
 @with_color
-@with_device
+@with_start
 @with_limits
 def command(**given: Any) -> int:
     """Work in a session: one statement after another."""

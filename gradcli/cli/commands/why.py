@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 def command(question: str, words: Sequence[str], file: str | None, **given: Any) -> int:
     """Prove why a tensor has a gradient, or has none.
 
-    The question comes first: x.grad, x.requires_grad or x.is_leaf. The answer is the path that
-    carries the gradient, or every place where it was cut.
+    The question comes first: x.grad, x.requires_grad, x.is_leaf, or net.0.weight.trains. The
+    answer is the path that carries the gradient, or every place where it was cut.
     """
     wanted = read_question(question)
     asked = asked_of("why", words, file, given)
@@ -38,19 +39,28 @@ def command(question: str, words: Sequence[str], file: str | None, **given: Any)
 
 
 class Question(Record):
-    """A question of `why`: a variable and one of its attributes."""
+    """A question of `why`: a variable or the path of a parameter, and one of its attributes."""
 
     name: str
     attribute: str
 
 
+_PATH = re.compile(r"""[A-Za-z_]\w*(?:\.\w+|\[[\w'"]+\])*""")
+
+
 def read_question(text: str) -> Question:
-    """A question such as `x.grad`; raises a usage error for another text."""
+    """A question such as `x.grad`, `net.0.weight.grad` or, for `.trains`, `net.0.weight`; raises a
+    usage error for another text.
+    """
     from gradcli.explain.why.why import ATTRIBUTES  # lazy: command: its body
 
-    name, dot, attribute = text.partition(".")
+    name, dot, attribute = text.rpartition(".")
+    if dot and attribute not in ATTRIBUTES and _PATH.fullmatch(text):
+        near = closest(attribute, ATTRIBUTES)
+        if near is None:
+            name, attribute = text, "trains"
     known = ", ".join(f"{name or 'x'}.{each}" for each in ATTRIBUTES)
-    if not name.isidentifier() or not dot:
+    if not dot or not _PATH.fullmatch(name):
         raise UsageError(f"`{text}` is no question: it is one of {known}")
     if attribute not in ATTRIBUTES:
         near = closest(attribute, ATTRIBUTES)
@@ -74,7 +84,7 @@ def why(
 
     def after_error(run: Run, statements: Sequence[Statement]) -> None:
         # That there is no gradient is often what the program failed of.
-        if question.name in run.session.values:
+        if question.name.partition(".")[0] in run.session.values:
             write_why(run, question, run.recorded(statements, None, False))
 
     return answer_from_run(asked, "values", answer, after_error=after_error)
@@ -83,17 +93,24 @@ def why(
 def write_why(run: Run, question: Question, found: Recorded) -> None:
     """Write the answer to a question."""
     from gradcli.autograd.tensor import Tensor  # lazy: command: its body
+    from gradcli.cli.dot_commands.lookup import UNKNOWN, value_of  # lazy: command: its body
+    from gradcli.cli.program.report import parameters_of  # lazy: command: its body
     from gradcli.explain.why.why import why as explain  # lazy: command: its body
     from gradcli.language.objects.types import type_name  # lazy: command: its body
     from gradcli.render.answers.why import why_document, why_text  # lazy: command: its body
     from gradcli.render.result_json import text  # lazy: command: its body
 
-    if question.name not in found.values:
-        near = closest(question.name, [n for n, v in found.values.items() if type(v) is Tensor])
+    named = {**dict(parameters_of(run.session)), **found.values}
+    tensor = named.get(question.name)
+    if tensor is None and "." in question.name:
+        with run.session.running():
+            tensor = value_of(run.session, question.name.split("."))
+        tensor = None if tensor is UNKNOWN else tensor
+    if tensor is None:
+        near = closest(question.name, [n for n, v in named.items() if type(v) is Tensor])
         raise UsageError(
             f"the program has no `{question.name}`" + (f"; did you mean `{near}`?" if near else "")
         )
-    tensor = found.values[question.name]
     if type(tensor) is not Tensor:
         raise GradcliError(
             "E202",

@@ -63,6 +63,10 @@ def _op_help(run: Run, name: str) -> str | None:
 
 def kind_of(value: Any) -> str:
     """The type of a value in a few words; dtype and shape of a tensor."""
+    if hasattr(type(value), "named_parameters"):
+        from gradcli.cli.dot_commands.modules import kind_of_module  # lazy: start-up: nn
+
+        return kind_of_module(value)
     if type(value) is not Tensor:
         return type_name(value)
     sizes = ", ".join(map(str, value.array.shape))
@@ -76,6 +80,8 @@ def preview(value: Any) -> str:
     """A value on one line."""
     if type(value) is Tensor:
         return one_line(format_tensor(value.array))
+    if hasattr(type(value), "named_parameters"):
+        return ""
     if callable(value):
         return signature_of(value)
     # The text of an object of ours would give it a printed number.
@@ -86,22 +92,40 @@ def _described(run: Run, name: str, value: Any, assigned: bool) -> str:
     rows = []
     if type(value) is Tensor:
         rows += _tensor_rows(name, value)
+    elif hasattr(type(value), "named_parameters"):
+        return _module(run, name, value, assigned)
     else:
         rows.append(("type", type_name(value)))
         if callable(value):
             rows.append(("signature", f"{name.rpartition('.')[2]}{signature_of(value) or '(...)'}"))
         if isinstance(value, (str, list, tuple, dict, set)):
             rows.append(("length", f"{len(value):,}"))
-    span = run.transcript.assignment(name) if assigned else None
-    if span is not None:
-        text = one_line(span.text)
-        shown = text if len(text) <= _LONGEST_SOURCE else f"{text[: _LONGEST_SOURCE - 1]}…"
-        rows.append(("assigned", f"{location(span)}  {shown}"))
+    rows += _assigned(run, name) if assigned else []
     if not callable(value):
         rows.append(("value", display(value)))
     width = max(len(head) for head, _ in rows) + 2
     lines = [block(f"  {head.ljust(width)}", text) for head, text in rows]
     return "\n".join([name, *lines]) + "\n"
+
+
+def _assigned(run: Run, name: str) -> list[tuple[str, str]]:
+    """Where a name got its value."""
+    span = run.transcript.assignment(name)
+    if span is None:
+        return []
+    text = one_line(span.text)
+    shown = text if len(text) <= _LONGEST_SOURCE else f"{text[: _LONGEST_SOURCE - 1]}…"
+    return [("assigned", f"{location(span)}  {shown}")]
+
+
+def _module(run: Run, name: str, module: Any, assigned: bool) -> str:
+    from gradcli.cli.dot_commands.modules import kind_of_module, layers  # lazy: start-up: nn
+
+    rows = [("type", kind_of_module(module)), ("training", str(module.training))]
+    rows += _assigned(run, name) if assigned else []
+    width = max(len(head) for head, _ in rows) + 2
+    lines = [f"  {head.ljust(width)}{text}" for head, text in rows]
+    return "\n".join([name, *lines, "", *(f"  {row}" for row in layers(name, module))]) + "\n"
 
 
 def _tensor_rows(name: str, tensor: Tensor) -> list[tuple[str, str]]:

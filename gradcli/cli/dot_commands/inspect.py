@@ -10,6 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.options import TRACES
 from gradcli.cli.dot_commands.describe import answer, kind_of, preview
 from gradcli.cli.dot_commands.line import DotCommand, Line
+from gradcli.cli.program.report import parameters_of
 from gradcli.errors import GradcliError
 from gradcli.language.events import Asked, Traced
 from gradcli.language.library.namespace import unknown_name
@@ -73,18 +74,35 @@ def variables(run: Run, _line: Line) -> None:
 
 
 def grads(run: Run, _line: Line) -> None:
-    """Show the gradient of every leaf that requires one and of what retains its own."""
-    found = False
-    for name, value in run.session.values.items():
-        if type(value) is not Tensor or not value.requires_grad:
-            continue
-        if value.is_leaf or value.retains_grad:
-            found = True
-            gradient = value.grad
-            text = "None" if gradient is None else format_tensor(gradient.array)
-            run.show(block(f"{name}.grad = ", text) + "\n")
-    if not found:
+    """Show the gradient of every leaf that requires one, of every parameter by its path, and of
+    what retains its own; parameters without one come first, with the reason.
+    """
+    session = run.session
+    parameters = parameters_of(session)
+    known = {parameter for _, parameter in parameters}
+    tensors = [
+        (name, value)
+        for name, value in session.values.items()
+        if type(value) is Tensor
+        and value not in known
+        and value.requires_grad
+        and (value.is_leaf or value.retains_grad)
+    ]
+    missing = [each for each in parameters if each[1].grad is None]
+    for name, parameter in missing:
+        run.show(f"{name}.grad = None{_why_none(parameter)}\n")
+    for name, tensor in [*tensors, *(each for each in parameters if each not in missing)]:
+        gradient = tensor.grad
+        text = "None" if gradient is None else format_tensor(gradient.array)
+        run.show(block(f"{name}.grad = ", text) + "\n")
+    if not tensors and not parameters:
         run.terminal.note("no name holds a leaf that requires grad")
+
+
+def _why_none(parameter: Tensor) -> str:
+    if not parameter.requires_grad:
+        return "  (it is frozen: requires_grad is False)"
+    return "  (no backward pass has reached it: `.why` says why)"
 
 
 def trace(run: Run, line: Line) -> None:

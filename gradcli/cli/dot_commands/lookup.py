@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.language.library.namespace import table_of
 from gradcli.language.objects.attributes import Module, get_attribute
+from gradcli.language.objects.instances import Instance, attributes_of
 from gradcli.ops.binding import catalogue
 
 if TYPE_CHECKING:
@@ -60,6 +62,13 @@ def attribute(value: Any, name: str) -> Any:
         return (
             get_attribute(value, name) if name in _STILL & catalogue.properties.keys() else UNKNOWN
         )
+    if isinstance(value, Instance) and name in attributes_of(value):
+        return attributes_of(value)[name]
+    if hasattr(kind, "named_parameters"):
+        try:
+            return value.lookup(name)
+        except (AttributeError, GradcliError):
+            return UNKNOWN
     if isinstance(value, Node) and name in ("next_functions", "variable"):
         return getattr(value, name, UNKNOWN)
     return UNKNOWN

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gradcli.cli.arguments.values import Argument
     from gradcli.explain.recorded_run import Recorded
     from gradcli.explain.why.detachments import Detachment
-    from gradcli.explain.why.why import Why
+    from gradcli.explain.why.finding import Why
     from gradcli.language.tree.syntax import Statement
 
 _LONGEST = 0.5

@@ -12,7 +12,7 @@ from gradcli.cli.arguments.values import Argument, evaluate
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.process.terminal import Terminal
 from gradcli.errors import GradcliError, Warned
-from gradcli.explain.gradients import Gradient, has_nan
+from gradcli.explain.gradients import NONE, Gradient, has_nan
 from gradcli.explain.result import Result
 from gradcli.language.hints.spelling import closest
 from gradcli.language.objects.repr import display
@@ -69,8 +69,15 @@ def result_of(
     called = name or "the output"
     with session.running():
         gradients = [Gradient(each, tensor, graph, called) for each, tensor in wanted]
+        gradients.sort(key=_is_told_later)
     events = () if recorder.events is None else recorder.events[first_event:]
     return Result(name, output, seed, gradients, graph, events)
+
+
+def _is_told_later(gradient: Gradient) -> bool:
+    """Whether a gradient is none of a parameter that got none."""
+    meta = gradient.tensor.meta
+    return gradient.kind != NONE or meta is None or not meta.is_parameter
 
 
 def _has_run(root: GraphNode, recorder: Recorder) -> bool:
@@ -113,7 +120,7 @@ def _wanted(
 ) -> list[tuple[str | None, Tensor]]:
     """The tensors whose gradients are shown: inputs, leaves, retained ones; or `--wrt`."""
     if options.wrt is not None:
-        named = dict(inputs)
+        named = {**dict(parameters_of(session)), **dict(inputs)}
         for name in options.wrt:
             tensor = named.get(name, session.values.get(name))
             if type(tensor) is not Tensor:
@@ -132,7 +139,19 @@ def _wanted(
         if type(value) is Tensor and value.retains_grad and value not in seen:
             wanted.append((name, value))
             seen.add(value)
-    return wanted
+    # A parameter that gets no gradient is what people look for.
+    missing = [each for each in parameters_of(session) if each[1] not in seen]
+    return [*missing, *wanted]
+
+
+def parameters_of(session: Session) -> list[tuple[str, Tensor]]:
+    """Every parameter of the session's modules with its path."""
+    if not session.state.modules:
+        return []
+    from gradcli.language.paths import named_parameters  # lazy: start-up: nn, where it is used
+
+    with session.running():
+        return list(named_parameters())
 
 
 def seed_of(session: Session, argument: Argument, output: Tensor) -> Tensor:

@@ -69,6 +69,7 @@ class Run:
             default_device=options.device,
             record=record,
             limits=options.limits,
+            manual_seed=options.manual_seed,
         )
         self.session.command = self._command
         self._set_print_options()

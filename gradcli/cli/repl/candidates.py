@@ -61,6 +61,12 @@ def attributes(session: Session, chain: Sequence[str], word: str) -> Iterator[Co
     else:
         found = attribute_names(value)
     is_tensor = value is UNKNOWN or type(value) is Tensor
+    if hasattr(type(value), "named_parameters"):
+        own = dict([*value.named_children(), *value.named_parameters("", False)])
+        for name, part in own.items():
+            if name.startswith(word) and name.isidentifier():
+                yield _completion(name, word, kind_of(part))
+        found = [name for name in found if name not in own]
     for name in _fitting(found, word):
         if is_tensor:
             method = catalogue.methods.get(name)

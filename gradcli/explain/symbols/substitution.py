@@ -32,6 +32,8 @@ def rebuilt(symbol: Symbol, parts: tuple[Symbol, ...]) -> Symbol:
     if isinstance(symbol, Operation):
         return Operation(symbol.operator, *parts)
     if isinstance(symbol, Call):
+        if symbol.function == "t" and isinstance(parts[0], Call) and parts[0].function == "t":
+            return parts[0].arguments[0]
         return Call(symbol.function, parts, symbol.method)
     if isinstance(symbol, Attribute):
         return Attribute(parts[0], symbol.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
@@ -13,42 +13,35 @@ from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.explain.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
 from gradcli.explain.recorded_run import Recorded, graph_of, path_to
 from gradcli.explain.why.detachments import Detachment, detachment_of
+from gradcli.explain.why.finding import Why
+from gradcli.explain.why.training import frozen, never_called, not_training
 from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
-from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
 
-ATTRIBUTES = ("grad", "requires_grad", "is_leaf")
-"""What can be asked of a tensor."""
-
-
-class Why(Record):
-    """The answer to a question.
-
-    Attributes:
-        question: such as `x.grad`.
-        kind: a word for the reason, for machines: `carried`, `cut`, `unused`, …
-        detachments: the operations that show it: where a gradient ends, above all.
-        path: the nodes that carry the gradient, from the output to the tensor.
-    """
-
-    question: str
-    value: Any
-    kind: str
-    reason: str
-    detachments: Sequence[Detachment] = ()
-    path: Sequence[GraphNode] = ()
+ATTRIBUTES = ("grad", "requires_grad", "is_leaf", "trains")
+"""What can be asked of a tensor; `trains` of a parameter."""
 
 
 def why(run: Recorded, name: str, tensor: Tensor, attribute: str) -> Why:
-    """The answer for `NAME.grad`, `NAME.requires_grad` or `NAME.is_leaf`."""
+    """The answer for `NAME.grad`, `NAME.requires_grad`, `NAME.is_leaf` or `NAME.trains`."""
+    if attribute == "trains":
+        return not_training(run, name, tensor) or _trains(_Gradients(run, name, tensor).answer())
     if attribute == "grad":
         return _Gradients(run, name, tensor).answer()
     if attribute == "requires_grad":
         return _requires_grad(run, name, tensor)
     return _is_leaf(run, name, tensor)
+
+
+def _trains(gradient: Why) -> Why:
+    """What the gradient of a parameter in an optimizer says of its training."""
+    question = gradient.question.removesuffix(".grad") + ".trains"
+    found = gradient.value is not None and bool(gradient.value.array.any())
+    rest = (gradient.kind, gradient.reason, gradient.detachments, gradient.path)
+    return Why(question, found, *rest)
 
 
 # --- requires_grad and is_leaf ------------------------------------------------------------------
@@ -74,6 +67,9 @@ def _requires_grad(run: Recorded, name: str, tensor: Tensor) -> Why:
 
 def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why:
     """The answer for a tensor that does not require grad."""
+    if tensor.meta is not None and tensor.meta.is_parameter:
+        found = frozen(run, name)
+        return Why(question, False, found.kind, found.reason, found.detachments)
     flow = run.flow
     place = run.creation(tensor)
     ingredients = flow.ingredients([id(tensor)])
@@ -166,6 +162,7 @@ class _Gradients:
         if not tensor.requires_grad:
             found = without_grad(self.run, self.question, self.name, tensor)
             reason = f"{self.name} does not require grad: {found.reason}"
+            reason = found.reason if found.kind == "frozen" else reason
             return self._none(found.kind, reason, found.detachments)
         if tensor.grad_fn is not None:
             return self._not_a_leaf(tensor.grad_fn)
@@ -370,7 +367,8 @@ class _Gradients:
                 for step in used
             ]
             return self._none("unused", f"{output} is not computed from {name}", found[:3])
-        detachment = Detachment(run.creation(tensor), "made here, and read nowhere")
+        detachment = never_called(run, name) if tensor.meta and tensor.meta.is_parameter else None
+        detachment = detachment or Detachment(run.creation(tensor), "made here, and read nowhere")
         return self._none("unused", f"nothing is computed from {name}", [detachment])
 
     def _stopped(self, output: str) -> Why:

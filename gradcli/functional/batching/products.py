@@ -12,15 +12,7 @@ from gradcli.ops.definition.op import Op
 from gradcli.ops.linalg.matmul import matmul
 from gradcli.ops.linalg.matrix_products import baddbmm, bmm, mm, scaled
 from gradcli.ops.reduction.sum import sum_dims
-from gradcli.ops.shape.views import (
-    expand,
-    permute,
-    reshape,
-    squeeze_dim,
-    t,
-    unsafe_view,
-    unsqueeze,
-)
+from gradcli.ops.shape.views import expand, permute, reshape, squeeze_dim, t, unsafe_view, unsqueeze
 
 if TYPE_CHECKING:
     from gradcli.functional.batching.frame import Frame

@@ -108,12 +108,12 @@ def warn_of(key: str) -> None:
     """Warn as PyTorch does where an op of this key has no batching rule there."""
     if key in WITHOUT:
         name = "masked_fill.Tensor" if key.startswith("masked_fill.") else key
-        active.state.warn(
-            "W013",
+        message = (
             "There is a performance drop because we have not yet implemented the batching rule for"
             f" aten::{name}. Please file us an issue on GitHub so that we can prioritize its"
-            " implementation.",
+            " implementation."
         )
+        active.state.warn("W013", message, text=message)
 
 
 # --- pointwise ----------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.threads import cores, in_turns
+from gradcli.kernels import in_c
 from gradcli.kernels.windows.windows import Sizes, Windows
 
 _BLOCK = 1 << 19
@@ -139,6 +140,11 @@ def _grouped(columns: Any, groups: int) -> Any:
     return columns.reshape(groups, channels // groups * elements, width)
 
 
+def _side_by_side(windows: Windows, groups: int) -> bool:
+    """Whether windows over images move by one and read adjacent elements of all channels."""
+    return groups == 1 and windows.stride == windows.dilation == (1, 1)
+
+
 def convolve(
     input: Any, weight: Any, windows: Windows, groups: int, counts: Sizes, bias: Any = None
 ) -> Any:
@@ -147,6 +153,10 @@ def convolve(
     """
     samples, channels = input.shape[:2]
     outputs = weight.shape[0]
+    if _side_by_side(windows, groups) and input.size >= _SMALL:
+        found = in_c.convolution(input, weight, windows.padding, bias)
+        if found is not None:
+            return found
     columns = Columns(windows, input.shape[2:], counts)
     matrices = _weights(weight, groups)
     output = module_of(input).empty((samples, outputs, *counts), input.dtype)
@@ -165,6 +175,12 @@ def input_gradient(grad: Any, weight: Any, windows: Windows, groups: int, sizes:
     """The adjoint of `convolve` in its input, whose last dimensions have the given sizes."""
     samples = len(grad)
     channels = weight.shape[1] * groups
+    around = tuple(k - 1 - p for k, p in zip(windows.kernel, windows.padding, strict=True))
+    if _side_by_side(windows, groups) and min(around) >= 0 and grad.size >= _SMALL:
+        turned = weight.swapaxes(0, 1)[:, :, ::-1, ::-1]
+        found = in_c.convolution(grad, turned, around, None)
+        if found is not None:
+            return found
     columns = Columns(windows, sizes, grad.shape[2:])
     matrices = _weights(weight, groups).swapaxes(1, 2)
     output = module_of(grad).empty((samples, channels, *sizes), grad.dtype)
@@ -183,6 +199,10 @@ def weight_gradient(input: Any, grad: Any, windows: Windows, groups: int) -> Any
     outputs, counts = grad.shape[1], grad.shape[2:]
     shape = (outputs, channels // groups, *windows.kernel)
     columns = Columns(windows, input.shape[2:], counts)
+    if _side_by_side(windows, groups) and input.size + grad.size >= _SMALL:
+        found = in_c.weight_gradient(input, grad, shape, windows.padding)
+        if found is not None:
+            return found
     xp, dtype = module_of(input), input.dtype
     if dtype.char == "f" and input.size + grad.size < _SMALL:
         input, grad = input.astype(np.float64), grad.astype(np.float64)

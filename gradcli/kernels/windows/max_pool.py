@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.tile_kernels import choose_tile
 from gradcli.arrays.memory_format import in_format_of_images
+from gradcli.kernels import in_c
 from gradcli.kernels.windows.windows import Sizes, Windows
 
 
@@ -31,6 +32,10 @@ def largest_of_windows(self: Any, windows: Windows, ceil_mode: bool) -> tuple[An
     kernel, ndim = windows.kernel, len(windows.kernel)
     sizes = self.shape[-ndim:]
     counts = windows.counts(sizes, ceil_mode)
+    found = in_c.max_pool(self, windows, counts) if ndim == 2 else None
+    if found is not None:
+        values, places = found
+        return in_format_of_images(values, self, ndim), in_format_of_images(places, self, ndim)
     lowest = -np.inf if self.dtype.kind not in "iu" else np.iinfo(self.dtype).min
     largest = windows.pad(self, counts, lowest)
     with_nan = self.dtype.kind not in "iu" and (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradcli.errors import GradcliError
@@ -10,7 +10,8 @@ from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import call, docstring
 from gradcli.language.functions.control_flow import Run
-from gradcli.language.objects.instances import Super, define_class
+from gradcli.language.objects.instances import Cell, Super, UserClass, define_class, metaclass_of
+from gradcli.language.objects.methods import dict_of
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables, class_scope, target_names
 
@@ -24,18 +25,27 @@ def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
     body = c.block(node.body, class_scope(scope, node.name, node.body))
     store = name_store(c, node.name, scope)
     text, fields = docstring(node.body), dict(_annotated(node.body))
-    _check_keywords(node)
+    keywords = _keywords(c, node, scope)
 
     def run(variables: Variables) -> None:
         applied = [(decorator(variables), place) for decorator, place in decorators]
         derived_from = [base(variables) for base in bases]
+        given = keywords(variables)
         names: Variables = {PARENT: variables}
         body(names)
         state.place = span
         bound = {name: value for name, value in names.items() if name != PARENT}
         if text is not None:
             bound.setdefault("__doc__", text)
-        made: Any = define_class(node.name, derived_from, bound, fields)
+
+        def known(cls: Any) -> None:
+            names[CLASS] = cls
+
+        metaclass, named = given
+        if metaclass is None and not any(isinstance(each, UserClass) for each in derived_from):
+            made: Any = define_class(node.name, derived_from, bound, fields, named, known)
+        else:
+            made = _made(node.name, metaclass, derived_from, bound, fields, named, known)
         names[CLASS] = made
         for decorator, place in reversed(applied):
             state.place = place
@@ -43,6 +53,27 @@ def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
         store(variables, made)
 
     return run
+
+
+def _made(
+    name: str,
+    metaclass: Any,
+    bases: list[Any],
+    names: dict[str, Any],
+    fields: dict[str, str],
+    keywords: dict[str, Any],
+    known: Callable[[Any], None],
+) -> Any:
+    """The class that the metaclass makes, the one named or that of a base."""
+    found = metaclass_of(metaclass, bases)
+    if found is None:
+        return define_class(name, bases, names, fields, keywords, known)
+    names = {"__module__": "__main__", "__qualname__": name, **names, "__classcell__": Cell(known)}
+    if fields:
+        names["__annotations__"] = fields
+    make = found if isinstance(found, UserClass) else found.hosts[0].language_new
+    given = (name, tuple(bases), names) if make is found else (found, name, tuple(bases), names)
+    return call(make, given, keywords)
 
 
 def _annotated(body: list[tree.Statement]) -> Iterator[tuple[str, str]]:
@@ -55,17 +86,24 @@ def _annotated(body: list[tree.Statement]) -> Iterator[tuple[str, str]]:
                 yield name, statement.annotation
 
 
-def _check_keywords(node: tree.Class) -> None:
-    """Raise E007 for keywords and unpacking among the bases."""
-    for given in node.keywords:
-        if given.value.span.text.rpartition(".")[2] in ("ABCMeta", "EnumMeta", "EnumType"):
-            continue
-        what = f"`{given.name}=`" if given.name else f"`{given.kind}`"
-        raise GradcliError(
-            "E007",
-            f"{what} among the bases is outside the language",
-            span=given.span,
-        )
+def _keywords(c: Compiler, node: tree.Class, scope: Scope) -> Callable[[Variables], Any]:
+    """What stands among the bases by name, the metaclass first."""
+    given = [
+        (each.kind, each.name, c.expression(each.value, scope), each.span) for each in node.keywords
+    ]
+    for kind, _, _, span in given:
+        if kind == "*":
+            raise GradcliError("E007", "`*` among the bases is outside the language", span=span)
+    if not given:
+        return lambda variables: (None, {})
+
+    def keywords(variables: Variables) -> tuple[Any, dict[str, Any]]:
+        found: dict[str, Any] = {}
+        for kind, name, value, _ in given:
+            found.update(dict_of(value(variables)) if kind else {name or "": value(variables)})
+        return found.pop("metaclass", None), found
+
+    return keywords
 
 
 def super_call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:

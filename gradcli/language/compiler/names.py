@@ -55,6 +55,8 @@ def is_direct(node: tree.Expression, scope: Scope) -> TypeGuard[tree.Name]:
 
 def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
     values = c.values
+    if name == "__file__":
+        return lambda variables: _own_file(c, span)
     table = namespace.table_of(name)
     if table is None:
 
@@ -75,6 +77,13 @@ def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
         return table[name] if value is missing else value
 
     return read_predefined
+
+
+def _own_file(c: Compiler, span: Span) -> str:
+    """`__file__`: what the file of the program is called; raises E101 outside of files."""
+    if "argv" not in c.state.library:
+        raise namespace.unknown_name("__file__", c.values, span)
+    return span.source.name
 
 
 def _own_name(name: str, distance: int, span: Span) -> Evaluate:
@@ -159,8 +168,6 @@ def _top_store(c: Compiler, name: str) -> Store:
         if type(value) is Tensor:
             value.set_name(name)
             interpreter.last_assigned = name
-        elif hasattr(type(value), "name_parameters"):
-            value.name_parameters(name)
         variables[name] = value
 
     return store

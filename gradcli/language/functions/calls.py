@@ -60,6 +60,8 @@ class Function(Record):
 
     def language_getattr(self, name: str) -> Any:
         """What the program stored under a name; raises AttributeError."""
+        if name == "__wrapped__" and type(self.wrapped) is Function:
+            return self.wrapped
         if self.stored is None or name not in self.stored:
             raise AttributeError(name)
         return self.stored[name]

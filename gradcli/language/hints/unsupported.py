@@ -1,133 +1,124 @@
-"""Lists what PyTorch has and gradcli does not support, by reason."""
+"""Says of what PyTorch has and gradcli has not why it is left out, or what to write instead.
+
+`pytorch_names.txt` holds the public names of PyTorch, a line for each module or class. A rule gives
+the reason for a family of them.
+"""
 
 from __future__ import annotations
 
+import re
+from functools import cache
+from importlib import resources
+from typing import Any
+
 from gradcli.ops.binding import catalogue
 
-_NO_OP = "it is not in the catalogue"
-
-UNSUPPORTED = {
-    "there are no sparse tensors": """
-        sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
-        sparse_compressed_tensor to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr
-        to_sparse_bsc to_dense to_mkldnn is_sparse is_sparse_csr sparse_dim dense_dim sparse_mask
-        sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ coalesce is_coalesced indices
-        values crow_indices col_indices ccol_indices row_indices smm spmm hspmm hsmm dsmm saddmm
-        sspaddmm
-        sparse sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr sparse_support_notes""",
-    "there are no quantised tensors": """
-        quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic dequantize int_repr
-        q_scale q_zero_point q_per_channel_scales q_per_channel_zero_points q_per_channel_axis
-        qscheme is_quantized empty_quantized fake_quantize_per_tensor_affine
-        fake_quantize_per_channel_affine quantized_batch_norm quantized_gru quantized_lstm
-        quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d scaled_mm grouped_mm
-        scaled_grouped_mm""",
-    "there are no nested tensors": "is_nested to_padded_tensor",
-    "there are no other processes": """
-        is_distributed is_shared share_memory_ is_pinned pin_memory record_stream Stream Event
-        SyncBatchNorm fork wait Future""",
-    "programs are run as they are, not compiled or cast by themselves": """
-        compile while_loop set_autocast_enabled get_autocast_dtype set_autocast_dtype SymInt
-        SymFloat SymBool sym_int sym_float sym_max
-        sym_min sym_not ScriptModule ScriptFunction""",
-    "memory is out of a program's reach": """
-        data_ptr const_data_ptr storage untyped_storage UntypedStorage TypedStorage FloatStorage
-        set_ resize_ resize_as_ resize_as empty_strided new_empty_strided empty_permuted
-        BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage
-        DoubleStorage HalfStorage IntStorage is_set_to is_storage LongStorage QInt32Storage
-        QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage ShortStorage Storage storage_type
-        memory_format from_file frombuffer from_dlpack to_dlpack as_subclass""",
-    "there are no threads to set": "set_flush_denormal",
-    "it is a function behind `nn.MultiheadAttention`": "multi_head_attention_forward",
-    "it is for PyTorch's own kernels": """
-        cudnn_convolution cudnn_batch_norm miopen_convolution miopen_batch_norm mkldnn_convolution
-        native_batch_norm native_layer_norm native_group_norm native_dropout native_norm lstm gru
-        rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell
-        alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy
-        select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy
-        unbind_copy unfold_copy unsqueeze_copy view_copy view_as_complex_copy view_as_real_copy
-        values_copy indices_copy""",
-    "complex numbers of half precision are left out": "chalf complex32",
-    "there are no tensors of that dtype": """
-        bits16 bits1x8 bits2x4 bits4x2 bits8 float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz
-        float8_e5m2 float8_e5m2fnuz float8_e8m0fnu int1 int2 int3 int4 int5 int6 int7 qint32 qint8
-        quint2x4 quint4x2 quint8 uint1 uint16 uint2 uint3 uint32 uint4 uint5 uint6 uint64 uint7""",
-    "it belongs to PyTorch's own machinery": """
-        AcceleratorError adaptive_max_pool1d_with_indices
-        adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices affine_grid_generator
-        AggregationType AliasDb AnyType ao ArgumentSpec as_strided_scatter assert_int_or_pair
-        attention autocast_decrement_nesting autocast_increment_nesting AwaitType
-        batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt
-        batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats
-        batch_norm_update_stats BenchmarkConfig BenchmarkExecutionStats BFloat16Tensor
-        boolean_dispatch BoolType BroadcastingList1 BroadcastingList2 BroadcastingList3
-        BufferDict CallStack Capsule ccol_indices_copy channels_last channels_last_3d
-        chebyshev_polynomial_v chebyshev_polynomial_w choose_qparams_optimized classproperty
-        ClassType clear_autocast_cache col_indices_copy CompilationUnit compiled_with_cxx11_abi
-        compiler CompleteArgumentSpec ComplexType ConcreteModuleType ConcreteModuleTypeBuilder
-        constant_pad_nd Container convolution crow_indices_copy cudnn_affine_grid_generator
-        cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose
-        cudnn_grid_sampler cudnn_is_acceptable DeepCopyMemoTable default_generator
-        DeserializationStorageContext DeviceObjType DictType dim_order DisableTorchFunction
-        DisableTorchFunctionSubclass DispatchKey DispatchKeySet embedding_renorm_ EnumType
-        ErrorReport ExcludeDispatchKeyGuard ExecutionPlan FatalError
-        fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation
-        fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation
-        fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix
-        FileCheck fill FloatType fractional_max_pool2d_with_indices
-        fractional_max_pool3d_with_indices frobenius_norm
-        FunctionSchema fused_moving_avg_obs_fake_quant FutureType get_autocast_cpu_dtype
-        get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype
-        get_deterministic_debug_mode get_device_module get_file_path grad_dtype
-        GraphExecutorState GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES grid_sampler
-        grid_sampler_2d grid_sampler_3d handle_torch_function has_lapack has_mkl has_openmp
-        has_spectral has_torch_function has_torch_function_unary has_torch_function_variadic
-        import_ir_module import_ir_module_from_buffer InferredType init_num_threads InterfaceType
-        intrinsic IntType IODescriptor ipu is_autocast_cache_enabled is_autocast_cpu_enabled
-        is_autocast_ipu_enabled is_autocast_xla_enabled is_cpu
-        is_deterministic_algorithms_warn_only_enabled is_ipu is_maia is_meta is_mkldnn is_mps
-        is_mtia is_vulkan is_vulkan_available is_warn_always_enabled is_xla is_xpu jagged
-        JITException legacy_contiguous_format LinearCrossEntropyOptions ListType LiteScriptModule
-        LockingLogger LoggerBase map2_ max_pool1d_with_indices max_pool2d_with_indices
-        max_pool3d_with_indices miopen_convolution_add_relu miopen_convolution_relu
-        miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn
-        mkldnn_adaptive_avg_pool2d mkldnn_linear_backward_weights mkldnn_max_pool2d
-        mkldnn_max_pool3d mkldnn_rnn_layer module_load mtia multi_dim_common multiprocessing
-        native_channel_shuffle nested newaxis NLLLoss2d NoneType NoopLogger norm_except_dim
-        nuclear_norm NumberType OperatorInfo OptionalType OutOfMemoryError parse_ir parse_schema
-        parse_type_comment per_channel_affine per_channel_affine_float_qparams per_channel_symmetric
-        per_tensor_affine per_tensor_symmetric prepare_multiprocessing_environment PRIVATE_OPS
-        profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 PyObjectType PyTorchFileReader
-        PyTorchFileWriter qat quantizable quantization quantized quantized_gru_cell
-        quantized_lstm_cell quantized_rnn_relu_cell quantized_rnn_tanh_cell quasirandom reinforce
-        reproducibility_notes return_types RNNBase RNNCellBase row_indices_copy RRefType ScalingType
-        ScriptClass ScriptClassFunction ScriptDict ScriptDictIterator ScriptDictKeyIterator
-        ScriptList ScriptListIterator ScriptMethod ScriptModuleSerializer ScriptObject
-        ScriptObjectProperty serialization SerializationStorageContext set_anomaly_enabled
-        set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled
-        set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled
-        set_autocast_xla_dtype set_autocast_xla_enabled
-        set_deterministic_debug_mode set_warn_always shifted_chebyshev_polynomial_v
-        shifted_chebyshev_polynomial_w slice_inverse StaticModule StorageBase StreamObjType
-        StringType SwizzleType sym_constrain_range sym_constrain_range_for_size sym_fresh_size
-        sym_ite sym_sqrt sym_sum SymBoolType symeig SymIntType TensorType tf32_notes
-        thread_safe_generator ThroughputBenchmark torch_version TracingState TupleType
-        unify_type_list UnionType unsafe_split_with_sizes USE_GLOBAL_DEPS
-        USE_RTLD_GLOBAL_WITH_LIBTORCH """,
-    _NO_OP: """
-        cauchy_ geometric_ log_normal_ histogram histogramdd segment_reduce
-        lobpcg svd_lowrank pca_lowrank ldl_factor ldl_factor_ex ldl_solve
-        linear_cross_entropy AdaptiveLogSoftmaxWithLoss
-        CrossMapLRN2d LinearCrossEntropyLoss upsample_bilinear
-        upsample_nearest nonzero_static hash_tensor conv_tbc apply_
-        map_""",
-}
-"""The names that are left out, by the reason."""
-
-_REASONS = {name: reason for reason, names in UNSUPPORTED.items() for name in names.split()}
+RULES: tuple[tuple[str, str], ...] = (
+    # What is there under another name, or was taken away.
+    ("PyTorch itself has removed it: `torch.linalg` has what came after it",
+     r"^(torch|Tensor)\.(eig|lstsq|solve|symeig|matrix_rank)$"),
+    ("write `torch.arange(start, end + step, step)`", r"^torch\.range$"),
+    ("write `None` in the index", r"^torch\.newaxis$"),
+    ("write `torch.norm(x, p)`", r"^torch\.(frobenius_norm|nuclear_norm|norm_except_dim)$"),
+    ("write the function without `_copy`, and `.clone()`", r"_copy$"),
+    ("write the function without `_with_indices`, and `return_indices=True`", r"_with_indices$"),
+    ("write into the part that is picked of `x.clone()`", r"\.(slice_inverse|as_strided_scatter)$"),
+    ("write the function of elements with tensors", r"^Tensor\.(apply_|map_|map2_)$"),
+    ("write `x.to(dtype)`, or `torch.autocast`", r"autocast|^torch\.amp\.|custom_[bf]wd"),
+    ("windows are `torch.hann_window(n)` and its like", r"^torch\.signal"),
+    ("compare with `torch.allclose`, and draw with `torch.randn`", r"^torch\.testing"),
+    ("`checkpoint` and `checkpoint_sequential` are there", r"^torch\.utils\.checkpoint"),
+    ("`Dataset`, `DataLoader` and the samplers are there", r"^torch\.utils\.data\."),
+    ("`F.scaled_dot_product_attention` computes it, in one way",
+     r"^torch\.nn\.attention|multi_head_attention_forward"),
+    # What there is none of.
+    ("there are no other processes: `--jobs` shares records among some",
+     r"^torch\.distributed|DataParallel|SyncBatchNorm|multiproc|is_shared|share_memory|RRefType|"
+     r"^torch\.(fork|wait|Future|futures)$|Tensor\.is_distributed"),
+    ("a run is measured from outside, or by `time.perf_counter()`",
+     r"profil|\.monitor$|[lL]ogger|Benchmark|[tT]hroughput"),
+    ("there is one device at a time, named by `--device` or `device=`; its memory, streams and"
+     " settings are not a program's",
+     r"^torch\.(cuda|mps|accelerator|cpu|backends|mtia|ipu|xpu|vulkan|mkl|miopen)\b|[sS]tream|Event$|"
+     r"\.(is_)?(cpu|ipu|maia|meta|mkldnn|mps|mtia|vulkan|xla|xpu)$|get_device|vulkan|DeviceObj|"
+     r"^torch\.autograd\.(graph\.|set_multi|enforce_)"),
+    ("there are no sparse tensors",
+     r"sparse|_(cs[rc]|bs[rc]|coo)\b|coalesce|(col|row)_indices$|Sparse|"
+     r"^Tensor\.(indices|values|to_dense|dense_dim|to_mkldnn)$|\.(s|hs|ds|hsp|ssp|sp|s?sp?add)mm$"),
+    ("there are no nested tensors", r"nested|jagged|to_padded"),
+    ("there are no masked tensors: `torch.where(mask, x, other)` picks elements", r"masked"),
+    ("there are no tensors of that dtype", r"^torch\.(bits\d|float[48]_|u?int\d|complex32)|chalf"),
+    ("there are no quantised tensors",
+     r"quant|q_(scale|zero|per)|int_repr|qscheme|qu?int\d|QU?Int|fbgemm|grouped_mm|scaled_mm|"
+     r"per_(channel|tensor)_|\.(ao|qat|intrinsic)$|Scaling|Swizzle|fake_quant|choose_qparams"),
+    ("sizes are known from the start, so nothing is lazy: write them, as in `nn.Linear(3, 4)`",
+     r"Lazy|Uninitialized|is_lazy"),
+    ("memory is out of a program's reach",
+     r"[sS]torage|data_ptr|resize|empty_(strided|permuted)|from_file|frombuffer|dlpack|as_subclass|"
+     r"memory_format|contiguous_format|channels_last|dim_order|Tensor\.set_|is_set_to|pin|"
+     r"swap_tensors"),
+    ("nothing is fetched: `torch.load` reads a file", r"^torch\.(hub|package)$"),
+    # What is written with what there is.
+    ("what a distribution takes is checked where it is made; what it supports is no object",
+     r"constraints|biject_to|transform_to|register_kl"),
+    ("other distributions and transforms are there (`gradcli help library`); the `log_prob` of this"
+     " one is written with `torch.lgamma` and its like", r"^torch\.distributions"),
+    ("averages of parameters are written with `torch.no_grad()` and `lerp_`", r"\.swa?p?_"),
+    ("an optimizer is a class derived from `torch.optim.Optimizer`", r"^torch\.optim"),
+    ("a mask is a buffer that `forward` multiplies with the weight", r"\.prune"),
+    ("what changes parameters is written with `torch.no_grad()`: they are plain tensors",
+     r"^torch\.nn\.(utils|parameter)\b"),
+    ("a `state_dict` is a dict, which can be changed before it is loaded", r"state_dict_\w+_hook$"),
+    ("the methods and hooks that are there build, move, save and step",
+     r"^(Module|Optimizer)\.(?!compile)"),
+    ("programs are run as they are, not traced, compiled or exported",
+     r"[sS]cript|compil|Compil|jit|\.fx$|export|onnx|\.[sS]ym|while_loop|\.cond$|functionalize|_ir\b|"
+     r"_ir_|parse_|\w(Type|Graph)$|\.Graph|JIT|ExecutionPlan|StaticModule|Argument|CallStack|TracingState|"
+     r"FunctionSchema|AliasDb|ErrorReport|Capsule|IODescriptor|cxx11|GraphExec|Dispatch|nativert|"
+     r"ConcreteModule|\.(library|ops|classes|overrides)$|handle_torch_f|has_torch_f|Frozen"),
+    # What stands below the functions that programs call.
+    ("it is for PyTorch's own kernels: `torch.nn.functional` and the layers call them",
+     r"cudnn|miopen|mkldnn|^torch\.(native_|lstm|gru|rnn_)|_backward|batch_norm_|grid_sampler|"
+     r"affine_grid_generator|embedding_renorm_|constant_pad_nd|\.convolution$|unsafe_split|\.fill$|"
+     r"native_channel|as_strided_$"),
+    ("random numbers come from `torch.manual_seed` and `torch.Generator`",
+     r"generator|fork_rng|quasirandom"),
+    ("it is not in the catalogue: it can be written with what is",
+     r"\.(cauchy_|geometric_|log_normal_|histogram(dd)?|segment_reduce|lobpcg|(svd|pca)_lowrank|geqrf|"
+     r"ldl_\w+|nonzero_static|hash_tensor|conv_tbc|upsample_\w+|\w*chebyshev_polynomial_[vw]|"
+     r"linear_cross_entropy|triplet_margin_with\w+|grad_dtype|index|new|reinforce|"
+     r"set_flush_denormal|rearrange)$|^torch\.nn\.([A-Z])"),
+    ("it belongs to PyTorch's own machinery", ""),
+)  # fmt: skip
+"""Reasons, each with a pattern of the `MODULE.NAME`s that it is given for; the first counts."""
 
 
-def reason_unsupported(name: str) -> str | None:
-    """Why a name of PyTorch is left out; None for a name that is not."""
-    reason = _REASONS.get(name)
-    return None if reason is _NO_OP and name in catalogue.modules["torch"] else reason
+@cache
+def pytorch_names() -> dict[str, frozenset[str]]:
+    """The public names of PyTorch's modules, and of `Tensor`, `Module` and `Optimizer`."""
+    text = resources.files(__package__).joinpath("pytorch_names.txt").read_text("utf-8")
+    rows = [line.partition(":") for line in text.splitlines()]
+    return {home: frozenset(names.split()) for home, _, names in rows}
+
+
+def reason_unsupported(home: str, name: str) -> str | None:
+    """Why a name of one of PyTorch's modules or classes is left out; None for one that it has not.
+
+    Args:
+        home: a module's name, `Tensor`, `Module` or `Optimizer`.
+    """
+    if name not in pytorch_names().get(home, ()):
+        return None
+    for other in ("torch.nn.functional", "torch.nn"):
+        if home == "torch" and name in catalogue.modules[other]:
+            return f"write `{other}.{name}`"
+    return next(reason for reason, pattern in RULES if re.search(pattern, f"{home}.{name}"))
+
+
+def home_of(value: Any) -> str | None:
+    """The class of PyTorch that a value is of, among those whose names are known."""
+    for kind in type(value).__mro__:
+        name = str(getattr(kind, "language_name", kind.__name__)).rpartition(".")[2]
+        if name in ("Tensor", "Module", "Optimizer"):
+            return name
+    return None

@@ -29,7 +29,14 @@ from gradcli.language.objects.attributes import (
 from gradcli.language.objects.descriptors import ClassMethod, Property, StaticMethod
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.formatting import ascii_of, format_value
-from gradcli.language.objects.instances import OBJECT, Super, UserClass, attributes_of, is_dunder
+from gradcli.language.objects.instances import (
+    OBJECT,
+    Super,
+    UserClass,
+    attributes_of,
+    is_dunder,
+    made_class,
+)
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import dict_of, set_of
 from gradcli.language.objects.operators import NUMBERS, binary
@@ -338,8 +345,12 @@ def issubclass_(cls: Any, classes: Any, /) -> bool:
     return is_subclass(cls, classes)
 
 
-def type_(value: Any, /) -> LanguageType:
-    return type_of(value)
+def type_(value: Any, /, *parts: Any, **keywords: Any) -> LanguageType:
+    if not parts:
+        return type_of(value)
+    if len(parts) != 2:
+        raise GradcliError("E201", "type() takes 1 or 3 arguments")
+    return made_class(TYPE, value, *parts, **keywords)
 
 
 TYPE.construct = type_

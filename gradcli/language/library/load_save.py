@@ -16,7 +16,15 @@ from gradcli.ops.binding import catalogue
 from gradcli.state import active
 
 
-def load(f: str, /) -> Any:
+def file_name(taker: str, value: Any, kind: str = "the name of a file") -> str:
+    """The name that a text or a `pathlib.Path` gives; raises E202 for anything else."""
+    name = getattr(value, "language_path", value)
+    if not isinstance(name, str):
+        raise GradcliError("E202", f"{taker} takes {kind}, not {type_name(value)}")
+    return name
+
+
+def load(f: Any, /) -> Any:
     """What a file of data holds: `load("x.npy")`.
 
     Args:
@@ -31,8 +39,7 @@ def load(f: str, /) -> Any:
         GradcliError: E502 where the file cannot be read, E504 to E506 for what is wrong in it, E606
             where files are out of bounds.
     """
-    if not isinstance(f, str):
-        raise GradcliError("E202", f"load() takes the name of a file, not {type_name(f)}")
+    f = file_name("load()", f)
     from gradcli.files.data_file import STDIN, DataFile  # lazy: start-up
     from gradcli.files.reading import is_text, read  # lazy: start-up
 
@@ -63,7 +70,7 @@ def tensors(value: Any, plain: bool) -> Any:
     return Tensor(on_default_device(value if value.ndim else value[()]))
 
 
-def save(obj: Any, f: str, /) -> None:
+def save(obj: Any, f: Any, /) -> None:
     """Write a tensor, or a dict of tensors by name, to a file of data: `save({"w": w}, "w.npz")`.
 
     The suffix names the format: .npy, .npz, .csv, .json or .safetensors. The file is written whole
@@ -73,8 +80,7 @@ def save(obj: Any, f: str, /) -> None:
         GradcliError: E202 for anything but tensors and numbers, E603 where the file cannot be
             written or the format does not hold them, E606 where files are out of bounds.
     """
-    if not isinstance(f, str):
-        raise GradcliError("E202", f"save() takes the name of a file, not {type_name(f)}")
+    f = file_name("save()", f)
     from gradcli.files.writing import write_arrays  # lazy: start-up
 
     if isinstance(obj, dict):
@@ -101,7 +107,7 @@ def _array(value: Any) -> Any:
 
 
 def read_file(
-    file: str,
+    file: Any,
     mode: str = "r",
     buffering: int = -1,
     encoding: str | None = None,
@@ -115,8 +121,7 @@ def read_file(
             the file cannot be read, E504 where it is no text, E602 where it is too large, E606
             where files are out of bounds.
     """
-    if not isinstance(file, str):
-        raise GradcliError("E202", f"open() takes the name of a file, not {type_name(file)}")
+    file = file_name("open()", file)
     if mode not in ("r", "rt", "tr", "rb", "br"):
         active.state.limits.check_file(file)
         raise GradcliError(
@@ -125,7 +130,7 @@ def read_file(
             help="`print` what is to be kept, or write tensors with `save(x, 'x.npy')`",
         )
     from gradcli.files.data_file import DataFile  # lazy: start-up
-    from gradcli.language.library.python.system import ReadBytes, ReadText  # lazy: start-up
+    from gradcli.language.library.python.system.streams import ReadBytes, ReadText  # lazy: start-up
 
     found = DataFile(f"./{file}" if file == "-" else file)
     content = found.content()

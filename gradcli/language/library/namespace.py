@@ -176,6 +176,7 @@ for _name in ("torch.optim", "torch.optim.lr_scheduler", "torch.optim.swa_utils"
 _TORCH["torch.utils.data"].load = _load_data
 _DISTRIBUTIONS = (
     "torch.distributions",
+    "torch.distributions.constraints",
     "torch.distributions.kl",
     "torch.distributions.transforms",
 )
@@ -281,7 +282,7 @@ def module(name: str) -> Module:
     found = MODULES.get(name)
     if found is None:
         root = name.partition(".")[0]
-        help = INSTEAD.get(root)
+        help = INSTEAD.get(root) or _left_out(*name.rpartition(".")[::2])
         if help is None:
             near = closest(name, MODULES)
             if near is not None:
@@ -298,6 +299,12 @@ def _which(names: Iterable[str]) -> str:
     return f"there are {', '.join(sorted(n for n in names if n[0] != '_' and '.' not in n))}"
 
 
+def _left_out(home: str, name: str) -> str | None:
+    from gradcli.language.hints.unsupported import reason_unsupported  # lazy: start-up
+
+    return reason_unsupported(home, name)
+
+
 def imported(found: Module, name: str) -> Any:
     """What `from module import name` binds; raises E103 for what there is not."""
     try:
@@ -305,12 +312,13 @@ def imported(found: Module, name: str) -> Any:
     except KeyError:
         if f"{found.name}.{name}" in MODULES:
             return MODULES[f"{found.name}.{name}"]
-        near = closest(name, found.public_names())
+        help = _left_out(found.name, name)
+        near = None if help else closest(name, found.public_names())
         raise GradcliError(
             "E103",
             f"the module `{found.name}` has no `{name}` in the language",
             raises="ImportError",
-            help=None if near is None else f"did you mean `{near}`?",
+            help=help if near is None else f"did you mean `{near}`?",
         ) from None
 
 

@@ -26,7 +26,7 @@ from gradcli.language.loops.walk.expressions import EXPRESSIONS
 from gradcli.language.loops.walk.reading import Reader, described
 from gradcli.language.loops.walk.statements import STATEMENTS
 from gradcli.language.objects.attributes import set_attribute
-from gradcli.language.objects.descriptors import Property
+from gradcli.language.objects.descriptors import computes
 from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.language.objects.subscripts import set_item
 from gradcli.language.tree import syntax as tree
@@ -261,8 +261,10 @@ class Capture(Reader):
             put(owner, at, new)
             return
         cls = getattr(type(owner), "language_class", None)
-        if put is set_attribute and cls is not None and type(cls.find(at)) is Property:
+        if put is set_attribute and cls is not None and computes(cls.find(at)):
             self.refuse(f"the property `{at}` is set")
+        if put is set_attribute and hasattr(type(owner), "language_sets"):
+            self.refuse("an attribute is set by the program's own `__setattr__`")
         put(owner, at, new)
         if id(owner) in self.local:
             if self.is_lost(value):

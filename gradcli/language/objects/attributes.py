@@ -15,12 +15,18 @@ from gradcli.language.hints.spelling import suggestion
 from gradcli.language.objects.descriptors import MISSING
 from gradcli.language.objects.exceptions import exception_attribute
 from gradcli.language.objects.instances import (
+    OBJECT,
+    OF_COLLECTIONS,
+    OF_OBJECT,
+    Instance,
     UserClass,
     class_attribute,
     computed_attribute,
     delete_instance_attribute,
     find_init,
     instance_attribute,
+    made_class,
+    new_object,
     set_instance_attribute,
 )
 from gradcli.language.objects.instances import attribute_names as names_of_class
@@ -32,7 +38,7 @@ from gradcli.language.objects.methods import (
     inherited_method,
 )
 from gradcli.language.objects.repr import numbered
-from gradcli.language.objects.types import LanguageType, define, type_name, type_of
+from gradcli.language.objects.types import TYPE, LanguageType, define, type_name, type_of
 from gradcli.ops.binding import catalogue
 
 _FUNCTIONS = ("function", "builtin_function_or_method")
@@ -183,9 +189,14 @@ def _object_attribute(value: Any, kind: type, name: str) -> Any:
     cls = getattr(kind, "language_class", None)
     if cls is None:
         return _declared_attribute(value, kind, name)
-    found = instance_attribute(value, cls, name)
-    if found is MISSING:
+    if isinstance(value, UserClass):  # its class is the program's too, and comes second
         found = _declared_attribute(value, kind, name)
+        if found is MISSING:
+            found = instance_attribute(value, cls, name)
+    else:
+        found = instance_attribute(value, cls, name)
+        if found is MISSING:
+            found = _declared_attribute(value, kind, name)
     return computed_attribute(value, cls, name) if found is MISSING else found
 
 
@@ -204,16 +215,23 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
         if name == "__module__":
             return value.full_name.rpartition(".")[0] or "builtins"
         if isinstance(value, UserClass):
-            return class_attribute(value, name)
+            found = class_attribute(value, name)
+            return found if found is not MISSING else _of_object(value, name)
+        if value is OBJECT or value is TYPE:
+            return _of_object(value, name)
         for host in value.hosts:
             function = METHODS.get(host, {}).get(name)
             if function is not None:
                 return unbound(host, name, function)
             if name in CLASS_METHODS.get(host, ()):
                 return CLASS_METHODS[host][name]
+            if name in OF_COLLECTIONS and host in (dict, list):
+                return unbound(host, name, getattr(host, name))
             found = _host_attribute(host, name)
             if found is not MISSING:
                 return found
+        if name == "__new__" and any(host.__module__ == "builtins" for host in value.hosts):
+            return new_object
         return catalogue.methods.get(name, MISSING) if Tensor in value.hosts else MISSING
     if name == "__class__" and getattr(kind, "language_base", False):
         return type_of(value)
@@ -234,6 +252,15 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
         except AttributeError:
             pass
     return MISSING
+
+
+def _of_object(cls: LanguageType, name: str) -> Any:
+    """`object.__setattr__` and its like, `MISSING` for others."""
+    if name == "__new__":
+        return made_class if cls is TYPE else new_object
+    if name == "__init__":
+        return find_init(Instance)
+    return OF_OBJECT.get(name, MISSING)
 
 
 def _host_attribute(host: Any, name: str) -> Any:
@@ -342,21 +369,20 @@ def attribute_names(value: Any) -> list[str]:
     return [*names, *value.language_names()] if hasattr(kind, "language_names") else names
 
 
-_FILES_OF_NUMPY = frozenset(
-    {"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"}
-)
+_FILES_OF_NUMPY = frozenset({"fromfile", "load", "memmap", "save", "savetxt", "savez"})
 
 
 def no_attribute(value: Any, name: str) -> GradcliError:
     """The error of an attribute that a value does not have, with the one that was likely meant."""
     owner = f"module '{value.name}'" if type(value) is Module else f"'{_owner(value)}' object"
-    if type(value) is Tensor or (type(value) is Module and value.name.startswith("torch")):
-        from gradcli.language.hints.unsupported import reason_unsupported  # lazy: start-up
+    from gradcli.language.hints import unsupported  # lazy: start-up
 
-        reason = reason_unsupported(name)
-        if reason is not None:
-            shown = f"{value.name}.{name}" if type(value) is Module else f"Tensor.{name}"
-            return GradcliError("E205", f"`{shown}` is left out: {reason}", raises="AttributeError")
+    home = value.name if type(value) is Module else unsupported.home_of(value)
+    reason = home and unsupported.reason_unsupported(home, name)
+    if reason:
+        return GradcliError(
+            "E205", f"`{home}.{name}` is left out: {reason}", raises="AttributeError"
+        )
     help = None
     if name.startswith("__"):
         help = "attributes of Python's own machinery are not part of the language"
@@ -374,7 +400,7 @@ def no_attribute(value: Any, name: str) -> GradcliError:
         help = suggestion(name, attribute_names(value))
     text = None
     if isinstance(value, LanguageType):
-        text = f"type object '{value.name}' has no attribute '{name}'"
+        text = value.absent.format(value.name, name)
     return GradcliError("E102", f"{owner} has no attribute '{name}'", text=text, help=help)
 
 

@@ -1,17 +1,18 @@
-"""The bases of classes that a program derives from `list` and `dict`."""
+"""The bases of classes that a program derives from `list`, `dict` and other classes of Python's."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gradcli.language.limits import check_collection
+from gradcli.language.limits import check_collection, check_integer
 from gradcli.language.objects.iteration import bounded
-from gradcli.language.objects.methods import dict_of
-from gradcli.language.objects.repr import display
+from gradcli.language.objects.methods import dict_of, set_of
+from gradcli.language.objects.repr import display, text
+from gradcli.language.objects.types import type_name
 
 
 class _Derived:
-    """What both have: attributes of the program's, and the text of the collection."""
+    """What all have: attributes of the program's, and the text of the collection."""
 
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset()
@@ -71,5 +72,91 @@ class DictInstance(_Derived, dict[Any, Any]):
         writer.mapping(self)
 
 
-DERIVED: dict[type, type] = {dict: DictInstance, list: ListInstance}
+class _Immutable(_Derived):
+    """What those have whose value is given when they are made."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made: Any = cls.language_value(*args, **kwargs)
+        made.stored = {}
+        return made
+
+    @classmethod
+    def language_value(cls, *args: Any, **kwargs: Any) -> Any:
+        """The instance of the host's class."""
+        raise NotImplementedError
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """The value is there already."""
+
+
+class TupleInstance(_Immutable, tuple[Any, ...]):
+    """The base of classes derived from `tuple`."""
+
+    @classmethod
+    def language_value(cls, iterable: Any = (), /) -> Any:
+        values = list(bounded(iterable))
+        check_collection(len(values))
+        return tuple.__new__(cls, values)
+
+    def language_write(self, writer: Any) -> None:
+        """Write its text."""
+        writer.sequence(self, "(", ",)" if len(self) == 1 else ")")
+
+
+class SetInstance(_Derived, set[Any]):
+    """The base of classes derived from `set`."""
+
+    def __init__(self, iterable: Any = (), /) -> None:
+        set.update(self, set_of(iterable))
+
+    def language_write(self, writer: Any) -> None:
+        """Write its text."""
+        writer.put(f"{type_name(self)}(")
+        if self:
+            writer.sequence(self, "{", "}")
+        writer.put(")")
+
+
+class TextInstance(_Immutable, str):
+    """The base of classes derived from `str`."""
+
+    @classmethod
+    def language_value(cls, object: Any = "", /) -> Any:
+        return str.__new__(cls, text(object))
+
+    __str__ = str.__str__
+    __repr__ = str.__repr__
+
+
+class IntegerInstance(_Immutable, int):
+    """The base of classes derived from `int`."""
+
+    @classmethod
+    def language_value(cls, *values: Any) -> Any:
+        number = int(*values)
+        check_integer(number.bit_length())
+        return int.__new__(cls, number)
+
+    __repr__ = int.__repr__
+
+
+class FloatInstance(_Immutable, float):
+    """The base of classes derived from `float`."""
+
+    @classmethod
+    def language_value(cls, x: Any = 0.0, /) -> Any:
+        return float.__new__(cls, x)
+
+    __repr__ = float.__repr__
+
+
+DERIVED: dict[type, type] = {
+    dict: DictInstance,
+    float: FloatInstance,
+    int: IntegerInstance,
+    list: ListInstance,
+    set: SetInstance,
+    str: TextInstance,
+    tuple: TupleInstance,
+}
 """The class of ours that stands behind one derived from a class of Python's."""

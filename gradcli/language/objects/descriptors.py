@@ -96,6 +96,7 @@ class Property:
 
     language_name: ClassVar[str] = "property"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"deleter", "getter", "setter"})
+    language_computes: ClassVar[bool] = True
 
     def __init__(self, fget: Any = None, fset: Any = None, fdel: Any = None) -> None:
         self.fget = fget
@@ -119,6 +120,30 @@ class Property:
         if instance is None:
             return self
         return property_function(self.fget, "reads it")(instance)
+
+    def language_set(self, instance: Any, new: Any) -> None:
+        """Have the setter store a value; raises AttributeError where there is none."""
+        if self.fset is None:
+            raise AttributeError
+        property_function(self.fset, "sets it")(instance, new)
+
+    def language_delete(self, instance: Any) -> None:
+        """Have the deleter delete it; raises AttributeError where there is none."""
+        if self.fdel is None:
+            raise AttributeError
+        property_function(self.fdel, "deletes it")(instance)
+
+
+def computes(found: Any) -> bool:
+    """Whether reading or setting what a class holds under a name runs a function: a property, an
+    object of the program's with `__get__`.
+    """
+    return getattr(type(found), "language_computes", False)
+
+
+def is_data(found: Any) -> bool:
+    """Whether it comes before what is stored in the instance: it says how it is set."""
+    return hasattr(type(found), "language_set")
 
 
 def bound(found: Any, instance: Any, owner: LanguageType) -> Any:

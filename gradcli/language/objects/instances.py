@@ -4,7 +4,7 @@ A program's class is a `UserClass`, and each comes with a host class: its instan
 The host class holds the special methods that the program defined (`__len__`, `__add__`, …), so the
 host's own dispatch finds them, and the methods that a base of ours calls, such as `forward`. All
 else that the program writes stays in tables: no name of a program's becomes an attribute of a host
-object.
+object. The host class of a metaclass derives from `UserClass`: classes are made of it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,26 @@ from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.descriptors import (
     MISSING,
     BoundMethod,
-    Property,
+    ClassMethod,
     StaticMethod,
     bound,
-    property_function,
+    computes,
+    is_data,
 )
 from gradcli.language.objects.methods import inherited_method
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.special_methods import is_special, sequence_iterator, special_method
 from gradcli.language.objects.types import (
+    TYPE,
     ExceptionType,
     LanguageType,
     host_name,
+    is_subclass,
     type_name,
     type_of,
 )
 from gradcli.nn.extensible import Slotted, discard_value, store_value, stored_value
+from gradcli.record import Record
 
 
 class Instance:
@@ -60,7 +64,7 @@ class Instance:
         return made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if args or kwargs:
+        if (args or kwargs) and not hasattr(type(self), "language_new"):
             raise GradcliError("E201", f"{type_name(self)}() takes no arguments")
 
     def __repr__(self) -> str:
@@ -108,7 +112,7 @@ class UserClass(LanguageType):
         self.host = host
         host.language_class = self
         super().__init__(f"__main__.{name}", (host,))
-        for known, value in names.items():
+        for known, value in list(names.items()):
             self._install(known, value)
         if "__eq__" in names and "__hash__" not in names:
             host.__hash__ = None
@@ -117,7 +121,13 @@ class UserClass(LanguageType):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A new instance."""
-        made = self.host.__new__(self.host, *args, **kwargs)
+        new = getattr(self.host, "language_new", None)
+        if new is None:
+            made = self.host.__new__(self.host, *args, **kwargs)
+        else:
+            made = new(self, *args, **kwargs)
+            if not isinstance(made, self.host):
+                return made
         returned = find_init(self.host)(made, *args, **kwargs)
         if returned is not None:
             raise GradcliError("E202", f"__init__() must return None, not {type_name(returned)}")
@@ -133,22 +143,68 @@ class UserClass(LanguageType):
 
     def bind(self, name: str, value: Any) -> None:
         """Give the class an attribute; raises E205 for a name of the host's machinery."""
-        self._install(name, value)
         self.names[name] = value
+        self._install(name, value)
 
     def _install(self, name: str, value: Any) -> None:
         """Give the host class what its own dispatch or a base of ours looks for."""
         if is_dunder(name):
+            if name in _HOOKS:
+                self._hook(name, value)
+                return
             if name in _OURS:
                 return
             if not is_special(name):
-                raise GradcliError("E205", f"`{name}` in a class is outside the language")
+                if callable(value):
+                    raise GradcliError("E205", f"`{name}` in a class is outside the language")
+                return
             setattr(self.host, name, None if value is None else special_method(name, value))
             if name == "__enter__":
                 self.host.language_context = True
         elif name in self.host.language_attributes and callable(getattr(self.host, name, None)):
             _override(self.host, name, value)
 
+    def _hook(self, name: str, value: Any) -> None:
+        """Note on the host class what the program does of what the language does itself."""
+        hook = _HOOKS[name]
+        if hook is None:  # a method of the class, though nothing says so
+            self.names[name] = value if type(value) is ClassMethod else ClassMethod(value)
+            return
+        if type(value) is StaticMethod:
+            value = value.function
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return value(*args, **kwargs)
+
+        setattr(self.host, hook, staticmethod(call) if name == "__new__" else call)
+        if name in ("__get__", "__set__"):
+            self.host.language_computes = True
+
+    def complete(self, keywords: dict[str, Any]) -> None:
+        """Tell what stands in the class its name, and the classes above it that there is one more.
+
+        Raises E201 for keywords of the `class` statement that no `__init_subclass__` takes.
+        """
+        for name, value in list(self.names.items()):
+            if hasattr(type(value), "language_set_name"):
+                value.language_set_name(self, name)
+        Super(self, self).language_getattr("__init_subclass__")(**keywords)
+
+
+_HOOKS = {
+    "__class_getitem__": None,
+    "__delattr__": "language_deletes",
+    "__delete__": "language_delete",
+    "__get__": "language_get",
+    "__init_subclass__": None,
+    "__new__": "language_new",
+    "__set__": "language_set",
+    "__set_name__": "language_set_name",
+    "__setattr__": "language_sets",
+}
+"""Special methods that a host class has under another name: the host's own machinery must not
+change. None for methods of the class itself.
+"""
 
 _OURS = frozenset(
     {"__doc__", "__getattr__", "__init__", "__match_args__", "__post_init__", "__slots__"}
@@ -199,14 +255,21 @@ def instance_attribute(value: Any, cls: UserClass, name: str) -> Any:
         return attributes_of(value)
     if is_dunder(name):
         found = cls.find(name)
+        if found is MISSING and name in _OF_WRAPPERS:
+            place = _held_in(value)
+            return MISSING if place is None else getattr(value, place).get(name, MISSING)
         return MISSING if found is MISSING else bound(found, value, cls)
     found = cls.find(name)
-    if type(found) is Property:
-        return found.language_get(value, cls)
+    if computes(found) and is_data(found):
+        return bound(found, value, cls)
     try:
         return value.language_getattr(name)
     except AttributeError:
         return bound(found, value, cls) if found is not MISSING else MISSING
+
+
+_OF_WRAPPERS = frozenset({"__doc__", "__name__", "__wrapped__"})
+"""What `functools.update_wrapper` gives an object that stands for a function."""
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
@@ -214,11 +277,9 @@ def attributes_of(value: Any) -> dict[str, Any]:
 
     Raises E202 for a value that holds nothing of the program's.
     """
-    try:
-        held = object.__getattribute__(value, "values")
-    except AttributeError:
-        held = None
-    if type(held) is dict and isinstance(value, (Instance, GradcliError)):
+    place = _held_in(value)
+    if place is not None:
+        held: dict[str, Any] = object.__getattribute__(value, place)
         return held
     names = getattr(value, "language_names", None)
     if names is None:
@@ -228,6 +289,13 @@ def attributes_of(value: Any) -> dict[str, Any]:
     return {name: value.language_getattr(name) for name in names()}
 
 
+def _held_in(value: Any) -> Any:
+    """The name under which an object keeps what the program set, None for nothing."""
+    if isinstance(value, (Instance, GradcliError)):
+        return "values" if hasattr(value, "values") else None
+    return "stored" if hasattr(type(value), "language_class") and hasattr(value, "stored") else None
+
+
 def computed_attribute(value: Any, cls: UserClass, name: str) -> Any:
     """The value of the program's `__getattr__`, `MISSING` where there is none."""
     found = MISSING if is_dunder(name) else cls.find("__getattr__")
@@ -235,26 +303,57 @@ def computed_attribute(value: Any, cls: UserClass, name: str) -> Any:
 
 
 def set_instance_attribute(value: Any, cls: UserClass, name: str, new: Any) -> None:
-    """`value.name = new`; raises E102 for a property without setter and for a host's name."""
-    found = cls.find(name)
+    """`value.name = new`, by the program's `__setattr__` where there is one."""
+    sets = getattr(type(value), "language_sets", None)
     if getattr(type(value), "language_frozen", False):
         raise GradcliError("E102", f"cannot assign to field {name!r}", raises="FrozenInstanceError")
-    if is_dunder(name) or (type(found) is Property and found.fset is None):
-        text = f"property '{name}' of '{cls.name}' object has no setter"
-        raise GradcliError("E102", f"the attribute '{name}' of {cls.name} cannot be set", text=text)
-    if type(found) is Property:
-        property_function(found.fset, "sets it")(value, new)
+    if sets is None:
+        store_attribute(value, cls, name, new)
+    else:
+        sets(value, name, new)
+
+
+def store_attribute(value: Any, cls: UserClass, name: str, new: Any) -> None:
+    """`object.__setattr__`; raises E102 for a property without setter and for a host's name."""
+    found = cls.find(name)
+    if name == "__dict__" and isinstance(new, dict) and _held_in(value) is not None:
+        setattr(value, _held_in(value), new)
+        return
+    if is_dunder(name):
+        raise _not_settable(cls, name)
+    if is_data(found):
+        try:
+            found.language_set(value, new)
+        except AttributeError:
+            raise _not_settable(cls, name) from None
     elif name in getattr(type(value), "settable_attributes", ()):
         setattr(value, name, new)
     else:
         value.language_setattr(name, new)
 
 
+def _not_settable(cls: UserClass, name: str) -> GradcliError:
+    text = f"property '{name}' of '{cls.name}' object has no setter"
+    return GradcliError("E102", f"the attribute '{name}' of {cls.name} cannot be set", text=text)
+
+
 def delete_instance_attribute(value: Any, name: str) -> bool:
     """Carry out `del value.name`, if the program set the attribute or defined a deleter for it."""
+    deletes = getattr(type(value), "language_deletes", None)
+    if deletes is not None:
+        deletes(value, name)
+        return True
+    return discard_attribute(value, name)
+
+
+def discard_attribute(value: Any, name: str) -> bool:
+    """`object.__delattr__`, and whether there was something to delete."""
     found = type(value).language_class.find(name)
-    if type(found) is Property and found.fdel is not None:
-        property_function(found.fdel, "deletes it")(value)
+    if hasattr(type(found), "language_delete"):
+        try:
+            found.language_delete(value)
+        except AttributeError:
+            return False
         return True
     delete = getattr(type(value), "language_delattr", None)
     if delete is None:
@@ -291,14 +390,16 @@ def attribute_names(cls: UserClass) -> list[str]:
 class Super:
     """`super()`: the attributes of a receiver as the classes after a given one have them."""
 
-    __slots__ = ("cls", "receiver")
+    __slots__ = ("cls", "of_class", "receiver")
 
     language_name: ClassVar[str] = "super"
 
     def __init__(self, cls: Any, receiver: Any) -> None:
         if not isinstance(cls, UserClass):
             raise GradcliError("E202", f"super() takes a class first, not {type_name(cls)}")
-        host = receiver.host if isinstance(receiver, UserClass) else type(receiver)
+        # A class may be the class of its methods, or an object of a class of classes.
+        self.of_class = isinstance(receiver, UserClass) and not isinstance(receiver, cls.host)
+        host = receiver.host if self.of_class else type(receiver)
         if not issubclass(host, cls.host):
             raise GradcliError(
                 "E202",
@@ -309,8 +410,7 @@ class Super:
 
     def language_getattr(self, name: str) -> Any:
         """The attribute; raises AttributeError where no class has it."""
-        receiver = self.receiver
-        of_class = isinstance(receiver, UserClass)
+        receiver, of_class = self.receiver, self.of_class
         owner: UserClass = receiver if of_class else type(receiver).language_class
         order = owner.host.__mro__
         for previous, host in pairwise(order[order.index(self.cls.host) :]):
@@ -321,7 +421,7 @@ class Super:
             elif (
                 name in _INHERITED
                 or name in getattr(host, "language_attributes", ())
-                or (name in _OF_COLLECTIONS and issubclass(host, (list, dict)))
+                or (name in OF_COLLECTIONS and issubclass(host, (list, dict)))
             ):
                 found = getattr(super(previous, owner.host if of_class else receiver), name, None)
                 if found is not None:
@@ -330,11 +430,15 @@ class Super:
                 method = inherited_method(host, name)
                 if method is not None:
                     return BoundMethod(receiver, method)
+            if cls is None and name == "__new__":
+                return getattr(host, "language_new", new_object)
+        if name in OF_OBJECT:
+            return BoundMethod(receiver, OF_OBJECT[name])
         raise AttributeError(name)
 
 
-_OF_COLLECTIONS = frozenset(
-    {"__contains__", "__delitem__", "__getitem__", "__iter__", "__len__", "__setitem__"}
+OF_COLLECTIONS = frozenset(
+    {"__contains__", "__delitem__", "__getitem__", "__init__", "__iter__", "__len__", "__setitem__"}
 )
 """Those that a class derived from list or dict has from it."""
 
@@ -342,24 +446,88 @@ _INHERITED = frozenset({"__call__", "__init__", "__repr__", "__str__"})
 """The methods of our own classes that a program's method may call through `super()`."""
 
 
+def new_object(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """`object.__new__(cls)`: an instance that no `__init__` has seen."""
+    if not isinstance(cls, UserClass):
+        raise GradcliError("E202", "object.__new__(X): X is not a class of the program's")
+    return cls.host.__new__(cls.host, *args, **kwargs)
+
+
+def _object_setattr(value: Any, name: Any, new: Any, /) -> None:
+    store_attribute(value, _class_of(value), name, new)
+
+
+def _object_delattr(value: Any, name: Any, /) -> None:
+    _class_of(value)
+    if not discard_attribute(value, name):
+        raise GradcliError("E102", f"'{type_name(value)}' object has no attribute '{name}'")
+
+
+def _object_getattr(value: Any, name: Any, /) -> Any:
+    """What an object holds: `super().__getattr__(name)` in a module."""
+    try:
+        return value.language_getattr(name)
+    except AttributeError:
+        raise GradcliError(
+            "E102", f"'{type_name(value)}' object has no attribute '{name}'"
+        ) from None
+
+
+def _class_of(value: Any) -> UserClass:
+    found: UserClass | None = getattr(type(value), "language_class", None)
+    if found is None:
+        raise GradcliError("E202", f"can't apply this __setattr__ to {type_name(value)} object")
+    return found
+
+
+def _no_keywords(cls: UserClass, **keywords: Any) -> None:
+    if keywords:
+        raise GradcliError("E201", f"{cls.name}.__init_subclass__() takes no keyword arguments")
+
+
+OF_OBJECT: dict[str, Callable[..., Any]] = {
+    "__delattr__": _object_delattr,
+    "__getattr__": _object_getattr,
+    "__init_subclass__": _no_keywords,
+    "__setattr__": _object_setattr,
+}
+"""What a program's method may call of the classes above all its own."""
+
+
 def define_class(
-    name: str, bases: list[Any], names: dict[str, Any], fields: dict[str, str] | None = None
+    name: str,
+    bases: list[Any],
+    names: dict[str, Any],
+    fields: dict[str, str] | None = None,
+    keywords: dict[str, Any] | None = None,
+    made_known: Callable[[UserClass], None] = lambda cls: None,
+    kind: type[UserClass] | None = None,
 ) -> UserClass:
     """The class of a `class` statement; raises E202 for no class, E205 for one of ours.
 
-    `fields` are the names that its body annotates, each with the annotation's text.
+    Args:
+        fields: the names that its body annotates, each with the annotation's text.
+        keywords: what stands among the bases by name.
+        made_known: told the class before `__init_subclass__` of a base is.
+        kind: the class of the class, None for `type`.
     """
-    hosts = tuple([_host_of(base) for base in bases]) or (Instance,)
+    hosts = tuple([host_of(base) for base in bases]) or (Instance,)
     for host in hosts:
         if hasattr(host, "language_define"):  # enumerations and named tuples make their own
             made: UserClass = host.language_define(name, names, hosts, fields or {})
             return made
-    return UserClass(name, names, hosts, fields)
+    cls: UserClass = object.__new__(kind or UserClass)
+    UserClass.__init__(cls, name, names, hosts, fields)
+    made_known(cls)
+    cls.complete(keywords or {})
+    return cls
 
 
-def _host_of(base: Any) -> type:
+def host_of(base: Any) -> type:
     if base is OBJECT:
         return Instance
+    if base is TYPE:
+        return Metaclass
     if isinstance(base, ExceptionType):
         from gradcli.language.objects.exception_instances import exception_base  # lazy: start-up
 
@@ -372,15 +540,86 @@ def _host_of(base: Any) -> type:
     if not isinstance(base, (LanguageType, type)):
         raise GradcliError("E202", f"a base of a class is a class, not {type_name(base)}")
     host = base if isinstance(base, type) else base.hosts[0] if len(base.hosts) == 1 else object
-    if host in (dict, list):
+    if host.__module__ == "builtins":
         from gradcli.language.objects.derived import DERIVED  # lazy: start-up
 
-        return DERIVED[host]
+        host = DERIVED.get(host, host)
     if not getattr(host, "language_base", False):
         raise GradcliError(
             "E205", f"a class derived from {class_name(base)} is outside the language"
         )
     return host
+
+
+# --- classes of classes ---------------------------------------------------------------------
+
+
+class Cell(Record):
+    """What a class's body leaves for `type.__new__`: who is told of the class that it makes."""
+
+    fill: Callable[[UserClass], None]
+
+
+class Metaclass(UserClass):
+    """The host of classes whose class is the program's own: it stands where `type` does."""
+
+    # No __slots__: those of a class of the program's follow.
+
+    language_name: ClassVar[str] = "type"
+    language_base: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """The class is made already when its `__init__` runs."""
+
+    @staticmethod
+    def language_new(metaclass: Any, name: Any, bases: Any, names: Any, **keywords: Any) -> Any:
+        """`type.__new__(metaclass, name, bases, names)`: the class."""
+        return made_class(metaclass, name, bases, names, **keywords)
+
+    def language_getattr(self, name: str) -> Any:
+        """Nothing is stored in a class beside its names; raises AttributeError."""
+        raise AttributeError(name)
+
+
+def made_class(metaclass: Any, name: Any, bases: Any, names: Any, /, **keywords: Any) -> UserClass:
+    """A class of a name, bases and names; raises E202 for what is none."""
+    if not isinstance(name, str) or type(bases) is not tuple or not isinstance(names, dict):
+        raise GradcliError("E202", "type() takes 1 or 3 arguments: a name, a tuple and a dict")
+    host = host_of(metaclass)
+    if not issubclass(host, Metaclass):
+        raise GradcliError("E202", "type.__new__(X): X is not a type object")
+    held = dict(names)
+    fields = held.pop("__annotations__", {})
+    cell = held.pop("__classcell__", None)
+    for key in ("__module__", "__qualname__"):
+        held.pop(key, None)
+    for key in held:
+        if not isinstance(key, str):
+            raise GradcliError("E202", f"a name is a string, not {type_name(key)}")
+    made_known = cell.fill if type(cell) is Cell else lambda made: None
+    kind = UserClass if host is Metaclass else host
+    return define_class(name, list(bases), held, fields, keywords, made_known, kind)
+
+
+def metaclass_of(given: Any, bases: list[Any]) -> Any:
+    """What makes a class: the metaclass that is named, or that of a base; None for `type`."""
+    found = given
+    for base in bases:
+        own = getattr(type(base), "language_class", None)
+        if (
+            isinstance(base, UserClass)
+            and own is not None
+            and (found is None or is_subclass(own, found))
+        ):
+            found = own
+    if found is None or not isinstance(found, LanguageType):
+        return None
+    return found if found.hosts and issubclass(found.hosts[0], Metaclass) else None
 
 
 def class_name(cls: LanguageType | type) -> str:

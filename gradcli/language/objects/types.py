@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -18,11 +18,14 @@ class LanguageType:
     """A class as a value.
 
     Attributes:
+        absent: what the error says of an attribute that it has not: of its name and that one's.
         full_name: with the module, as it is printed.
         construct: makes an instance, None where programs cannot.
     """
 
     __slots__ = ("construct", "full_name", "hosts", "name")
+
+    absent: ClassVar[str] = "type object '{0}' has no attribute '{1}'"
 
     def __init__(
         self,
@@ -60,6 +63,7 @@ _BASES = {
     "AttributeError": "Exception",
     "AxisError": "ValueError",
     "EOFError": "Exception",
+    "FileExistsError": "OSError",
     "FileNotFoundError": "OSError",
     "GradcheckError": "RuntimeError",
     "FloatingPointError": "ArithmeticError",

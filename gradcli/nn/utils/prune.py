@@ -31,7 +31,8 @@ class BasePruningMethod(Extensible):
 
     _tensor_name: str
 
-    language_name: ClassVar[str] = f"{_MODULE}.BasePruningMethod"
+    home = _MODULE
+    tables = (_MODULE,)
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"PRUNING_TYPE", "_tensor_name", "apply_mask", "compute_mask", "prune", "remove"}
     )
@@ -130,7 +131,6 @@ class PruningContainer(BasePruningMethod):
 
     __slots__ = ("_pruning_methods",)
 
-    language_name = f"{_MODULE}.PruningContainer"
     language_attributes = BasePruningMethod.language_attributes | {"add_pruning_method"}
 
     def __init__(self, *args: Any) -> None:
@@ -182,8 +182,6 @@ class PruningContainer(BasePruningMethod):
 class Identity(BasePruningMethod):
     """Prunes nothing."""
 
-    language_name = f"{_MODULE}.Identity"
-
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return default_mask
 
@@ -220,7 +218,6 @@ class _Amount(BasePruningMethod):
 class RandomUnstructured(_Amount):
     """Prunes elements drawn at random."""
 
-    language_name = f"{_MODULE}.RandomUnstructured"
     largest: ClassVar[bool] = True
 
     def scores(self, t: Tensor) -> Tensor:
@@ -241,7 +238,6 @@ class RandomUnstructured(_Amount):
 class L1Unstructured(RandomUnstructured):
     """Prunes the elements of the smallest absolute values."""
 
-    language_name = f"{_MODULE}.L1Unstructured"
     largest = False
 
     def scores(self, t: Tensor) -> Tensor:
@@ -254,7 +250,6 @@ class RandomStructured(_Amount):
 
     __slots__ = ("dim",)
 
-    language_name = f"{_MODULE}.RandomStructured"
     PRUNING_TYPE = "structured"
 
     def __init__(self, amount: Any, dim: int = -1) -> None:
@@ -297,8 +292,6 @@ class LnStructured(RandomStructured):
 
     __slots__ = ("n",)
 
-    language_name = f"{_MODULE}.LnStructured"
-
     def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
         super().__init__(amount, dim)
         self.n = n
@@ -314,7 +307,6 @@ class CustomFromMask(BasePruningMethod):
 
     __slots__ = ("mask",)
 
-    language_name = f"{_MODULE}.CustomFromMask"
     PRUNING_TYPE = "global"
 
     def __init__(self, mask: Tensor) -> None:
@@ -455,16 +447,3 @@ def is_pruned(module: Any) -> bool:
         for _, inner in module.each_module()
         for hook in inner._forward_pre_hooks.values()
     )
-
-
-for _kind in (
-    BasePruningMethod,
-    PruningContainer,
-    Identity,
-    RandomUnstructured,
-    L1Unstructured,
-    RandomStructured,
-    LnStructured,
-    CustomFromMask,
-):
-    modules[_MODULE][_kind.__name__] = _kind

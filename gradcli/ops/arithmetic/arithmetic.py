@@ -78,7 +78,6 @@ _BY_ZERO: tuple[tuple[Test, str, str], ...] = (
     (lambda self, other: self == other == 0, "0/0", "0 / 0 has no value"),
     (lambda self, other: other == 0, "division by zero", "a number divided by 0"),
 )
-_MODULUS = Hazard(values=_BY_ZERO)
 _QUOTIENT = Hazard(
     values=_BY_ZERO,
     slopes=((lambda other: other == 0, "the slope of a division by 0 is infinite"),),
@@ -339,15 +338,19 @@ def _fmod(self: Any, other: Any) -> Any:
     return np.fmod(self, other)
 
 
+_MODULUS: dict[str, Any] = {
+    "unsupported": _BOOL_OR_COMPLEX,
+    "hazard": Hazard(values=_BY_ZERO),
+    "effects": (CHECKS,),
+}
+
 remainder_number = pointwise(
     "remainder",
     lambda self, other: _remainder(self, other),
     self=lambda grad: grad,
-    unsupported=_BOOL_OR_COMPLEX,
     doc="What division leaves, with the sign of the divisor: Python's `%`.",
     conventions="On the steps the gradient is that between them.",
-    hazard=_MODULUS,
-    effects=(CHECKS,),
+    **_MODULUS,
 )
 remainder_tensor = pointwise(
     "remainder",
@@ -355,18 +358,14 @@ remainder_tensor = pointwise(
     node="RemainderBackward1",
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_rounded(self, other, "floor"),
-    unsupported=_BOOL_OR_COMPLEX,
-    hazard=_MODULUS,
-    effects=(CHECKS,),
+    **_MODULUS,
 )
 fmod_number = pointwise(
     "fmod",
     lambda self, other: _fmod(self, other),
     self=lambda grad: grad,
-    unsupported=_BOOL_OR_COMPLEX,
     doc="What division leaves, with the sign of the dividend: C's `fmod`.",
-    hazard=_MODULUS,
-    effects=(CHECKS,),
+    **_MODULUS,
 )
 fmod_tensor = pointwise(
     "fmod",
@@ -374,9 +373,7 @@ fmod_tensor = pointwise(
     node="FmodBackward1",
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_rounded(self, other, "trunc"),
-    unsupported=_BOOL_OR_COMPLEX,
-    hazard=_MODULUS,
-    effects=(CHECKS,),
+    **_MODULUS,
 )
 
 
@@ -387,9 +384,7 @@ remainder_of_number = pointwise(
     lambda other, self: _remainder(self, other),
     node="NotImplemented",
     other=_no_modulus,
-    unsupported=_BOOL_OR_COMPLEX,
-    hazard=_MODULUS,
-    effects=(CHECKS,),
+    **_MODULUS,
 )
 
 

@@ -35,6 +35,7 @@ modules: dict[str, dict[str, Any]] = {
     "torch.autograd.functional": {},
     "torch.cuda": table("torch.cuda"),
     "torch.distributions": {},
+    "torch.distributions.constraints": {},
     "torch.distributions.kl": {},
     "torch.distributions.transforms": {},
     "torch.fft": table("torch.fft"),
@@ -52,6 +53,7 @@ modules: dict[str, dict[str, Any]] = {
     "torch.optim": {},
     "torch.optim.lr_scheduler": {},
     "torch.optim.swa_utils": {},
+    "torch.signal.windows": table("torch.signal.windows"),
     "torch.special": table("torch.special"),
     "torch.utils.checkpoint": {},
     "torch.utils.data": {},
@@ -115,19 +117,22 @@ def expose_written(name: str, form: Function, is_function: bool) -> None:
 def function(
     *names: str,
     module: str = "torch",
+    also: str = "",
     method: bool = False,
     inplace: bool = False,
     inplace_function: bool = False,
     check: Callable[..., Any] = check_inplace,
 ) -> Callable[[Body], Body]:
-    """Make a composed function reachable: decorates it, under the names given or its own. `check`
-    is what its in-place form calls first: see `in_place`; the other arguments are those of
-    `expose`.
+    """Make a composed function reachable: decorates it, under the names given or its own. `also`
+    is a second module, `check` what its in-place form calls first: see `in_place`; the other
+    arguments are those of `expose`.
     """
 
     def decorate(body: Body) -> Body:
         for name in _named(body, names):
             modules[module][name] = body
+            if also:
+                modules[also][name] = body
             if method:
                 methods[name] = body
             if inplace or inplace_function:

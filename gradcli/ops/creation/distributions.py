@@ -5,6 +5,7 @@ What is drawn does not depend on what it replaces: gradients are zero.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
@@ -183,6 +185,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
 _uniform_written = _redrawn("uniform", "UniformBackward0")
 _normal_written = _redrawn("normal_", "NormalBackward0")
 _exponential_written = _redrawn("exponential", "ExponentialBackward0")
+_cauchy_written = _redrawn("cauchy", "CauchyBackward0")
+_geometric_written = _redrawn("geometric", "GeometricBackward0")
+_log_normal_written = _redrawn("log_normal", "LogNormalBackward0")
 _bernoulli_written = _redrawn("bernoulli_", "BernoulliBackward2")
 _bernoulli_each_written = _redrawn("bernoulli_", "BernoulliBackward1")
 _between_written = _redrawn("random", "RandomBackward0")
@@ -232,12 +237,84 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
     check_floating("exponential_", self, "RuntimeError")
     if not lambd > 0:
         raise runtime_error(f"exponential_(): the rate {lambd} is not positive")
+    return _redraw(self, generator, _exponential_written, lambda s, n: s.exponential(n) / lambd)
+
+
+def _redraw(
+    self: Tensor, generator: Any, entry: Op, draw: Callable[[Generator, int], Any]
+) -> Tensor:
+    """Write so many numbers as a generator draws into a tensor."""
     source = generator_of(generator, self.device.type)
     values = drawn_over(
-        self.array,
-        lambda sizes: shaped(source.exponential(prod(sizes)) / lambd, sizes, self.dtype),
+        self.array, lambda sizes: shaped(draw(source, prod(sizes)), sizes, self.dtype)
     )
-    return _written(self, _exponential_written, values)
+    return _written(self, entry, values)
+
+
+@method("cauchy_")
+@effects(RANDOM, WRITES)
+def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
+    """Write numbers of a Cauchy distribution. Raises E204 unless `sigma` is positive.
+
+    Example: tensor([0.5, 1., 2.]).cauchy_()
+    """
+    median, sigma = (
+        plain_float("cauchy_", name, value)
+        for name, value in (("median", median), ("sigma", sigma))
+    )
+    check_generator(generator)
+    check_inplace(self)
+    check_floating("cauchy_", self, "RuntimeError")
+    if not sigma > 0:
+        raise runtime_error(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+
+    def draw(source: Generator, count: int) -> Any:
+        uniform = source.uniform(count, np.dtype(np.float64))
+        return median + sigma * np.tan(np.pi * (uniform - 0.5))
+
+    return _redraw(self, generator, _cauchy_written, draw)
+
+
+@method("geometric_")
+@effects(RANDOM, WRITES)
+def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Write how many trials it takes until one of probability p succeeds. Raises E204 unless p is
+    between 0 and 1.
+
+    Example: tensor([0.5, 1., 2.]).geometric_(0.5)
+    """
+    p = plain_float("geometric_", "p", p)
+    check_generator(generator)
+    check_inplace(self)
+    if not 0 < p < 1:
+        raise runtime_error(f"geometric_ expects p to be in (0, 1), but got p={p}")
+
+    def draw(source: Generator, count: int) -> Any:
+        return np.ceil(np.log(source.uniform(count, np.dtype(np.float64))) / np.log1p(-p))
+
+    return _redraw(self, generator, _geometric_written, draw)
+
+
+@method("log_normal_")
+@effects(RANDOM, WRITES)
+def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
+    """Write the exponentials of normally distributed numbers. Raises E204 unless `std` is positive.
+
+    Example: tensor([0.5, 1., 2.]).log_normal_()
+    """
+    mean, std = (
+        plain_float("log_normal_", name, value) for name, value in (("mean", mean), ("std", std))
+    )
+    check_generator(generator)
+    check_inplace(self)
+    check_floating("log_normal_", self, "RuntimeError")
+    if not std > 0:
+        raise runtime_error(f"log_normal_ expects std > 0.0, but found std={std}")
+
+    def draw(source: Generator, count: int) -> Any:
+        return np.exp(source.normal(count, np.dtype(np.float64), mean, std, in_blocks=False))
+
+    return _redraw(self, generator, _log_normal_written, draw)
 
 
 @method("bernoulli_")

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
-from gradcli.arrays.random.generator import KINDS, OF_TENSORS, SESSION_SEED, Generator
+from gradcli.arrays.random.generator import KINDS, OF_TENSORS, Generator, session_seed
 from gradcli.arrays.strides import inverse_order, outermost_first
 from gradcli.arrays.typeinfo import iinfo
 from gradcli.autograd.tensor import Tensor
@@ -91,7 +91,7 @@ def generator_of(generator: Any, device: str = "cpu") -> Generator:
 
 def _seeded(generators: dict[str, Generator]) -> int:
     """The initial seed of a generator that is created late: the seed of the session's first one."""
-    return generators["cpu"].seed_value if "cpu" in generators else SESSION_SEED
+    return generators["cpu"].seed_value if "cpu" in generators else session_seed()
 
 
 def manual_seed_of(device: str, seed: Any) -> Generator:

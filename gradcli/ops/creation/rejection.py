@@ -17,6 +17,7 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of
 from gradcli.ops.definition.doc import RANDOM, effects
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype
 from gradcli.state import charge_steps
 
 
@@ -30,6 +31,8 @@ def _each(
     """One number for each element, in row order."""
     if any(tensor.device.type != "cpu" for tensor in tensors):
         raise GradcliError("E205", f"{name}() draws on the CPU only", help="move it: `x.cpu()`")
+    for tensor in tensors:
+        check_dtype(name, tensor.dtype, COMPLEX)
     arrays = np.broadcast_arrays(*[np.asarray(tensor.array, np.float64) for tensor in tensors])
     charge_steps(arrays[0].size)
     source = generator_of(generator)

@@ -53,6 +53,9 @@ def check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
             "W004",
             f"{name}(): the input has shape {tuple(input.array.shape)} and the target"
             f" {tuple(target.array.shape)}: they are broadcast before they are compared",
+            text=f"Using a target size ({target.shape}) that is different to the input size"
+            f" ({input.shape}). This will likely lead to incorrect results due to broadcasting."
+            " Please ensure they have the same size.",
             help="give both the same shape: `target.view_as(input)` where the sizes allow it",
         )
 
@@ -63,6 +66,9 @@ def check_copied(data: Any) -> None:
         active.state.warn(
             "W005",
             "torch.tensor() copies the values of a tensor, and the copy is cut from the graph",
+            text="To copy construct from a tensor, it is recommended to use"
+            " sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True),"
+            " rather than torch.tensor(sourceTensor).",
             help="write `x.detach().clone()` for a copy, or use the tensor itself",
         )
 
@@ -73,8 +79,15 @@ def check_constant(tensor: Tensor) -> None:
         active.state.warn(
             "W007",
             "the number that this gives carries no gradient, and the tensor requires grad",
+            text="Converting a tensor with requires_grad=True to a scalar may lead to unexpected"
+            " behavior.\nConsider using tensor.detach() first.",
             help="write `x.item()` where a plain number is meant, or compute on with the tensor",
         )
+
+
+_FACTOR = "the reduction factor (input numel divided by output numel)"
+
+_LESS_THAN = {"cov": "the number of observations"}
 
 
 def check_freedom(name: str, count: int, correction: float) -> None:
@@ -84,6 +97,8 @@ def check_freedom(name: str, count: int, correction: float) -> None:
             "W008",
             f"{name}(): the number of elements, {count}, less a correction of {correction:g}"
             " leaves nothing to divide by",
+            text=f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than"
+            f" {_LESS_THAN.get(name, _FACTOR)}.",
             help="`correction=0` divides by the number of elements",
         )
 
@@ -96,6 +111,8 @@ def implicit_dim(name: str, input: Tensor) -> int:
     active.state.warn(
         "W006",
         f"{name}(): no dim is given, and {dim} is taken",
+        text=f"Implicit dimension choice for {name} has been deprecated. Change the call to include"
+        " dim=X as an argument.",
         help=f"say which dimension: `dim={dim}`, or `dim=-1` for the last",
     )
     return dim
@@ -107,6 +124,11 @@ def check_resized(name: str, given: tuple[int, ...], shape: tuple[int, ...]) -> 
         "W010",
         f"{name}(): an output with one or more elements was resized since it had shape"
         f" {tuple(given)}, which does not match the required output shape {tuple(shape)}",
+        text="An output with one or more elements was resized since it had shape"
+        f" {list(given)}, which does not match the required output shape {list(shape)}. This"
+        " behavior is deprecated, and in a future PyTorch release outputs will not be resized"
+        " unless they have zero elements. You can explicitly reuse an out tensor t by resizing it,"
+        " inplace, to zero elements with t.resize_(0).",
         help="give a tensor of that shape, or one without elements: `torch.empty(0)`",
     )
 
@@ -118,6 +140,11 @@ def check_kept(tensor: Tensor) -> None:
         active.state.warn(
             "W003",
             f"{name} was made by an operation: its .grad is not kept, and is None",
+            text="The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its"
+            " .grad attribute won't be populated during autograd.backward(). If you indeed want the"
+            " .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf"
+            " Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf"
+            " Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information.",
             help=f"call `{tensor.name or 'y'}.retain_grad()` before the backward pass, or read the"
             " .grad of a leaf",
             labels=_made_at(tensor),

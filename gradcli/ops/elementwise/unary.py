@@ -409,7 +409,7 @@ abs_ = pointwise(
 )
 
 
-def _check_abs_in_place(self: Tensor) -> bool:
+def _check_abs_in_place(self: Tensor, *_: Any) -> bool:
     """Raise E203 for complex numbers, which real ones cannot replace, and what
     `check_inplace` raises.
     """

@@ -19,12 +19,7 @@ from gradcli.ops.elementwise.unary import sqrt
 from gradcli.ops.linalg.matrix_products import mm
 from gradcli.ops.reduction.sum import sum_all, sum_dims
 from gradcli.ops.shape.slicing import diagonal
-from gradcli.ops.shape.views import (
-    squeeze,
-    t,
-    unsqueeze,
-    view,
-)
+from gradcli.ops.shape.views import squeeze, t, unsqueeze, view
 
 
 def _checked_weights(name: str, weights: Any, count: int, kinds: tuple[str, ...]) -> None:

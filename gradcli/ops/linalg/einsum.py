@@ -141,12 +141,21 @@ def _turned(operand: Tensor, subscripts: Subscripts, order: _Order) -> Tensor:
     return permute.apply(operand, tuple(dims))
 
 
-def _check_sizes(operands: Sequence[Tensor]) -> None:
-    """Raise E301 where a dimension has two sizes, neither of them 1."""
+def _check_sizes(operands: Sequence[Tensor], letters: dict[int, str]) -> None:
+    """Raise E301 where a dimension has two sizes, neither of them 1; `letters` are the subscripts
+    of the dimensions.
+    """
     for dim in range(operands[0].array.ndim):
-        sizes = {operand.array.shape[dim] for operand in operands} - {1}
-        if len(sizes) > 1:
-            raise _wrong(f"one subscript stands for the sizes {sorted(sizes)}")
+        seen = 1
+        for number, operand in enumerate(operands):
+            size = operand.array.shape[dim]
+            if size != 1 and seen not in (1, size):
+                raise _wrong(
+                    f"one subscript stands for the sizes {sorted((seen, size))}",
+                    f"subscript {letters.get(dim, '...')} has size {size} for operand {number}"
+                    f" which does not broadcast with previously seen size {seen}",
+                )
+            seen = max(seen, size)
 
 
 # --- the contraction of two operands ------------------------------------------------------------
@@ -292,7 +301,7 @@ def einsum(*args: Any) -> Tensor:
         _turned(tensor, subscripts, order)
         for subscripts, tensor in zip(inputs, tensors, strict=True)
     ]
-    _check_sizes(turned)
+    _check_sizes(turned, {dim: letter for letter, dim in order.position.items()})
     result = turned[0]
     if len(turned) == 1:
         summed = tuple(range(order.kept, order.count))

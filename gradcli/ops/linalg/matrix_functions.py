@@ -47,8 +47,7 @@ matrix_exp: Op = op(
 )
 
 
-@function("matrix_exp", module="torch.linalg")
-@function("matrix_exp", method=True)
+@function("matrix_exp", method=True, also="torch.linalg")
 def matrix_exp_(input: Tensor) -> Tensor:
     """The exponential of square matrices, `I + A + A @ A / 2 + …`. Raises E301 for others."""
     check_matrices("matrix_exp", input=input)
@@ -58,8 +57,7 @@ def matrix_exp_(input: Tensor) -> Tensor:
 # --- powers ---------------------------------------------------------------------------------------
 
 
-@function("matrix_power", module="torch.linalg")
-@function("matrix_power", method=True)
+@function("matrix_power", method=True, also="torch.linalg")
 @effects(CHECKS)
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """Square matrices multiplied n times, by repeated squaring; their inverses where n is negative.

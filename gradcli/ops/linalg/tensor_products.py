@@ -344,8 +344,7 @@ trilinear: Op = op(
 )
 
 
-@function("bilinear")
-@function("bilinear", module="torch.nn.functional")
+@function("bilinear", also="torch.nn.functional")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input1 @ weight[k] @ input2` for each matrix of the weight, plus the bias.
 

@@ -197,8 +197,7 @@ def _check_lengths(log_probs: Tensor, targets: Tensor, lengths: Lengths, sizes: 
         raise runtime_error("ctc_loss(): a length is not within its sequence")
 
 
-@function("ctc_loss")
-@function("ctc_loss", module="torch.nn.functional")
+@function("ctc_loss", also="torch.nn.functional")
 @effects(CHECKS)
 def ctc_loss(
     log_probs: Tensor,

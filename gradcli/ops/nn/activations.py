@@ -19,6 +19,7 @@ from gradcli.arrays.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels import vector_math
+from gradcli.kernels.in_c import elementwise
 from gradcli.ops.arithmetic.arithmetic import add, div, sub
 from gradcli.ops.arithmetic.half_precision import is_unrecorded_half, rounded_rule
 from gradcli.ops.binding.arguments import (
@@ -137,6 +138,8 @@ _TANH_CUBIC = 0.044715
 
 def _gelu_array(self: Any, approximate: str, several: bool) -> Any:
     if approximate == "none":
+        if (found := elementwise("gelu", self, several)) is not None:
+            return found
         weight = 1 + erf(self * math.sqrt(0.5))
         if several:
             # PyTorch passes these to a library, in which infinity becomes nan, and what is larger
@@ -169,9 +172,16 @@ def _tanh_parts(self: Any) -> tuple[Any, Any, Any]:
     return height, inner, self * (6 * _TANH_CUBIC * _TANH_SCALE)
 
 
+def _gelu_backward_array(grad_output: Any, self: Any, approximate: str) -> Any:
+    found = elementwise("gelu_backward", grad_output, self) if approximate == "none" else None
+    if found is not None:
+        return found
+    return grad_output * _gelu_slope(self, approximate)
+
+
 gelu_backward: Op = pointwise(
     "gelu_backward",
-    lambda grad_output, self, approximate: grad_output * _gelu_slope(self, approximate),
+    _gelu_backward_array,
     grad_output=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
     self=lambda grad, grad_output, self, approximate: (
         grad * grad_output * _gelu_curvature(self, approximate)

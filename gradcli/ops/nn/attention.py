@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
+from gradcli.kernels import in_c
 from gradcli.kernels.linalg.products import matrix_product
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
@@ -62,7 +63,11 @@ def _attended(
 
 
 def _weights(query: Any, key: Any, mask: Any, scale: float) -> Any:
-    scores = matrix_product(wide(query), wide(key).swapaxes(-1, -2)) * scale
+    scores = matrix_product(wide(query), wide(key).swapaxes(-1, -2))
+    found = in_c.softmax(scores, mask, scale, True)
+    if found is not None:
+        return found
+    scores = scores * scale
     if mask is not None:
         scores = scores + wide(mask)
     return _safe_softmax_array(scores, scores.ndim - 1)
@@ -85,8 +90,10 @@ def _fused_backward_array(
     weights = _weights(query, key, mask, scale)
     grad = wide(grad_out)
     by_weight = matrix_product(grad, wide(value).swapaxes(-1, -2))
-    shift = np.sum(grad * wide(attended), axis=-1, keepdims=True)
-    by_score = weights * (by_weight - shift) * scale
+    by_score = in_c.by_rows("softmax_backward", by_weight, weights, numbers=(scale,))
+    if by_score is None:
+        shift = np.sum(grad * wide(attended), axis=-1, keepdims=True)
+        by_score = weights * (by_weight - shift) * scale
     found = (
         matrix_product(by_score, wide(key)),
         matrix_product(by_score.swapaxes(-1, -2), wide(query)),

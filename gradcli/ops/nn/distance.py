@@ -34,8 +34,7 @@ def _length(vectors: Tensor, dim: tuple[int, ...], eps: float) -> Tensor:
     return length
 
 
-@function("cosine_similarity", module="torch.nn.functional")
-@function("cosine_similarity")
+@function("cosine_similarity", also="torch.nn.functional")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors that lie along a dimension. A vector counts as at
     least `eps` long. Raises E203 for integers, E301 where the shapes cannot be broadcast.
@@ -83,8 +82,7 @@ norm_along = op(
 )
 
 
-@function("pairwise_distance", module="torch.nn.functional")
-@function("pairwise_distance")
+@function("pairwise_distance", also="torch.nn.functional")
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
@@ -199,8 +197,7 @@ pdist_ = op(
 _SINGLE_ONLY = dtype_names("bool", "int", "complex", raises="RuntimeError") | dtype_names("half")
 
 
-@function("pdist", module="torch.nn.functional")
-@function("pdist")
+@function("pdist", also="torch.nn.functional")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm distance of every two rows of a matrix, each pair once. At distance 0 the gradient
     is 0. Raises E301 for what is no matrix, E204 for a negative p.

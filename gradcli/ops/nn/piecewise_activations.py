@@ -403,8 +403,7 @@ hardshrink_ = pointwise(
 )
 
 
-@function("hardshrink", module="torch.nn.functional")
-@function("hardshrink", method=True)
+@function("hardshrink", method=True, also="torch.nn.functional")
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """The input where it is further from 0 than `lambd`, 0 elsewhere.
 
@@ -486,8 +485,7 @@ prelu_kernel = pointwise(
 )
 
 
-@function("prelu", module="torch.nn.functional")
-@function("prelu", method=True)
+@function("prelu", method=True, also="torch.nn.functional")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The input where it is positive, `weight` times it elsewhere: one weight, or one for each
     channel (dimension 1).

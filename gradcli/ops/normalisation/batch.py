@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
+from gradcli.kernels import in_c
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.kernels.windows.windows import Windows
@@ -55,6 +56,26 @@ class ChannelStatistics(Statistics):
         total = np.sum(squares, self.dims, np.float64, keepdims=True).astype(np.float32)
         variance = total / np.float32(values.size // self.shape[1])
         return mean, (1 / np.sqrt(variance + np.float64(self.eps))).astype(np.float32)
+
+    def in_c(self, input: Any, weight: Any, bias: Any) -> Any:
+        moments = in_c.batch_moments(input, self.shape[1]) if self._is_single(input) else None
+        if moments is None:
+            return None
+        mean, variance = moments
+        rstd = (1 / np.sqrt(variance + np.float64(self.eps))).astype(np.float32)
+        slope = rstd if weight is None else rstd * weight
+        offset = multiply_add(np.zeros_like(mean) if bias is None else bias, -mean, slope)
+        result = in_c.by_channel(input, slope, offset)
+        along = self.weight_shape
+        return result, mean.reshape(along), rstd.reshape(along)
+
+    def backward_in_c(
+        self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, mask: Any
+    ) -> Any:
+        if not self._is_single(input) or prod(self.shape[2:]) <= _LANES:
+            return None
+        found = in_c.batch_norm_backward(grad, input, mean, rstd, weight, mask[0])
+        return found and [each if need else None for each, need in zip(found, mask, strict=True)]
 
     def _is_single(self, values: Any) -> bool:
         """Whether the rounding of PyTorch's kernel can be reproduced, which is another one for rows
@@ -103,7 +124,9 @@ def _moved_mean(running: Any, mean: Any, momentum: float) -> Any:
 def _moved_variance(running: Any, input: Any, dims: tuple[int, ...], momentum: float) -> Any:
     """A running variance, moved towards the batch's."""
     count = input.size // len(running)
-    variance = np.var(wide(input), axis=dims) * (count / (count - 1))
+    moments = in_c.batch_moments(input, len(running)) if input.shape[1] == len(running) else None
+    variance = np.var(wide(input), axis=dims) if moments is None else moments[1]
+    variance = variance * (count / (count - 1))
     moved = wide(running) * (1 - momentum) + momentum * variance
     return moved.astype(running.dtype)
 
@@ -129,12 +152,16 @@ def _batch_normed(
         raise GradcliError("E204", f"{name}(): running_mean and running_var go together")
     if training or (running_mean is not None and running_var is not None):
         check_floating(name, input)
-    check_affine(name, input, (channels,), weight=weight, bias=bias)
-    for tensor in running:
-        if tensor is not None and tensor.array.shape != (channels,):
+    given_sizes = dict(zip(("running_mean", "running_var"), running, strict=True))
+    for argument, tensor in {**given_sizes, "weight": weight, "bias": bias}.items():
+        if isinstance(tensor, Tensor) and tensor.array.shape != (channels,):
             raise GradcliError(
-                "E301", f"{name}(): running statistics of {channels} channels needed"
+                "E301",
+                f"{name}(): `{argument}` has the shape {tuple(tensor.array.shape)}, and the input"
+                f" {channels} channels",
+                text=f"{argument} should contain {channels} elements not {tensor.array.size}",
             )
+    check_affine(name, input, (channels,), weight=weight, bias=bias)
     along = (1, channels, *(1,) * (len(shape) - 2))
     given = None
     if not training:

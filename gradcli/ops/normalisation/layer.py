@@ -11,6 +11,8 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels.in_c import layer_norm as layer_norm_in_c
+from gradcli.kernels.in_c import layer_norm_backward as layer_norm_backward_in_c
 from gradcli.kernels.layer_norm import LONGEST, row_gradient, row_moments
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add_number, mul
@@ -38,6 +40,26 @@ class RowStatistics(Statistics):
         kept = (*leading, *(1 for _ in self.dims))
         mean, rstd = row_moments(values.reshape(*leading, elements), self.eps)
         return mean.reshape(kept), rstd.reshape(kept)
+
+    def in_c(self, input: Any, weight: Any, bias: Any) -> Any:
+        rows = prod(self.shape[: self.dims[0]])
+        found = layer_norm_in_c(input, weight, bias, rows, self.eps)
+        if found is None:
+            return None
+        result, mean, rstd = found
+        kept = (*self.shape[: self.dims[0]], *(1 for _ in self.dims))
+        return result.reshape(input.shape), mean.reshape(kept), rstd.reshape(kept)
+
+    def backward_in_c(
+        self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, mask: Any
+    ) -> Any:
+        found = layer_norm_backward_in_c(grad, input, mean, rstd, weight, mask)
+        if found is None:
+            return None
+        sizes = (input.shape, self.shape[self.dims[0] :], self.shape[self.dims[0] :])
+        return [
+            each if each is None else each.reshape(s) for each, s in zip(found, sizes, strict=True)
+        ]
 
     @staticmethod
     def _is_single(values: Any) -> bool:
@@ -122,8 +144,7 @@ def torch_layer_norm(
     return layer_norm(input, normalized_shape, weight, bias, eps)
 
 
-@function("rms_norm")
-@function("rms_norm", module="torch.nn.functional")
+@function("rms_norm", also="torch.nn.functional")
 def rms_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:

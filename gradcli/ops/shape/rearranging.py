@@ -19,12 +19,7 @@ from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.definition.ref import ref
-from gradcli.ops.shape.slicing import (
-    diagonal,
-    diagonal_backward,
-    diagonal_dims,
-    diagonal_of,
-)
+from gradcli.ops.shape.slicing import diagonal, diagonal_backward, diagonal_dims, diagonal_of
 from gradcli.ops.shape.views import reshape, view
 
 # --- flip, roll, rot90 --------------------------------------------------------------------------

@@ -19,14 +19,26 @@ from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_nam
 _NOT_FLOATING = dtype_names("bool", "int", raises="RuntimeError") | COMPLEX
 
 
-def _positions(name: str, length: Any, periodic: bool, dtype: Any) -> Any:
-    """The positions of the elements, from 0 on, as parts of the window."""
+def _made(
+    name: str,
+    values: Callable[[Any], Any],
+    length: Any,
+    periodic: bool,
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
+) -> Tensor:
+    """The window of the values at the positions of its elements, from 0 on, as parts of it."""
+    target = checked_dtype(name, dtype, dtypes.default_dtype())
+    check_dtype(name, target, _NOT_FLOATING)
     length = plain_integer(name, "window_length", length)
     if length < 0:
         raise runtime_error(f"{name}(): a window of {length} elements")
     check_count(name, length)
-    steps = length if periodic else length - 1
-    return np.arange(length, dtype=dtype) / max(steps, 1)
+    steps = max(length if periodic else length - 1, 1)
+    positions = np.arange(length, dtype=target.numpy_dtype) / steps
+    array = np.ones(1) if length == 1 else values(positions)
+    return made(name, array.astype(target.numpy_dtype), device, requires_grad)
 
 
 def _cosines(*weights: float) -> Callable[[Any], Any]:
@@ -49,11 +61,7 @@ def _window(name: str, values: Callable[[Any], Any], words: str) -> None:
         device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        target = checked_dtype(name, dtype, dtypes.default_dtype())
-        check_dtype(name, target, _NOT_FLOATING)
-        positions = _positions(name, window_length, periodic, target.numpy_dtype)
-        array = np.ones(1) if window_length == 1 else values(positions)
-        return made(name, array.astype(target.numpy_dtype), device, requires_grad)
+        return _made(name, values, window_length, periodic, dtype, device, requires_grad)
 
     describe(
         window,
@@ -86,11 +94,8 @@ def hamming_window(
 
     Example: torch.hamming_window(4)
     """
-    target = checked_dtype("hamming_window", dtype, dtypes.default_dtype())
-    check_dtype("hamming_window", target, _NOT_FLOATING)
-    positions = _positions("hamming_window", window_length, periodic, target.numpy_dtype)
-    array = np.ones(1) if window_length == 1 else _cosines(alpha, -beta)(positions)
-    return made("hamming_window", array.astype(target.numpy_dtype), device, requires_grad)
+    values, place = _cosines(alpha, -beta), (dtype, device, requires_grad)
+    return _made("hamming_window", values, window_length, periodic, *place)
 
 
 @function("kaiser_window")
@@ -107,9 +112,10 @@ def kaiser_window(
 
     Example: torch.kaiser_window(4)
     """
-    target = checked_dtype("kaiser_window", dtype, dtypes.default_dtype())
-    check_dtype("kaiser_window", target, _NOT_FLOATING)
-    positions = _positions("kaiser_window", window_length, periodic, target.numpy_dtype)
-    inner = np.sqrt(np.maximum(1 - (2 * positions - 1) ** 2, 0))
-    array = np.ones(1) if window_length == 1 else np.i0(beta * inner) / np.i0(beta)
-    return made("kaiser_window", array.astype(target.numpy_dtype), device, requires_grad)
+
+    def values(positions: Any) -> Any:
+        inner = np.sqrt(np.maximum(1 - (2 * positions - 1) ** 2, 0))
+        return np.i0(beta * inner) / np.i0(beta)
+
+    place = (dtype, device, requires_grad)
+    return _made("kaiser_window", values, window_length, periodic, *place)

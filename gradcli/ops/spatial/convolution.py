@@ -23,12 +23,12 @@ from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import SAMPLES, describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
-from gradcli.ops.definition.op import Op, op
+from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.complex import view_as_real
 from gradcli.ops.shape.slicing import select
 from gradcli.ops.shape.views import expand, reshape, squeeze_dim, unsqueeze
 from gradcli.ops.spatial.padding import constant_pad
-from gradcli.ops.spatial.unfold import per_dimension
+from gradcli.ops.spatial.unfold import per_dimension, windows_from
 
 
 class Geometry:
@@ -290,6 +290,12 @@ def _same_padding(name: str, kernel: Sizes, stride: Sizes, dilation: Sizes) -> t
     return tuple(total // 2 for total in totals), pad
 
 
+def _expose(name: str, body: Function, words: str, ndim: int) -> None:
+    raised = "Raises E203, E204 or E301 where they do not go together."
+    describe(body, f"{words} {raised}", f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))")
+    function(name, also="torch.nn.functional")(body)
+
+
 def _expose_convolution(ndim: int) -> None:
     name = f"conv{ndim}d"
 
@@ -325,14 +331,13 @@ def _expose_convolution(ndim: int) -> None:
             )
         return _convolved(input, weight, bias, Geometry(windows, groups, False), pad)
 
-    describe(
+    _expose(
+        name,
         conv,
         f"The convolution of (N, C, *sizes) or (C, *sizes), over the last {ndim}, with weights"
-        " (O, C / groups, *kernel). Raises E203, E204 or E301 where they do not go together.",
-        f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))",
+        " (O, C / groups, *kernel).",
+        ndim,
     )
-    function(name)(conv)
-    function(name, module="torch.nn.functional")(conv)
 
 
 def _expose_transposed(ndim: int) -> None:
@@ -349,12 +354,8 @@ def _expose_transposed(ndim: int) -> None:
         dilation: Any = 1,
     ) -> Tensor:
         _check(name, input, weight, bias, ndim, groups, True)
-        windows = Windows(
-            weight.array.shape[2:],
-            per_dimension(name, "stride", stride, ndim),
-            per_dimension(name, "padding", padding, ndim, 0),
-            per_dimension(name, "dilation", dilation, ndim),
-        )
+        kernel = weight.array.shape[2:]
+        windows = windows_from(name, ndim, kernel, stride, padding, dilation)
         extra = per_dimension(name, "output_padding", output_padding, ndim, 0)
         if any(
             e >= max(s, d) for e, s, d in zip(extra, windows.stride, windows.dilation, strict=True)
@@ -378,14 +379,13 @@ def _expose_transposed(ndim: int) -> None:
             raise GradcliError("E301", f"{name}(): the output would have the sizes {sizes}")
         return _convolved(input, weight, bias, Geometry(windows, groups, True, sizes))
 
-    describe(
+    _expose(
+        name,
         conv_transpose,
         f"The transpose of a convolution over the last {ndim} dimensions, with weights"
-        " (C, O / groups, *kernel). Raises E203, E204 or E301 where they do not go together.",
-        f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))",
+        " (C, O / groups, *kernel).",
+        ndim,
     )
-    function(name)(conv_transpose)
-    function(name, module="torch.nn.functional")(conv_transpose)
 
 
 for _ndim in (1, 2, 3):

@@ -21,7 +21,7 @@ from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.matrix_products import bmm
 from gradcli.ops.shape.views import reshape, transpose
-from gradcli.ops.spatial.grid_curvature import constant, of_slopes, straight
+from gradcli.ops.spatial.grid_curvature import Tap, constant, of_slopes, straight
 
 # --- the points of an affine map ----------------------------------------------------------------
 
@@ -143,33 +143,36 @@ def _cubic_weights(t: Any) -> tuple[list[Any], list[Any], list[Any]]:
     return weights, slopes, curvatures
 
 
-def _taps(
-    coordinate: Any, size: int, mode: str, padding: str, align_corners: bool
-) -> list[tuple[Any, Any, Any, Any]]:
-    """The elements that are read along one dimension: index, whether it is inside, weight, and the
-    derivative of the weight by the point.
+def _taps(coordinate: Any, size: int, mode: str, padding: str, align_corners: bool) -> list[Tap]:
+    """The elements that are read along one dimension, as functions of the point, an array or a
+    tensor.
     """
-    position, scale = _position(coordinate, size, align_corners)
+    position, scale = _position(
+        coordinate.array if type(coordinate) is Tensor else coordinate, size, align_corners
+    )
+    found: list[tuple[Any, Any, Any, Any]] = []
     if mode == "bicubic":
         start = np.floor(position)
-        weights, slopes, _ = _cubic_weights(position - start)
-        found = []
-        for offset, weight, slope in zip(range(-1, 3), weights, slopes, strict=True):
-            index, _ = _kept_inside(start + offset, size, padding, align_corners)
-            found.append((index, weight, slope * scale))
+        behind = straight(coordinate, position - start, np.full_like(position, scale))
+        weights, slopes, curvatures = _cubic_weights(behind)
+        for offset in range(4):
+            index, _ = _kept_inside(start + (offset - 1), size, padding, align_corners)
+            slope, curvature = slopes[offset] * scale, curvatures[offset] * scale**2
+            found.append((index, weights[offset], slope, curvature))
     else:
-        position, slope = _kept_inside(position, size, padding, align_corners)
+        position, inner = _kept_inside(position, size, padding, align_corners)
         if mode == "nearest":
-            found = [(np.rint(position), np.ones_like(position), np.zeros_like(position))]
+            found = [(np.rint(position), np.ones_like(position), np.zeros_like(position), None)]
         else:
-            start = np.floor(position)
-            behind = position - start
-            slope = slope * scale
-            found = [(start, 1 - behind, -slope), (start + 1, behind, slope)]
+            start, inner = np.floor(position), inner * scale
+            behind = straight(coordinate, position - start, inner)
+            slope = constant(inner, coordinate)
+            found = [(start, 1 - behind, -slope, None), (start + 1, behind, slope, None)]
     taps = []
-    for index, weight, slope in found:
+    for index, weight, slope, curvature in found:
         inside = (index >= 0) & (index < size)
-        taps.append((np.where(inside, index, 0).astype(np.int64), inside, weight, slope))
+        kept = np.where(inside, index, 0).astype(np.int64)
+        taps.append((kept, inside, weight, slope, curvature))
     return taps
 
 
@@ -232,38 +235,6 @@ def _sampled_backward(
     return of_input.reshape(input.shape), of_grid
 
 
-def _bent_taps(
-    coordinate: Any, size: int, mode: str, padding: str, align_corners: bool
-) -> list[tuple[Any, Any, Any, Any, Any]]:
-    """The taps along one dimension as functions of the point, an array or a tensor, with their
-    curvature.
-    """
-    position, scale = _position(
-        coordinate.array if type(coordinate) is Tensor else coordinate, size, align_corners
-    )
-    found: list[tuple[Any, Any, Any, Any]] = []
-    if mode == "bicubic":
-        start = np.floor(position)
-        behind = straight(coordinate, position - start, np.full_like(position, scale))
-        weights, slopes, curvatures = _cubic_weights(behind)
-        for offset in range(4):
-            index, _ = _kept_inside(start + (offset - 1), size, padding, align_corners)
-            slope, curvature = slopes[offset] * scale, curvatures[offset] * scale**2
-            found.append((index, weights[offset], slope, curvature))
-    else:
-        position, inner = _kept_inside(position, size, padding, align_corners)
-        start, inner = np.floor(position), inner * scale
-        behind = straight(coordinate, position - start, inner)
-        slope = constant(inner, coordinate)
-        found = [(start, 1 - behind, -slope, None), (start + 1, behind, slope, None)]
-    taps = []
-    for index, weight, slope, curvature in found:
-        inside = (index >= 0) & (index < size)
-        kept = np.where(inside, index, 0).astype(np.int64)
-        taps.append((kept, inside, weight, slope, curvature))
-    return taps
-
-
 def _sampler(ndim: int) -> Op:
     def second(
         grads: Any,
@@ -287,7 +258,7 @@ def _sampler(ndim: int) -> Op:
             grad_output,
             input,
             grid,
-            lambda coordinate, size: _bent_taps(coordinate, size, *how),
+            lambda coordinate, size: _taps(coordinate, size, *how),
         )
         if of_input is None:
             return more_output, to_image, more_grid
@@ -342,12 +313,8 @@ def grid_sample(
     check_same_dtype("grid_sample", input, grid)
     shape, grid_shape = input.array.shape, grid.array.shape
     ndim = len(shape) - 2
-    if ndim not in (2, 3) or len(grid_shape) != len(shape) or grid_shape[-1] != ndim:
-        raise GradcliError(
-            "E301",
-            f"grid_sample(): a grid of shape {grid_shape} does not go with images of {shape}",
-        )
-    if grid_shape[0] != shape[0] or 0 in shape[2:]:
+    fits = ndim in (2, 3) and len(grid_shape) == len(shape) and grid_shape[-1] == ndim
+    if not fits or grid_shape[0] != shape[0] or 0 in shape[2:]:
         raise GradcliError(
             "E301",
             f"grid_sample(): a grid of shape {grid_shape} does not go with images of {shape}",

@@ -188,6 +188,11 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
             f"pad(): mode {mode!r} pads the last {ndim - 1} or {ndim - 2} dimensions of {ndim}, not"
             f" {count}",
             raises="NotImplementedError",
+            text=f"Padding size {len(sizes)} is not supported for {ndim}D input tensor.\nSupported"
+            " combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)",
         )
     _check_own(input, sizes, mode)
     if mode == "circular":

@@ -15,6 +15,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, runtime_error
+from gradcli.kernels import in_c
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.max_pool import largest_of_windows
 from gradcli.kernels.windows.windows import Sizes, Windows
@@ -37,6 +38,9 @@ def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -
     two of them are equal.
     """
     planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
+    found = in_c.put_at(grad_output, indices, self.shape, planes)
+    if found is not None:
+        return found
     where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
     if apart:
         placed = module_of(grad_output).zeros(planes * size, grad_output.dtype)
@@ -239,7 +243,17 @@ def _check_windows(name: str, input: Tensor, ndim: int, windows: Windows, ceil_m
     """Raise unless the input can be pooled and a window fits into it."""
     check_pooled(name, input, ndim)
     sizes = input.array.shape[-ndim:]
-    check_counts(name, sizes, windows.counts(sizes, ceil_mode))
+    counts = windows.counts(sizes, ceil_mode)
+    if name == "max_pool1d":
+        text = f"max_pool1d() Invalid computed output size: {counts[0]}"
+    else:
+        channels = input.array.shape[-ndim - 1]
+        before, behind = ("x".join(map(str, (channels, *each))) for each in (sizes, counts))
+        text = (
+            f"Given input size: ({before}). Calculated output size: ({behind})."
+            " Output size is too small"
+        )
+    check_counts(name, sizes, counts, text)
 
 
 def _flattened(windows: Windows) -> Windows:
@@ -330,8 +344,7 @@ def mean_of_windows(input: Tensor, windows: Windows) -> Tensor:
     return _AVERAGE[len(windows.kernel)].apply(input, Averaging(windows, False, True, None))
 
 
-@function("avg_pool1d")
-@function("avg_pool1d", module="torch.nn.functional")
+@function("avg_pool1d", also="torch.nn.functional")
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,

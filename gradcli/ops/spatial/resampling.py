@@ -192,7 +192,14 @@ def interpolate(
         return adaptive_average(input, counts)
     entry = _ENTRIES.get((mode, ndim))
     if entry is None:
-        raise _wrong(f"mode {mode!r} is not for {len(shape)} dimensions", "NotImplementedError")
+        error = _wrong(f"mode {mode!r} is not for {len(shape)} dimensions", "NotImplementedError")
+        if len(shape) not in (3, 4, 5):
+            error.text = (
+                "Input Error: Only 3D, 4D and 5D input Tensors supported"
+                f" (got {len(shape)}D) for the modes: nearest | linear | bilinear | bicubic |"
+                f" trilinear | lanczos | area | nearest-exact (got {mode})"
+            )
+        raise error
     if any(type(count) is not int or count < 1 for count in counts):
         raise _wrong(f"the output would have the sizes {counts}", "RuntimeError")
     check_filled("interpolate", input, ndim + 2)
@@ -272,8 +279,7 @@ def _check_pixels(name: str, input: Tensor, factor: Any, argument: str) -> None:
         )
 
 
-@function("pixel_shuffle")
-@function("pixel_shuffle", module="torch.nn.functional")
+@function("pixel_shuffle", also="torch.nn.functional")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(…, C r², H, W) as (…, C, H r, W r): channels become pixels.
 
@@ -289,8 +295,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return pixel_shuffle_.apply(input, upscale_factor)
 
 
-@function("pixel_unshuffle")
-@function("pixel_unshuffle", module="torch.nn.functional")
+@function("pixel_unshuffle", also="torch.nn.functional")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(…, C, H r, W r) as (…, C r², H, W): pixels become channels.
 
@@ -306,8 +311,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return pixel_unshuffle_.apply(input, downscale_factor)
 
 
-@function("channel_shuffle")
-@function("channel_shuffle", module="torch.nn.functional")
+@function("channel_shuffle", also="torch.nn.functional")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels of all groups in turn: the first of each, the second of each, and so on.
 

@@ -32,11 +32,25 @@ def per_dimension(name: str, argument: str, value: Any, count: int, least: int =
     return given * count if len(given) == 1 else given
 
 
-def check_counts(name: str, sizes: Sizes, counts: Sizes) -> None:
-    """Raise E301 where no window fits."""
+def windows_from(
+    name: str, ndim: int, kernel: Any, stride: Any, padding: Any, dilation: Any
+) -> Windows:
+    """The windows over `ndim` dimensions that arguments describe."""
+    return Windows(
+        per_dimension(name, "kernel_size", kernel, ndim),
+        per_dimension(name, "stride", stride, ndim),
+        per_dimension(name, "padding", padding, ndim, 0),
+        per_dimension(name, "dilation", dilation, ndim),
+    )
+
+
+def check_counts(name: str, sizes: Sizes, counts: Sizes, text: str | None = None) -> None:
+    """Raise E301 where no window fits; `text` is what PyTorch says."""
     if any(count < 1 for count in counts):
         raise GradcliError(
-            "E301", f"{name}(): no window fits a tensor whose last sizes are {tuple(sizes)}"
+            "E301",
+            f"{name}(): no window fits a tensor whose last sizes are {tuple(sizes)}",
+            text=text,
         )
 
 
@@ -70,15 +84,6 @@ col2im: Op = op(
 )
 
 
-def _windows_of(name: str, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Windows:
-    return Windows(
-        per_dimension(name, "kernel_size", kernel, 2),
-        per_dimension(name, "stride", stride, 2),
-        per_dimension(name, "padding", padding, 2, 0),
-        per_dimension(name, "dilation", dilation, 2),
-    )
-
-
 @function("unfold", module="torch.nn.functional")
 def unfold(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
@@ -89,7 +94,7 @@ def unfold(
     Example: F.unfold(arange(16.).reshape(1, 1, 4, 4), 2)
     """
     check_tensors("unfold", input=input)
-    windows = _windows_of("unfold", kernel_size, dilation, padding, stride)
+    windows = windows_from("unfold", 2, kernel_size, stride, padding, dilation)
     if input.array.ndim not in (3, 4):
         raise GradcliError(
             "E301",
@@ -117,7 +122,7 @@ def fold(
     Example: F.fold(ones(1, 4, 4), (3, 3), 2)
     """
     check_tensors("fold", input=input)
-    windows = _windows_of("fold", kernel_size, dilation, padding, stride)
+    windows = windows_from("fold", 2, kernel_size, stride, padding, dilation)
     sizes = per_dimension("fold", "output_size", output_size, 2)
     shape = input.array.shape
     if len(shape) not in (2, 3):

@@ -14,6 +14,7 @@ from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.kernels import vector_math
+from gradcli.kernels.in_c import elementwise
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import (
     check_no_complex_number,
@@ -22,16 +23,10 @@ from gradcli.ops.binding.arguments import (
     in_single,
     plain_integer,
 )
-from gradcli.ops.binding.catalogue import (
-    expose,
-    expose_written,
-    function,
-    in_place,
-    method,
-)
-from gradcli.ops.definition.doc import SCALAR, Hazard
+from gradcli.ops.binding.catalogue import expose, expose_written, function, in_place, method
+from gradcli.ops.definition.doc import SCALAR, Hazard, describe
 from gradcli.ops.definition.dtype_support import COMPLEX
-from gradcli.ops.definition.op import Function, Op, pointwise
+from gradcli.ops.definition.op import Function, Op, node_name_of, pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.elementwise.unary import cos, exp, sin
 from gradcli.ops.indexing.masks import masked_fill_number
@@ -55,9 +50,17 @@ def _refuse_complex(self: Any) -> None:
 
 # --- the error function -------------------------------------------------------------------------
 
+_erf_by_scipy = by_scipy("erf")
+
+
+def _erf_array(self: Any) -> Any:
+    found = elementwise("erf", self)
+    return _erf_by_scipy(self) if found is None else found
+
+
 erf = pointwise(
     "erf",
-    by_scipy("erf"),
+    _erf_array,
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (2 / math.sqrt(math.pi)) * grad,
     doc="The error function.",
@@ -157,8 +160,7 @@ polygamma: Op = pointwise(
 )
 
 
-@function("polygamma")
-@function("polygamma", module="torch.special")
+@function("polygamma", also="torch.special")
 def polygamma_(n: int, input: Tensor) -> Tensor:
     """The n-th derivative of `digamma`. Raises E204 for a negative n.
 
@@ -255,136 +257,114 @@ logit = pointwise(
 # --- x log y ------------------------------------------------------------------------------------
 
 
-def _xlogy_array(self: Any, other: Any) -> Any:
-    for operand in (self, other):
-        if type(operand) is not float:
-            _refuse_complex(operand)
-    # NumPy's logarithm of a Python number would widen the product.
-    logarithm = float(np.log(other)) if type(other) is float else vector_math.log(other)
-    zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
-    product = self * logarithm
-    return np.where(zero, product.dtype.type(0), product)[()]
+def _times_logarithm(
+    name: str, logarithm: Function, least: int, argument: Function, **facts: Any
+) -> tuple[Op, Function]:
+    """The product of one operand and the logarithm of another, 0 where the first is 0.
+
+    Args:
+        name: the entries' name.
+        logarithm: of arrays.
+        least: what the second operand is greater than.
+        argument: what the logarithm of the second operand is of.
+        facts: of the entries.
+
+    Returns:
+        The entry of two tensors, and the function of tensors and numbers.
+    """
+
+    def forward(self: Any, other: Any) -> Any:
+        for operand in (self, other):
+            if type(operand) is not float:
+                _refuse_complex(operand)
+        # NumPy's logarithm of a Python number would widen the product.
+        found = logarithm(other)
+        found = float(found) if type(other) is float else found
+        zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
+        product = self * found
+        return np.where(zero, product.dtype.type(0), product)[()]
+
+    of_tensors: Op = pointwise(
+        name,
+        forward,
+        floating=True,
+        self=lambda grad, self, other: masked_fill_number(
+            of_tensors(grad, other), logical_and(self == 0, other <= least), 0
+        ),
+        other=lambda grad, self, other: grad * self / argument(other),
+        **facts,
+    )
+    facts.pop("numpy", None)
+    of_number = pointwise(
+        name,
+        lambda other, self: forward(self, other),
+        node=node_name_of(name).replace("0", "1"),
+        floating=True,
+        other=lambda grad, other, self: grad * self / argument(other),
+        **facts,
+    )
+    by_number: Op = pointwise(
+        name,
+        forward,
+        node=node_name_of(name).replace("0", "2"),
+        floating=True,
+        self=lambda grad, self, other: (
+            by_number(grad, other)
+            if other > least
+            else masked_fill_number(by_number(grad, other), self == 0, 0)
+        ),
+        **facts,
+    )
+
+    def product(input: Any, other: Any) -> Tensor:
+        written = name.removeprefix("special_")
+        check_no_complex_number(written, input, other)
+        if type(input) is Tensor and type(other) in (bool, int, float):
+            return by_number.apply(input, float(other))
+        if type(other) is Tensor and type(input) in (bool, int, float):
+            return of_number.apply(other, float(input))
+        check_tensors(written, input=input, other=other)
+        return of_tensors.apply(input, other)
+
+    return of_tensors, product
 
 
-_XLOGY = Hazard(
-    values=(
-        (lambda self, other: other == 0, "log of zero", "its logarithm is not finite"),
-        (lambda self, other: other < 0, "log of a negative", "its logarithm is not finite"),
-    ),
-    slopes=((lambda self, other: other == 0, "the slope of a logarithm at 0 is infinite"),),
-)
-
-xlogy: Op = pointwise(
+xlogy, xlogy_ = _times_logarithm(
     "xlogy",
-    _xlogy_array,
-    floating=True,
-    self=lambda grad, self, other: masked_fill_number(
-        xlogy(grad, other), logical_and(self == 0, other <= 0), 0
+    lambda other: np.log(other) if type(other) is float else vector_math.log(other),
+    0,
+    lambda other: other,
+    hazard=Hazard(
+        values=(
+            (lambda self, other: other == 0, "log of zero", "its logarithm is not finite"),
+            (lambda self, other: other < 0, "log of a negative", "its logarithm is not finite"),
+        ),
+        slopes=((lambda self, other: other == 0, "the slope of a logarithm at 0 is infinite"),),
     ),
-    other=lambda grad, self, other: grad * self / other,
-    hazard=_XLOGY,
     loop=SCALAR,
     numpy="""\
 def xlogy(x, y):
     return np.where(x == 0, 0, x * np.log(np.where(x == 0, 1, y)))
 """,
 )
-
-xlogy_of_number = pointwise(
-    "xlogy",
-    lambda other, self: _xlogy_array(self, other),
-    node="XlogyBackward1",
-    floating=True,
-    other=lambda grad, other, self: grad * self / other,
-    hazard=_XLOGY,
-    loop=SCALAR,
+describe(
+    xlogy_,
+    "`input * log(other)`, 0 where the input is 0; one of the two may be a number.",
+    conventions="Where the input is 0, so is the result, unless `other` is nan.",
 )
+function("xlogy", module="torch.special")(xlogy_)
+function("xlogy", method=True, inplace_function=True)(xlogy_)
 
-xlogy_by_number: Op = pointwise(
-    "xlogy",
-    _xlogy_array,
-    node="XlogyBackward2",
-    floating=True,
-    self=lambda grad, self, other: (
-        xlogy_by_number(grad, other)
-        if other > 0
-        else masked_fill_number(xlogy_by_number(grad, other), self == 0, 0)
-    ),
-    hazard=_XLOGY,
-    loop=SCALAR,
-)
-
-
-@function("xlogy", module="torch.special")
-@function("xlogy", method=True, inplace_function=True)
-def xlogy_(input: Any, other: Any) -> Tensor:
-    """`input * log(other)`, 0 where the input is 0; one of the two may be a number.
-
-    Conventions: Where the input is 0, so is the result, unless `other` is nan.
-    """
-    check_no_complex_number("xlogy", input, other)
-    if type(input) is Tensor and type(other) in (bool, int, float):
-        return xlogy_by_number.apply(input, float(other))
-    if type(other) is Tensor and type(input) in (bool, int, float):
-        return xlogy_of_number.apply(other, float(input))
-    check_tensors("xlogy", input=input, other=other)
-    return xlogy.apply(input, other)
-
-
-# --- x log (1 + y) ------------------------------------------------------------------------------
-
-
-def _xlog1py_array(self: Any, other: Any) -> Any:
-    for operand in (self, other):
-        if type(operand) is not float:
-            _refuse_complex(operand)
-    logarithm = float(np.log1p(other)) if type(other) is float else vector_math.log1p(other)
-    zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
-    product = self * logarithm
-    return np.where(zero, product.dtype.type(0), product)[()]
-
-
-xlog1py: Op = pointwise(
+_, xlog1py_ = _times_logarithm(
     "special_xlog1py",
-    _xlog1py_array,
-    floating=True,
-    self=lambda grad, self, other: masked_fill_number(
-        xlog1py(grad, other), logical_and(self == 0, other <= -1), 0
-    ),
-    other=lambda grad, self, other: grad * self / (other + 1),
+    lambda other: np.log1p(other) if type(other) is float else vector_math.log1p(other),
+    -1,
+    lambda other: other + 1,
 )
-
-xlog1py_of_number = pointwise(
-    "special_xlog1py",
-    lambda other, self: _xlog1py_array(self, other),
-    node="SpecialXlog1PyBackward1",
-    floating=True,
-    other=lambda grad, other, self: grad * self / (other + 1),
+describe(
+    xlog1py_, "`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."
 )
-
-xlog1py_by_number: Op = pointwise(
-    "special_xlog1py",
-    _xlog1py_array,
-    node="SpecialXlog1PyBackward2",
-    floating=True,
-    self=lambda grad, self, other: (
-        xlog1py_by_number(grad, other)
-        if other > -1
-        else masked_fill_number(xlog1py_by_number(grad, other), self == 0, 0)
-    ),
-)
-
-
-@function("xlog1py", module="torch.special")
-def xlog1py_(input: Any, other: Any) -> Tensor:
-    """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."""
-    check_no_complex_number("xlog1py", input, other)
-    if type(input) is Tensor and type(other) in (bool, int, float):
-        return xlog1py_by_number.apply(input, float(other))
-    if type(other) is Tensor and type(input) in (bool, int, float):
-        return xlog1py_of_number.apply(other, float(input))
-    check_tensors("xlog1py", input=input, other=other)
-    return xlog1py.apply(input, other)
+function("xlog1py", module="torch.special")(xlog1py_)
 
 
 for _entry in (erf, erfc, sinc, logit):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.explain.why.why import Why
+from gradcli.explain.why.finding import Why
 from gradcli.render.diagnostics.findings import finding, span_object, wrapped
 from gradcli.render.diagnostics.snippet import location
 from gradcli.render.graph.nodes import leaf_text, source_of, title
@@ -69,7 +69,12 @@ def why_document(why: Why) -> dict[str, Any]:
             for cut in why.detachments
         ],
         "path": [
-            {"name": node.name, "variable": node.variable, **span_object(node.place)}
+            {
+                "name": node.name,
+                "variable": node.variable,
+                "module": node.module,
+                **span_object(node.place),
+            }
             for node in why.path
         ],
     }

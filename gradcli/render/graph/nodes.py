@@ -12,7 +12,16 @@ from gradcli.render.style import Style, one_line
 
 
 def source_of(node: GraphNode) -> str:
-    """The source text of a node: of its assignment or else of its expression."""
+    """The source text of a node, of its assignment or else of its expression, behind the path of
+    the module in whose call it was made.
+    """
+    text = _source_of(node)
+    if node.module is None:
+        return text
+    return f"{node.module}: {text}" if text else node.module
+
+
+def _source_of(node: GraphNode) -> str:
     span = node.place
     if span is None:
         return ""

@@ -320,7 +320,7 @@ def warned(message: str, category: str = "RuntimeWarning") -> None:
     """Emit a warning of NumPy's, unless the program switched it off."""
     session = session_of()
     if session.warns:
-        active.state.warn("W011", f"{category}: {message}")
+        active.state.warn("W011", f"{category}: {message}", text=message, category=category)
 
 
 class Session:

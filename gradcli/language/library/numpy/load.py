@@ -24,6 +24,7 @@ from gradcli.language.library.numpy.array import (
     written,
 )
 from gradcli.language.library.numpy.polynomials import Polynomial
+from gradcli.language.library.numpy.tables import TABLES
 from gradcli.language.limits import charge
 from gradcli.language.objects import borders
 from gradcli.language.objects.iteration import Iterator, bounded, drawing
@@ -283,6 +284,7 @@ NUMPY: dict[str, Any] = {
     **functions.FUNCTIONS,
     **dtypes.FUNCTIONS,
     **dtypes.TYPES,
+    **TABLES,
     "False_": np.False_,
     "True_": np.True_,
     "__version__": np.__version__,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.arrays.random.generator import SESSION_SEED
+from gradcli.arrays.random.generator import session_seed
 from gradcli.errors import GradcliError
 from gradcli.language.library.numpy.array import (
     NDArray,
@@ -191,7 +191,7 @@ def methods_of(generator: Callable[[], Any]) -> dict[str, Any]:
 
     def seed(seed: Any = None) -> None:
         value = unwrap(seed)
-        _checked(lambda: generator().seed(SESSION_SEED if value is None else value))
+        _checked(lambda: generator().seed(session_seed() if value is None else value))
 
     def get_state(legacy: bool = True) -> Any:
         state = generator().get_state(legacy=bool(legacy))
@@ -238,7 +238,7 @@ def _seed(value: Any) -> Any:
     if found is None:
         session = session_of()
         session.made += 1
-        return [SESSION_SEED, session.made]
+        return [session_seed(), session.made]
     return found
 
 
@@ -260,7 +260,7 @@ def _of_session() -> Any:
     """The generator behind `np.random`."""
     session = session_of()
     if session.random is None:
-        session.random = np.random.RandomState(SESSION_SEED)
+        session.random = np.random.RandomState(session_seed())
     return session.random
 
 

@@ -10,9 +10,9 @@ from gradcli.language.functions.calls import Function, call
 from gradcli.language.functions.generators import Running
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.exceptions import handles
-from gradcli.language.objects.instances import Instance
+from gradcli.language.objects.instances import OBJECT, Instance, Metaclass, host_of, made_class
 from gradcli.language.objects.iteration import Iterator
-from gradcli.language.objects.types import define, type_name
+from gradcli.language.objects.types import type_name
 from gradcli.state import active
 
 
@@ -248,6 +248,20 @@ class ABC(Instance):
         return super().__new__(cls)
 
 
+class ABCMeta(Metaclass):
+    """`abc.ABCMeta`: the class of classes with abstract methods."""
+
+    language_name: ClassVar[str] = "abc.ABCMeta"
+
+    @staticmethod
+    def language_new(metaclass: Any, name: Any, bases: Any, names: Any, **keywords: Any) -> Any:
+        """The class, derived from `ABC`."""
+        known = [host_of(base) for base in bases]
+        if not any(issubclass(base, ABC) for base in known):
+            bases = (*[base for base in bases if base is not OBJECT], ABC)
+        return made_class(metaclass, name, bases, names, **keywords)
+
+
 def _abstract(cls: Any) -> list[str]:
     """The methods that a class leaves abstract."""
     names = {name for host in cls.host.__mro__ for name in _names_of(host)}
@@ -274,7 +288,7 @@ def abstractmethod(funcobj: Any) -> Any:
 
 ABSTRACT_CLASSES: dict[str, Any] = {
     "ABC": ABC,
-    "ABCMeta": define("abc.ABCMeta"),
+    "ABCMeta": ABCMeta,
     "abstractmethod": abstractmethod,
 }
 """What `abc` holds."""

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError
 from gradcli.language.functions.calls import call, misfit, missing, unknown_keyword
 from gradcli.language.library.copy import deepcopy
-from gradcli.language.objects.instances import UserClass
+from gradcli.language.library.typing import TypeForm
+from gradcli.language.objects.instances import UserClass, set_instance_attribute, store_attribute
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import EXCEPTIONS, type_name, type_of
 
@@ -31,7 +32,17 @@ _KEYWORD_ONLY = "KW_ONLY"
 class Field:
     """`dataclasses.field(…)`: what is known of one name."""
 
-    __slots__ = ("compare", "default", "default_factory", "init", "kw_only", "name", "repr", "type")
+    __slots__ = (
+        "compare",
+        "default",
+        "default_factory",
+        "init",
+        "is_stored",
+        "kw_only",
+        "name",
+        "repr",
+        "type",
+    )
 
     language_name: ClassVar[str] = "dataclasses.Field"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
@@ -56,6 +67,7 @@ class Field:
         self.kw_only = bool(kw_only)
         self.name = ""
         self.type = ""
+        self.is_stored = True
 
     def value(self) -> Any:
         """The default, made anew where there is a factory; `MISSING` for none."""
@@ -107,7 +119,7 @@ def dataclass(
             methods["__init__"] = _init(cls, found)
         if repr:
             methods["__repr__"] = _repr(found)
-        compared = [each.name for each in found if each.compare]
+        compared = [each.name for each in found if each.compare and each.is_stored]
         if eq:
             methods["__eq__"] = _comparison(compared, lambda left, right: left == right)
         if order:
@@ -160,6 +172,7 @@ def _fields(cls: UserClass, keyword_only: bool) -> list[Field]:
             )
         each = default if type(default) is Field else Field(default)
         each.name, each.type, each.kw_only = name, written, each.kw_only or keyword_only
+        each.is_stored = last != "InitVar"
         if type(default) is Field:
             cls.names.pop(name)
             if each.default is not MISSING:
@@ -185,6 +198,9 @@ def _init(cls: UserClass, fields: list[Field]) -> Callable[..., None]:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > len(by_place):
             raise misfit(cls.name, f"takes {len(by_place)} values and got {len(args)}", written)
+        own: UserClass = type(self).language_class
+        store = store_attribute if own.host.language_frozen else set_instance_attribute
+        passed: list[Any] = []
         given = dict(zip(by_place, args, strict=False))
         for name, value in kwargs.items():
             if name not in known:
@@ -201,10 +217,13 @@ def _init(cls: UserClass, fields: list[Field]) -> Callable[..., None]:
                     text = f"{cls.name}.__init__() {missing(left)}"
                     raise misfit(cls.name, f"needs a value for {each.name!r}", written, text)
                 continue
-            self.language_setattr(each.name, value)
-        after = type(self).language_class.find("__post_init__")
+            if each.is_stored:
+                store(self, own, each.name, value)
+            else:
+                passed.append(value)
+        after = own.find("__post_init__")
         if callable(after):
-            after(self)
+            after(self, *passed)
 
     init.__name__ = "__init__"
     return init
@@ -222,7 +241,7 @@ def _value(instance: Any, name: str) -> Any:
 
 
 def _repr(fields: list[Field]) -> Callable[[Any], str]:
-    shown = [each.name for each in fields if each.repr]
+    shown = [each.name for each in fields if each.repr and each.is_stored]
     running: set[int] = set()
 
     def write(self: Any) -> str:
@@ -258,7 +277,7 @@ def fields(class_or_instance: Any, /) -> tuple[Field, ...]:
     found = _known(class_or_instance)
     if found is None:
         raise GradcliError("E202", "must be called with a dataclass type or instance")
-    return tuple(found.values())
+    return tuple([each for each in found.values() if each.is_stored])
 
 
 def is_dataclass(obj: Any, /) -> bool:
@@ -281,7 +300,13 @@ def astuple(obj: Any) -> Any:
 def _plain(value: Any, make: Callable[[list[tuple[str, Any]]], Any], top: bool = True) -> Any:
     known = None if isinstance(value, UserClass) else _known(value)
     if known is not None:
-        return make([(name, _plain(_value(value, name), make, False)) for name in known])
+        return make(
+            [
+                (name, _plain(_value(value, name), make, False))
+                for name, each in known.items()
+                if each.is_stored
+            ]
+        )
     if top:
         raise GradcliError("E202", "asdict() should be called on dataclass instances")
     if type(value) in (list, tuple):
@@ -300,6 +325,7 @@ def replace(obj: Any, /, **changes: Any) -> Any:
 
 DATACLASSES: dict[str, Any] = {
     "FrozenInstanceError": EXCEPTIONS["FrozenInstanceError"],
+    "InitVar": TypeForm("dataclasses.InitVar"),
     "KW_ONLY": _KEYWORD_ONLY,
     "MISSING": MISSING,
     "asdict": asdict,

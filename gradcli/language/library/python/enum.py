@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError
+from gradcli.language.objects.derived import IntegerInstance, TextInstance
 from gradcli.language.objects.descriptors import BoundMethod, ClassMethod, Property, StaticMethod
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.instances import Instance, UserClass, is_dunder
+from gradcli.language.objects.methods import inherited_method
 from gradcli.language.objects.repr import display, text
 from gradcli.language.objects.special_methods import is_special
 from gradcli.language.objects.types import define
@@ -18,6 +20,8 @@ class EnumClass(UserClass):
     """A class of members: it can be called with a value, indexed with a name, and gone through."""
 
     __slots__ = ("members",)
+
+    absent: ClassVar[str] = "{1}"
 
     members: dict[str, Any]
 
@@ -87,7 +91,11 @@ class Enum(Instance):
         """The class of a `class` statement: what its body binds to values are members."""
         members = {key: value for key, value in names.items() if _is_member(key, value)}
         rest = {key: value for key, value in names.items() if key not in members}
-        made = EnumClass(name, rest, tuple(host for host in hosts if host not in (str, int)))
+        mixed = next((each for base, each in _MIXED.items() if base in hosts), None)
+        bases = [host for host in hosts if host not in _MIXED]
+        if mixed is not None:
+            bases = [mixed if host is Enum else host for host in bases]
+        made = EnumClass(name, rest, tuple(bases))
         made.members = {}
         last: Any = None
         values: list[Any] = []
@@ -205,6 +213,29 @@ class StrEnum(Enum):
 
     def __hash__(self) -> int:
         return hash(self.language_value)
+
+
+class _Text(StrEnum):
+    """The base of `class Name(str, Enum)`: equal to its text, written as a member."""
+
+    __str__ = Enum.__str__
+
+    def language_getattr(self, name: str) -> Any:
+        """What was set on the member, or a method of its text."""
+        method = inherited_method(str, name)
+        if name in self.values or method is None:
+            return Enum.language_getattr(self, name)
+        return BoundMethod(self.language_value, method)
+
+
+class _Integer(IntEnum):
+    """The base of `class Name(int, Enum)`: counted with, and written as a member."""
+
+    __str__ = Enum.__str__
+
+
+_MIXED: dict[type, type] = {IntegerInstance: _Integer, TextInstance: _Text}
+"""The bases of members that are texts or integers as well."""
 
 
 class Flag(Enum):

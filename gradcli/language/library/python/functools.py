@@ -10,7 +10,8 @@ from gradcli.errors import GradcliError
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_nesting
-from gradcli.language.objects.instances import UserClass
+from gradcli.language.objects.attributes import documentation
+from gradcli.language.objects.instances import Instance, UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.types import LanguageType, type_name
 
@@ -161,6 +162,12 @@ def update_wrapper(wrapper: Any, wrapped: Any, assigned: Any = (), updated: Any 
     if type(wrapper) is Function:
         wrapper.wrapped = wrapped
         wrapper.name = str(getattr(wrapped, "__name__", wrapper.name))
+    elif isinstance(wrapper, Instance):
+        wrapper.values |= {
+            "__name__": str(getattr(wrapped, "__name__", "")),
+            "__doc__": documentation(wrapped),
+            "__wrapped__": wrapped,
+        }
     return wrapper
 
 

@@ -118,7 +118,7 @@ def _of_session(name: str) -> Callable[..., Any]:
     def draw(*values: Any, **named: Any) -> Any:
         kept = active.state.library
         if "random" not in kept:
-            kept["random"] = Random()
+            kept["random"] = Random(active.state.manual_seed)
         return getattr(kept["random"], name)(*values, **named)
 
     draw.__name__ = draw.__qualname__ = name

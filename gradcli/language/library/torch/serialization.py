@@ -18,7 +18,8 @@ from gradcli.files.data_file import DataFile, is_shape
 from gradcli.files.pickled import BadPickleError, Call, Global, Persistent, pickled
 from gradcli.files.torch_archive import STORAGES, read_archive, unwritable, write_archive
 from gradcli.files.writing import replace
-from gradcli.language.library.python.system import BytesIO
+from gradcli.language.library.load_save import file_name
+from gradcli.language.library.python.system.streams import BytesIO
 from gradcli.language.limits import check_nesting
 from gradcli.language.objects.types import type_name
 from gradcli.nn.attributes import is_parameter
@@ -110,11 +111,7 @@ class _Held(DataFile):
 
 
 def _path(f: Any, name: str) -> str:
-    if not isinstance(f, str):
-        raise GradcliError(
-            "E202", f"{name}() takes the name of a file or a BytesIO, not {type_name(f)}"
-        )
-    return f
+    return file_name(f"{name}()", f, "the name of a file or a BytesIO")
 
 
 class _Storages:

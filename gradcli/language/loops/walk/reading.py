@@ -29,7 +29,7 @@ from gradcli.language.loops.symbols import NUMBERS, IterationBuilder, Symbol, co
 from gradcli.language.loops.walk.callee import functions_in
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.borders import SCALARS, is_array
-from gradcli.language.objects.descriptors import BoundMethod, Property
+from gradcli.language.objects.descriptors import BoundMethod, computes
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, is_generator, names_around
@@ -307,7 +307,7 @@ class Reader:
         cls = getattr(kind, "language_class", None)
         if cls is not None:
             self.walk_methods(cls)
-            if type(cls.find(name)) is Property:
+            if computes(cls.find(name)):
                 value = read()
                 return self.returned(value)
         value = read()

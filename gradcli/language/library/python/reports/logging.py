@@ -1,4 +1,4 @@
-"""The modules `logging` and `warnings`: words on standard error."""
+"""The module `logging`: words on standard error."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError
 from gradcli.language.events import Reported
 from gradcli.language.library.python.time import checked_format
-from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.repr import text
-from gradcli.language.objects.types import EXCEPTIONS, LanguageType, type_name
 from gradcli.state import active
 
 _LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
@@ -213,100 +211,3 @@ LOGGING: dict[str, Any] = {
     },
 }
 """What `logging` holds."""
-
-
-# --- warnings -------------------------------------------------------------------------------------
-
-
-class CatchWarnings:
-    """`warnings.catch_warnings(record=True)`."""
-
-    __slots__ = ("before", "caught", "kept", "record")
-
-    language_name: ClassVar[str] = "warnings.catch_warnings"
-    language_context: ClassVar[bool] = True
-
-    def __init__(self, *, record: Any = False, **named: Any) -> None:
-        self.record = bool(record)
-
-    def __enter__(self) -> list[Any] | None:
-        kept = _warnings()
-        self.before = kept.copy()
-        self.caught: list[Any] = []
-        if self.record:
-            kept["caught"] = self.caught
-            return self.caught
-        return None
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        active.state.library["warnings"] = self.before
-
-
-class WarningMessage:
-    """A warning that was caught."""
-
-    __slots__ = ("category", "message")
-
-    language_name: ClassVar[str] = "warnings.WarningMessage"
-    language_attributes: ClassVar[frozenset[str]] = frozenset({"category", "message"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
-
-    def __init__(self, message: Any, category: Any) -> None:
-        self.message = message
-        self.category = category
-
-
-def _warnings() -> dict[str, Any]:
-    start: dict[str, Any] = {"caught": None, "filters": [], "seen": set()}
-    found: dict[str, Any] = active.state.library.setdefault("warnings", start)
-    return found
-
-
-def warn(message: Any, category: Any = None, stacklevel: int = 1, source: Any = None) -> None:
-    """`warnings.warn(message)`: on standard error, once for each text."""
-    if isinstance(message, GradcliError):
-        error: Any = message
-    else:
-        kind = category if isinstance(category, LanguageType) else EXCEPTIONS["UserWarning"]
-        error = kind(message)
-    kept = _warnings()
-    action = next(
-        (act for act, classes in reversed(kept["filters"]) if handles(classes, error)), ""
-    )
-    if action == "ignore":
-        return
-    if action == "error":
-        raise error
-    name, words = type_name(error), text(error)
-    if kept["caught"] is not None:
-        kept["caught"].append(WarningMessage(error, category or EXCEPTIONS["UserWarning"]))
-    elif action == "always" or (name, words) not in kept["seen"]:
-        kept["seen"].add((name, words))
-        active.state.emit(Reported(f"{name}: {words}\n"))
-
-
-def filterwarnings(
-    action: str, message: str = "", category: Any = None, *rest: Any, **named: Any
-) -> None:
-    """`warnings.filterwarnings(action)`: ignore, error, always, default."""
-    _warnings()["filters"].append((action, EXCEPTIONS["Warning"] if category is None else category))
-
-
-def simplefilter(action: str, category: Any = None, *rest: Any, **named: Any) -> None:
-    """`warnings.simplefilter(action)`."""
-    filterwarnings(action, "", category)
-
-
-def resetwarnings() -> None:
-    """`warnings.resetwarnings()`."""
-    _warnings()["filters"].clear()
-
-
-WARNINGS: dict[str, Any] = {
-    "catch_warnings": CatchWarnings,
-    "filterwarnings": filterwarnings,
-    "resetwarnings": resetwarnings,
-    "simplefilter": simplefilter,
-    "warn": warn,
-}
-"""What `warnings` holds."""

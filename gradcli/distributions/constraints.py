@@ -1,0 +1,236 @@
+"""`torch.distributions.constraints`: which values a parameter, or what is drawn, may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.catalogue import modules
+
+TABLE = modules["torch.distributions.constraints"]
+
+
+class Constraint:
+    """Which values a parameter, or what is drawn, may have.
+
+    Attributes:
+        text: as PyTorch prints it.
+        holds: the truth values of an array.
+        event_dim: how many dimensions one value has.
+        is_discrete: whether the values are apart from each other.
+        bounds: `lower_bound` and `upper_bound`, where it has them.
+    """
+
+    __slots__ = ("bounds", "event_dim", "holds", "is_discrete", "text")
+
+    language_name: ClassVar[str] = "torch.distributions.constraints.Constraint"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"check", "event_dim", "is_discrete"})
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(
+        self,
+        text: str,
+        holds: Callable[[Any], Any],
+        event_dim: int = 0,
+        is_discrete: bool = False,
+        **bounds: Any,
+    ) -> None:
+        self.text = text
+        self.holds = holds
+        self.event_dim = event_dim
+        self.is_discrete = is_discrete
+        self.bounds = bounds
+
+    def check(self, value: Tensor) -> Tensor:
+        """The truth values of a tensor."""
+        if not isinstance(value, Tensor):
+            raise GradcliError("E202", "a constraint checks tensors")
+        return Tensor(np.asarray(self.holds(np.asarray(forced(value.array)))))
+
+    def language_getattr(self, name: str) -> Any:
+        """A bound; raises AttributeError where there is none."""
+        try:
+            return self.bounds[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _array(bound: Any) -> Any:
+    return np.asarray(forced(bound.array)) if isinstance(bound, Tensor) else bound
+
+
+def _shown(bound: Any) -> Any:
+    """A bound as it is printed in a text: a single number as that."""
+    return bound.item() if isinstance(bound, Tensor) and bound.ndim == 0 else bound
+
+
+def _bounded(name: str, holds: Callable[..., Any], discrete: bool, **bounds: Any) -> Constraint:
+    text = ", ".join(f"{key}={_shown(bound)}" for key, bound in bounds.items())
+    arrays = [_array(bound) for bound in bounds.values()]
+    return Constraint(f"{name}({text})", lambda x: holds(x, *arrays), 0, discrete, **bounds)
+
+
+def greater_than(lower_bound: Any) -> Constraint:
+    """Above a bound."""
+    return _bounded("GreaterThan", lambda x, low: x > low, False, lower_bound=lower_bound)
+
+
+def greater_than_eq(lower_bound: Any) -> Constraint:
+    """At a bound or above."""
+    return _bounded("GreaterThanEq", lambda x, low: x >= low, False, lower_bound=lower_bound)
+
+
+def less_than(upper_bound: Any) -> Constraint:
+    """Below a bound."""
+    return _bounded("LessThan", lambda x, high: x < high, False, upper_bound=upper_bound)
+
+
+def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """Between two bounds, or at one."""
+    bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
+    return _bounded("Interval", lambda x, low, high: (x >= low) & (x <= high), False, **bounds)
+
+
+def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """From the first bound on, below the second."""
+    bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
+    return _bounded(
+        "HalfOpenInterval", lambda x, low, high: (x >= low) & (x < high), False, **bounds
+    )
+
+
+def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+    """An integer between two bounds, or one of them."""
+    bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
+    return _bounded(
+        "IntegerInterval",
+        lambda x, low, high: (x % 1 == 0) & (x >= low) & (x <= high),
+        True,
+        **bounds,
+    )
+
+
+def _integer_from(lower_bound: int) -> Constraint:
+    return _bounded(
+        "IntegerGreaterThan",
+        lambda x, low: (x % 1 == 0) & (x >= low),
+        True,
+        lower_bound=lower_bound,
+    )
+
+
+def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
+    """What holds for each part of an event."""
+    dims = reinterpreted_batch_ndims
+
+    def holds(x: Any) -> Any:
+        found = base_constraint.holds(x)
+        return found.reshape(*found.shape[: found.ndim - dims], -1).all(-1)
+
+    return Constraint(
+        f"IndependentConstraint({base_constraint!r}, {dims})",
+        holds,
+        base_constraint.event_dim + dims,
+        base_constraint.is_discrete,
+    )
+
+
+def multinomial(upper_bound: Any) -> Constraint:
+    """Counts of so many trials at most."""
+    return Constraint(
+        "Multinomial()",
+        lambda x: np.all(x >= 0, axis=-1) & (x.sum(-1) <= upper_bound),
+        1,
+        True,
+        upper_bound=upper_bound,
+    )
+
+
+def _is_lower(x: Any) -> Any:
+    return np.all(np.tril(x) == x, axis=(-2, -1))
+
+
+def _is_factor(x: Any) -> Any:
+    return _is_lower(x) & np.all(np.diagonal(x, axis1=-2, axis2=-1) > 0, axis=-1)
+
+
+def _is_correlation_factor(x: Any) -> Any:
+    near = np.finfo(x.dtype).eps * x.shape[-1] * 10
+    return _is_factor(x) & np.all(abs(np.linalg.norm(x, axis=-1) - 1) <= near, axis=-1)
+
+
+def _is_square(x: Any) -> Any:
+    return np.full(x.shape[:-2], x.shape[-2] == x.shape[-1])
+
+
+def _is_symmetric(x: Any) -> Any:
+    square = _is_square(x)
+    if not square.all():
+        return square
+    return np.all(np.isclose(x, np.swapaxes(x, -1, -2), atol=1e-6), axis=(-2, -1))
+
+
+def _is_covariance(x: Any) -> Any:
+    symmetric = _is_symmetric(x)
+    return symmetric & np.all(np.linalg.eigvalsh(x) > 0, axis=-1) if symmetric.all() else symmetric
+
+
+def _is_semidefinite(x: Any) -> Any:
+    symmetric = _is_symmetric(x)
+    return symmetric & np.all(np.linalg.eigvalsh(x) >= 0, axis=-1) if symmetric.all() else symmetric
+
+
+BOOLEAN = Constraint("Boolean()", lambda x: (x == 0) | (x == 1), 0, True)
+CORRELATION_FACTOR = Constraint("CorrCholesky()", _is_correlation_factor, 2)
+COUNT = _integer_from(0)
+COVARIANCE = Constraint("PositiveDefinite()", _is_covariance, 2)
+FACTOR = Constraint("LowerCholesky()", _is_factor, 2)
+NONNEGATIVE = greater_than_eq(0.0)
+ONE_HOT = Constraint(
+    "OneHot()", lambda x: np.all((x == 0) | (x == 1), axis=-1) & (x.sum(-1) == 1), 1, True
+)
+POSITIVE = greater_than(0.0)
+POSITIVE_VECTOR = independent(POSITIVE, 1)
+REAL = Constraint("Real()", lambda x: x == x)
+REAL_VECTOR = independent(REAL, 1)
+SIMPLEX = Constraint(
+    "Simplex()", lambda x: np.all(x >= 0, axis=-1) & (abs(x.sum(-1) - 1) < 1e-6), 1
+)
+UNIT = interval(0.0, 1.0)
+
+TABLE.update(
+    Constraint=Constraint,
+    boolean=BOOLEAN,
+    corr_cholesky=CORRELATION_FACTOR,
+    greater_than=greater_than,
+    greater_than_eq=greater_than_eq,
+    half_open_interval=half_open_interval,
+    independent=independent,
+    integer_interval=integer_interval,
+    interval=interval,
+    less_than=less_than,
+    lower_cholesky=FACTOR,
+    lower_triangular=Constraint("LowerTriangular()", _is_lower, 2),
+    multinomial=multinomial,
+    nonnegative=NONNEGATIVE,
+    nonnegative_integer=COUNT,
+    one_hot=ONE_HOT,
+    positive=POSITIVE,
+    positive_definite=COVARIANCE,
+    positive_integer=_integer_from(1),
+    positive_semidefinite=Constraint("PositiveSemidefinite()", _is_semidefinite, 2),
+    real=REAL,
+    real_vector=REAL_VECTOR,
+    simplex=SIMPLEX,
+    square=Constraint("Square()", _is_square, 2),
+    symmetric=Constraint("Symmetric()", _is_symmetric, 2),
+    unit_interval=UNIT,
+)

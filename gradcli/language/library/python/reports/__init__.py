@@ -1,0 +1,1 @@
+"""What a program reports on standard error: `logging` and `warnings`."""

@@ -1,0 +1,1 @@
+"""What programs use of the system: `sys`, `os`, streams and paths."""

@@ -1,0 +1,179 @@
+/* Convolution with windows side by side, without columns in memory: the rows of a padded image lie
+ * one behind the other, so what one element of all windows reads is one run, and a product of the
+ * weights with such runs is the convolution. Between two rows a run holds a few columns that belong
+ * to no window; they are computed and left out. */
+
+#if defined(__AVX512F__)
+enum { LOCAL(VECTOR) = 16, LOCAL(CHANNELS) = 8 };
+#elif defined(__AVX2__)
+enum { LOCAL(VECTOR) = 8, LOCAL(CHANNELS) = 4 };
+#else
+enum { LOCAL(VECTOR) = 4, LOCAL(CHANNELS) = 4 };
+#endif
+enum { LOCAL(RUN) = 3 * LOCAL(VECTOR) };
+
+/* A block of channels over a run, kept in registers: every tap times its weights, added to what is
+ * there where `more`. Sums of many taps are taken in parts, for the last digits. */
+static void LOCAL(block)(const float *x, const int64_t *offsets, int64_t taps, const float *weights,
+                         float *out, int64_t step, int more)
+{
+    enum { CHANNELS = LOCAL(CHANNELS), RUN = LOCAL(RUN), PART = 128 };
+    for (int64_t start = 0; start < taps; start += PART, more = 1) {
+        int64_t stop = start + PART < taps ? start + PART : taps;
+        float total[CHANNELS][RUN];
+        memset(total, 0, sizeof total);
+        for (int64_t tap = start; tap < stop; tap++) {
+            const float *run = x + offsets[tap], *weight = weights + tap * CHANNELS;
+            for (int channel = 0; channel < CHANNELS; channel++)
+                for (int k = 0; k < RUN; k++)
+                    total[channel][k] = LOCAL(fma)(weight[channel], run[k], total[channel][k]);
+        }
+        for (int channel = 0; channel < CHANNELS; channel++)
+            for (int k = 0; k < RUN; k++)
+                out[channel * step + k] = total[channel][k] + (more ? out[channel * step + k] : 0);
+    }
+}
+
+/* An image (channels, height, width) with zeros around it: rows of `wide`, planes of `plane`. */
+static void LOCAL(padded)(const float *x, int64_t channels, int64_t height, int64_t width,
+                          int64_t above, int64_t before, int64_t wide, int64_t plane, float *out)
+{
+    memset(out, 0, (size_t)(channels * plane) * sizeof *out);
+    for (int64_t channel = 0; channel < channels; channel++)
+        for (int64_t row = 0; row < height; row++)
+            memcpy(out + channel * plane + (row + above) * wide + before,
+                   x + (channel * height + row) * width, (size_t)width * sizeof *out);
+}
+
+/* Sizes of a convolution: of the images, of the windows, of what is around the images. */
+typedef struct {
+    int64_t samples, channels, height, width, outputs, rows, columns, above, before;
+    int64_t wide, plane, counts, count, length, taps; /* padded sizes, windows, run, taps */
+} LOCAL(Sizes);
+
+/* Those that begin at argument `k`; what is wrong with them. */
+static const char *LOCAL(sizes_of)(const Argument *a, int k, LOCAL(Sizes) *s)
+{
+    for (int j = 0; j < 9; j++) NEED(N(k + j) >= 0 && N(k + j) < 1 << 24);
+    s->samples = N(k), s->channels = N(k + 1), s->height = N(k + 2), s->width = N(k + 3);
+    s->outputs = N(k + 4), s->rows = N(k + 5), s->columns = N(k + 6), s->above = N(k + 7);
+    s->before = N(k + 8);
+    s->wide = s->width + 2 * s->before;
+    s->plane = s->wide * (s->height + 2 * s->above);
+    s->counts = s->height + 2 * s->above - s->rows + 1;
+    s->count = s->wide - s->columns + 1;
+    NEED(s->samples > 0 && s->channels > 0 && s->outputs > 0 && s->rows > 0 && s->columns > 0);
+    NEED(s->height > 0 && s->width > 0 && s->counts > 0 && s->count > 0);
+    NEED(s->plane < 1 << 28 && s->channels < 1 << 20 && s->rows < 1 << 10 && s->columns < 1 << 10);
+    s->length = (s->counts - 1) * s->wide + s->count;
+    s->taps = s->channels * s->rows * s->columns;
+    return NULL;
+}
+
+/* convolution(x, weight, bias, out, samples, channels, height, width, outputs, rows, columns,
+ * above, before): the windows of (samples, channels, height, width), with so many zeros around
+ * them, times the weights (outputs, channels, rows, columns). */
+KERNEL(convolution)
+{
+    enum { CHANNELS = LOCAL(CHANNELS), RUN = LOCAL(RUN) };
+    LOCAL(Sizes) s;
+    const char *wrong = LOCAL(sizes_of)(a, 4, &s);
+    if (wrong) return wrong;
+    NEED(N(0) == s.samples * s.channels * s.height * s.width && N(1) == s.outputs * s.taps);
+    NEED((!F(2) || N(2) == s.outputs) && N(3) == s.samples * s.outputs * s.counts * s.count);
+    int64_t blocks = (s.outputs + CHANNELS - 1) / CHANNELS, step = (s.length / RUN + 1) * RUN;
+    int64_t inside = s.channels * s.plane + RUN; /* the last run reaches beyond the last plane */
+    size_t floats = (size_t)(inside + blocks * CHANNELS * s.taps + CHANNELS * step);
+    float *image = malloc(floats * sizeof *image + (size_t)s.taps * sizeof(int64_t) + 64);
+    if (!image) return NO_MEMORY;
+    float *weights = image + inside, *made = weights + blocks * CHANNELS * s.taps;
+    int64_t *offsets = (int64_t *)(image + floats + (floats & 1));
+    for (int64_t tap = 0; tap < s.taps; tap++)
+        offsets[tap] = tap / (s.rows * s.columns) * s.plane +
+                       tap / s.columns % s.rows * s.wide + tap % s.columns;
+    for (int64_t output = 0; output < blocks * CHANNELS; output++)
+        for (int64_t tap = 0; tap < s.taps; tap++)
+            weights[output / CHANNELS * CHANNELS * s.taps + tap * CHANNELS + output % CHANNELS] =
+                output < s.outputs ? F(1)[output * s.taps + tap] : 0;
+    memset(image + inside - RUN, 0, RUN * sizeof *image);
+    for (int64_t sample = 0; sample < s.samples; sample++) {
+        LOCAL(padded)(F(0) + sample * s.channels * s.height * s.width, s.channels, s.height,
+                      s.width, s.above, s.before, s.wide, s.plane, image);
+        for (int64_t block = 0; block < blocks; block++) {
+            for (int64_t k = 0; k < s.length; k += RUN)
+                LOCAL(block)(image + k, offsets, s.taps, weights + block * CHANNELS * s.taps,
+                             made + k, step, 0);
+            for (int64_t j = 0; j < CHANNELS && block * CHANNELS + j < s.outputs; j++) {
+                int64_t output = block * CHANNELS + j;
+                float bias = F(2) ? F(2)[output] : 0;
+                float *out = F(3) + (sample * s.outputs + output) * s.counts * s.count;
+                for (int64_t row = 0; row < s.counts; row++)
+                    for (int64_t k = 0; k < s.count; k++)
+                        out[row * s.count + k] = made[j * step + row * s.wide + k] + bias;
+            }
+        }
+    }
+    free(image);
+    return NULL;
+}
+
+/* Rows of some length, `step` apart, as columns of an array whose rows are `width` apart. */
+static void LOCAL(turn)(const float *x, int64_t rows, int64_t length, int64_t step, float *out,
+                        int64_t width)
+{
+    enum { SOME = 8 };
+    int64_t row = 0;
+    for (; row + SOME <= rows; row += SOME)
+        for (int64_t k = 0; k < length; k++)
+            for (int j = 0; j < SOME; j++) out[k * width + row + j] = x[(row + j) * step + k];
+    for (; row < rows; row++)
+        for (int64_t k = 0; k < length; k++) out[k * width + row] = x[row * step + k];
+}
+
+/* weight_gradient(x, grad, out, samples, …): what `convolution` of these sizes gives the weights,
+ * added to `out`. Here every window is a tap, and a run goes over the channels of a row of a
+ * window. */
+KERNEL(weight_gradient)
+{
+    enum { CHANNELS = LOCAL(CHANNELS), RUN = LOCAL(RUN) };
+    LOCAL(Sizes) s;
+    const char *wrong = LOCAL(sizes_of)(a, 3, &s);
+    if (wrong) return wrong;
+    NEED(N(0) == s.samples * s.channels * s.height * s.width && N(2) == s.outputs * s.taps);
+    NEED(N(1) == s.samples * s.outputs * s.counts * s.count);
+    int64_t blocks = (s.outputs + CHANNELS - 1) / CHANNELS, windows = s.counts * s.count;
+    int64_t width = (s.columns * s.channels / RUN + 1) * RUN, row_step = s.wide * s.channels;
+    int64_t image = s.plane * s.channels + RUN, weights = windows * blocks * CHANNELS;
+    int64_t sums = blocks * CHANNELS * s.rows * width;
+    size_t floats = (size_t)(image + weights + sums);
+    float *turned = calloc(floats + 2 * (size_t)windows + 2, sizeof *turned);
+    if (!turned) return NO_MEMORY;
+    float *grads = turned + image, *total = grads + weights;
+    int64_t *offsets = (int64_t *)(turned + floats + (floats & 1));
+    for (int64_t k = 0; k < windows; k++)
+        offsets[k] = k / s.count * row_step + k % s.count * s.channels;
+    for (int64_t sample = 0; sample < s.samples; sample++) {
+        const float *x = F(0) + sample * s.channels * s.height * s.width;
+        for (int64_t row = 0; row < s.height; row++)
+            LOCAL(turn)(x + row * s.width, s.channels, s.width, s.height * s.width,
+                        turned + (row + s.above) * row_step + s.before * s.channels, s.channels);
+        const float *grad = F(1) + sample * s.outputs * windows;
+        for (int64_t block = 0; block < blocks; block++) {
+            int64_t first = block * CHANNELS, left = s.outputs - first;
+            float *weight = grads + first * windows;
+            LOCAL(turn)(grad + first * windows, left < CHANNELS ? left : CHANNELS, windows, windows,
+                        weight, CHANNELS);
+            for (int64_t row = 0; row < s.rows; row++)
+                for (int64_t k = 0; k < s.columns * s.channels; k += RUN)
+                    LOCAL(block)(turned + row * row_step + k, offsets, windows, weight,
+                                 total + (first * s.rows + row) * width + k, s.rows * width, 1);
+        }
+    }
+    for (int64_t k = 0; k < s.outputs * s.taps; k++) {
+        int64_t output = k / s.taps, channel = k / (s.rows * s.columns) % s.channels;
+        int64_t row = k / s.columns % s.rows, column = k % s.columns;
+        F(2)[k] += total[(output * s.rows + row) * width + column * s.channels + channel];
+    }
+    free(turned);
+    return NULL;
+}

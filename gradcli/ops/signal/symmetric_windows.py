@@ -1,0 +1,159 @@
+"""`torch.signal.windows`: windows that are symmetric unless `sym` is false."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.catalogue import function, methods, modules, operators
+from gradcli.ops.creation.data import tensor as made
+from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.definition.doc import describe
+
+_MODULE = "torch.signal.windows"
+_TORCH = modules["torch"]
+
+Points = Callable[[float, float], Tensor]
+"""Numbers from one to another, as many as the window has."""
+
+Values = Callable[..., Any]
+
+
+def _call(tensor: Any, name: str, *args: Any) -> Any:
+    return methods[name](tensor, *args)
+
+
+def _invalid(text: str) -> GradcliError:
+    return GradcliError("E204", text, raises="ValueError")
+
+
+def _bind(
+    name: str, settings: dict[str, Any], given: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings of a window, and those of its tensor; raises E201 for others."""
+    own, common = dict(settings), {"dtype": None, "device": None, "requires_grad": False}
+    for key, value in given.items():
+        if key == "layout":
+            continue
+        table = own if key in own else common
+        if key not in table:
+            raise GradcliError("E201", f"{name}() got an unexpected keyword argument '{key}'")
+        table[key] = value
+    return own, common
+
+
+def _window(name: str, words: str, **settings: Any) -> Callable[[Values], Values]:
+    """Register a window: a function of its length, of whether it is symmetric, of points and of
+    the settings, whose defaults are given.
+    """
+    # PyTorch computes these as sums of cosines, and says so in errors.
+    sums = ("general_hamming", "hamming", "hann", "nuttall")
+    checking = "general_cosine" if name in sums else name
+    sample = ", a=[0.5, 0.5]" if name == "general_cosine" else ""
+
+    def decorate(values: Values) -> Values:
+        @function(name, module=_MODULE)
+        def window(M: int, *, sym: bool = True, **given: Any) -> Tensor:
+            own, common = _bind(name, settings, given)
+            dtype = common["dtype"] = checked_dtype(name, common["dtype"], dtypes.default_dtype())
+            if M < 0:
+                raise _invalid(f"{checking} requires non-negative window length, got M={M}")
+            if dtype.name not in ("float32", "float64"):
+                raise _invalid(f"{checking} expects float32 or float64 dtypes, got: {dtype}")
+
+            def points(start: float, end: float) -> Tensor:
+                numbers: Tensor = _TORCH["linspace"](start, end, M, **common)
+                return numbers
+
+            if M == 0:
+                return made([], **common)
+            if M == 1 and name not in ("cosine", "gaussian", "exponential"):
+                return made([1.0], **common)
+            found: Tensor = values(M, sym, points, **own)
+            return found
+
+        describe(window, f"{words}, of a length.", f"torch.signal.windows.{name}(4{sample})")
+        return values
+
+    return decorate
+
+
+@_window(
+    "exponential", "A window that falls off exponentially around its centre", center=None, tau=1.0
+)
+def _exponential(M: int, sym: bool, points: Points, center: float | None, tau: float) -> Any:
+    if tau <= 0:
+        raise _invalid(f"Tau must be positive, got: {tau} instead.")
+    if sym and center is not None:
+        raise _invalid("Center must be None for symmetric windows")
+    if center is None:
+        center = (M if not sym and M > 1 else M - 1) / 2.0
+    k = points(-center * (1 / tau), (-center + (M - 1)) * (1 / tau))
+    return _TORCH["exp"](-_TORCH["abs"](k))
+
+
+@_window("cosine", "A window that is half a sine wave")
+def _cosine(M: int, sym: bool, points: Points) -> Any:
+    step = math.pi / (M + 1 if not sym and M > 1 else M)
+    return _TORCH["sin"](points(0.5 * step, (0.5 + (M - 1)) * step))
+
+
+@_window("gaussian", "A window that is a normal distribution's density", std=1.0)
+def _gaussian(M: int, sym: bool, points: Points, std: float) -> Any:
+    if std <= 0:
+        raise _invalid(f"Standard deviation must be positive, got: {std} instead.")
+    start = -(M if not sym and M > 1 else M - 1) / 2.0
+    scale = 1 / (std * math.sqrt(2))
+    return _TORCH["exp"](-(points(start * scale, (start + (M - 1)) * scale) ** 2))
+
+
+@_window("kaiser", "A window of Bessel functions, the narrower the larger `beta` is", beta=12.0)
+def _kaiser(M: int, sym: bool, points: Points, beta: float) -> Any:
+    if beta < 0:
+        raise _invalid(f"beta must be non-negative, got: {beta} instead.")
+    step = 2.0 * beta / (M - 1 if sym else M)
+    k = points(-beta, min(beta, -beta + (M - 1) * step))
+    width = made(beta, dtype=k.dtype)
+    inner = _TORCH["sqrt"](width * width - _TORCH["pow"](k, 2))
+    return _TORCH["i0"](inner) / _TORCH["i0"](width)
+
+
+@_window("bartlett", "A window that rises and falls in a straight line")
+def _bartlett(M: int, sym: bool, points: Points) -> Any:
+    step = 2 / (M - 1 if sym else M)
+    return operators["-"](1, _TORCH["abs"](points(-1, -1 + (M - 1) * step)))
+
+
+@_window("general_cosine", "A window that is a sum of cosines of the weights `a`", a=None)
+def _general_cosine(M: int, sym: bool, points: Points, a: Any) -> Any:
+    if not isinstance(a, (list, tuple)):
+        raise GradcliError("E202", "Coefficients must be a list/tuple")
+    if not a:
+        raise _invalid("Coefficients cannot be empty")
+    k = points(0, (M - 1) * (2 * math.pi / (M - 1 if sym else M)))
+    weights = [(-1) ** number * weight for number, weight in enumerate(a)]
+    given: dict[str, Any] = {"dtype": k.dtype, "requires_grad": k.requires_grad}
+    columns = [
+        _call(row, "unsqueeze", -1)
+        for row in (made(weights, **given), _TORCH["arange"](len(a), **given))
+    ]
+    return _call(columns[0] * _TORCH["cos"](columns[1] * k), "sum", 0)
+
+
+@_window("general_hamming", "A window that is a raised cosine", alpha=0.54)
+def _general_hamming(M: int, sym: bool, points: Points, alpha: float) -> Any:
+    return _general_cosine(M, sym, points, (alpha, 1.0 - alpha))
+
+
+def _of_cosines(name: str, words: str, *weights: float) -> None:
+    _window(name, words)(lambda M, sym, points: _general_cosine(M, sym, points, weights))
+
+
+_of_cosines("blackman", "A window of three cosines", 0.42, 0.5, 0.08)
+_of_cosines("hamming", "A window that is a raised cosine", 0.54, 1.0 - 0.54)
+_of_cosines("hann", "A window that rises and falls as a cosine", 0.5, 0.5)
+_of_cosines("nuttall", "A window of four cosines", 0.3635819, 0.4891775, 0.1365995, 0.0106411)
