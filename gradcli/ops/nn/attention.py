@@ -77,8 +77,8 @@ def _fused_backward_array(
     mask: Any = None,
     scale: float = 1.0,
 ) -> tuple[Any, ...]:
-    operands = map(wide, (grad_out, query, key, value, attended))
-    found = attention_gradients(*operands, None if mask is None else wide(mask), scale)
+    grad, q, k, v, out = map(wide, (grad_out, query, key, value, attended))
+    found = attention_gradients(grad, q, k, v, out, None if mask is None else wide(mask), scale)
     return tuple([each.astype(query.dtype, copy=False) for each in found])
 
 
