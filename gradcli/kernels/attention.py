@@ -50,7 +50,7 @@ def attention_gradients(
         weights = _weights(query[heads], key[heads], _of_heads(mask, heads), scale)
         of_value[heads] = np.matmul(weights.swapaxes(-1, -2), grad[heads])
         by_weight = np.matmul(grad[heads], value[heads].swapaxes(-1, -2))
-        scores = in_c.by_rows("softmax_backward", by_weight, weights, numbers=(scale,))
+        scores = in_c.softmax_backward(by_weight, weights, scale)
         if scores is None:
             by_weight -= np.sum(grad[heads] * out[heads], axis=-1, keepdims=True)
             scores = by_weight * (weights * scale)
