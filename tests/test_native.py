@@ -21,6 +21,7 @@ import pytest
 
 from gradcli.arrays.random.box_muller import fill_blocks
 from gradcli.arrays.random.generator import Generator
+from gradcli.kernels import attention as heads
 from gradcli.kernels import recurrent
 from gradcli.kernels.windows import convolution, max_pool
 from gradcli.kernels.windows.windows import Windows
@@ -155,9 +156,7 @@ def _convolutions(array: Any) -> Any:
 def _attention(array: Any) -> Any:
     rows = np.resize(array, (2, 3, 8, 16))
     mask = np.where(np.tri(8, 16, array.size % 9 - 4) > 0, 0, -np.inf).astype(array.dtype)
-    found = [
-        attention._weights(rows, np.resize(rows, (2, 3, 16, 16)), m, 0.3) for m in (mask, None)
-    ]
+    found = [heads._weights(rows, np.resize(rows, (2, 3, 16, 16)), m, 0.3) for m in (mask, None)]
     return [*found, attention._safe_softmax_array(rows, 3)]
 
 
