@@ -166,7 +166,8 @@ def _check_values(tensor: Tensor, key: Key, values: Tensor, any_dtype: bool = Fa
             f"values of {values.dtype} cannot be put at an index of a tensor of {tensor.dtype}",
             help=f"cast them first: `.to({tensor.dtype})`",
         )
-    shape = np.broadcast_to(np.False_, tensor.array.shape)[key].shape
+    blank = module_of(tensor.array).zeros((), bool)
+    shape = np.broadcast_to(blank, tensor.array.shape)[key].shape
     try:
         fits = np.broadcast_shapes(shape, values.array.shape) == shape
     except ValueError:

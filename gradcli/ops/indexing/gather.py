@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.scalars import checked_cast, checked_number
 from gradcli.autograd.inplace.writes import check_distinct, check_graph
 from gradcli.autograd.tensor import Tensor, alias
@@ -87,14 +87,14 @@ def check_range(name: str, index: Any, extent: int, dim: int, raises: str) -> No
     """Raise E302, as the class `raises`, for a position that is not in a dimension."""
     outside = (index < 0) | (index >= extent)
     if outside.any():
+        wrong = np.asarray(to_host(index))[to_host(outside)].flat[0]
         error = PositionError(
             "E302",
-            f"{name}(): position {np.asarray(index)[outside].flat[0]} does not exist in dimension"
+            f"{name}(): position {wrong} does not exist in dimension"
             f" {dim}, which has {extent} elements",
             text="index out of range in self"
             if raises == "IndexError"
-            else f"index {np.asarray(index)[outside].flat[0]} is out of bounds for dimension {dim}"
-            f" with size {extent}",
+            else f"index {wrong} is out of bounds for dimension {dim} with size {extent}",
             raises=raises,
         )
         error.reached = int(np.argmax(outside))
