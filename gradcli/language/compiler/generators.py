@@ -79,43 +79,37 @@ def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
 
 
 def _statement(c: Compiler, node: tree.Statement, scope: Scope) -> Resume:
-    return _RESUMABLE.get(type(node), _simple)(c, node, scope)
+    maker = _RESUMABLE.get(type(node))
+    return _resumed(c, node, scope, c.statement) if maker is None else maker(c, node, scope)
 
 
-# --- simple statements ----------------------------------------------------------------------------
+# --- simple statements and expressions ------------------------------------------------------------
 
 
-def _simple(c: Compiler, node: tree.Statement, scope: Scope) -> Resume:
-    """A statement in whose expressions a `yield` stands."""
-    prepare, rewritten = _hoisted(c, node, scope)
-    run = c.statement(rewritten, scope)
+def _expression(c: Compiler, node: tree.Expression, scope: Scope) -> Resume:
+    return _resumed(c, node, scope, c.expression)
+
+
+def _resumed(
+    c: Compiler, node: Any, scope: Scope, closure: Callable[[Any, Scope], Evaluate]
+) -> Resume:
+    """What runs the `yield`s in an expression or a simple statement, and then the rest of it."""
+    yields, rewritten = _hoisted(c, node, scope)
+    run = closure(rewritten, scope)
 
     def resume(variables: Variables) -> Generator[Any, Any, Any]:
-        yield from prepare(variables)
+        for name, wait in yields:
+            variables[name] = yield from wait(variables)
         return run(variables)
 
     return resume
 
 
-def _expression(c: Compiler, node: tree.Expression, scope: Scope) -> tuple[Resume | None, Evaluate]:
-    """The closure of an expression, before it what runs the `yield`s in it."""
-    if not _yields(node):
-        return None, c.expression(node, scope)
-    prepare, rewritten = _hoisted(c, node, scope)
-    return prepare, c.expression(rewritten, scope)
-
-
-def _hoisted(c: Compiler, node: Any, scope: Scope) -> tuple[Resume, Any]:
+def _hoisted(c: Compiler, node: Any, scope: Scope) -> tuple[list[tuple[str, Resume]], Any]:
     """What runs the `yield`s of a part of the tree, and that part with variables in their place."""
     hoist = _Hoist(c, scope)
     rewritten = hoist.of(node)
-    steps = hoist.steps
-
-    def prepare(variables: Variables) -> Generator[Any, Any, None]:
-        for name, resume in steps:
-            variables[name] = yield from resume(variables)
-
-    return prepare, rewritten
+    return hoist.steps, rewritten
 
 
 class _Hoist:
@@ -258,10 +252,7 @@ def _decided(c: Compiler, node: tree.Logical | tree.Conditional, scope: Scope) -
     parts = [_expression(c, each, scope) for each in nodes]
 
     def value_of(number: int, variables: Variables) -> Generator[Any, Any, Any]:
-        prepare, evaluate = parts[number]
-        if prepare is not None:
-            yield from prepare(variables)
-        value = evaluate(variables)
+        value = yield from parts[number](variables)
         state.place = span
         return value
 
@@ -327,17 +318,15 @@ def _yield(c: Compiler, node: tree.Yield | tree.YieldFrom, scope: Scope) -> Resu
 @_resumes(tree.If)
 def _if(c: Compiler, node: tree.If, scope: Scope) -> Resume:
     branches = [
-        (*_expression(c, test, scope), test.span, _block(c, body, scope))
+        (_expression(c, test, scope), test.span, _block(c, body, scope))
         for test, body in node.branches
     ]
     orelse = _block(c, node.orelse, scope)
     state = c.state
 
     def run(variables: Variables) -> Generator[Any, Any, Any]:
-        for prepare, test, span, body in branches:
-            if prepare is not None:
-                yield from prepare(variables)
-            decision = test(variables)
+        for test, span, body in branches:
+            decision = yield from test(variables)
             state.place = span
             if decision:
                 return (yield from body(variables))
@@ -349,14 +338,13 @@ def _if(c: Compiler, node: tree.If, scope: Scope) -> Resume:
 @_resumes(tree.While)
 def _while(c: Compiler, node: tree.While, scope: Scope) -> Resume:
     state, steps, span = c.state, c.steps, node.test.span
-    prepare, test = _expression(c, node.test, scope)
-    body, orelse = _loop_body(c, node, scope), _block(c, node.orelse, scope)
+    test = _expression(c, node.test, scope)
+    body = c.loop_body(node, lambda: _block(c, node.body, scope))
+    orelse = _block(c, node.orelse, scope)
 
     def run(variables: Variables) -> Generator[Any, Any, Any]:
         while True:
-            if prepare is not None:
-                yield from prepare(variables)
-            decision = test(variables)
+            decision = yield from test(variables)
             state.place = span
             if not decision:
                 return (yield from orelse(variables))
@@ -372,25 +360,16 @@ def _while(c: Compiler, node: tree.While, scope: Scope) -> Resume:
     return run
 
 
-def _loop_body(c: Compiler, loop: tree.For | tree.While, scope: Scope) -> Resume:
-    outer, c.loop = c.loop, c.loop or loop
-    try:
-        return _block(c, loop.body, scope)
-    finally:
-        c.loop = outer
-
-
 @_resumes(tree.For)
 def _for(c: Compiler, node: tree.For, scope: Scope) -> Resume:
     state, steps, span = c.state, c.steps, node.iterable.span
-    prepare, iterable = _expression(c, node.iterable, scope)
+    iterable = _expression(c, node.iterable, scope)
     store = target_store(c, node.target, scope)
-    body, orelse = _loop_body(c, node, scope), _block(c, node.orelse, scope)
+    body = c.loop_body(node, lambda: _block(c, node.body, scope))
+    orelse = _block(c, node.orelse, scope)
 
     def run(variables: Variables) -> Generator[Any, Any, Any]:
-        if prepare is not None:
-            yield from prepare(variables)
-        values = iterable(variables)
+        values = yield from iterable(variables)
         state.place = span
         for value in iterate(values):
             steps.left -= 1
@@ -410,14 +389,12 @@ def _for(c: Compiler, node: tree.For, scope: Scope) -> Resume:
 
 @_resumes(tree.Match)
 def _match(c: Compiler, node: tree.Match, scope: Scope) -> Resume:
-    prepare, subject = _expression(c, node.subject, scope)
+    subject = _expression(c, node.subject, scope)
     cases = [(*case_test(c, case, scope), _block(c, case.body, scope)) for case in node.cases]
     state = c.state
 
     def run(variables: Variables) -> Generator[Any, Any, Any]:
-        if prepare is not None:
-            yield from prepare(variables)
-        value = subject(variables)
+        value = yield from subject(variables)
         for fits, span, body in cases:
             state.place = span
             if fits(value, variables):
@@ -493,16 +470,13 @@ def _with(c: Compiler, node: tree.With, scope: Scope) -> Resume:
     run = _block(c, node.body, scope)
     for context, target in reversed(node.items):
         store = None if target is None else target_store(c, target, scope)
-        prepare, evaluate = _expression(c, context, scope)
-        run = _within(Context(c.state, evaluate, context.span, store), prepare, run)
+        run = _within(Context(c.state, context.span, store), _expression(c, context, scope), run)
     return run
 
 
-def _within(context: Context, prepare: Resume | None, body: Resume) -> Resume:
+def _within(context: Context, value: Resume, body: Resume) -> Resume:
     def run(variables: Variables) -> Generator[Any, Any, Any]:
-        if prepare is not None:
-            yield from prepare(variables)
-        entered, leave = context.enter(variables)
+        entered, leave = context.enter((yield from value(variables)))
         try:
             context.bind(variables, entered)
             ended = yield from body(variables)

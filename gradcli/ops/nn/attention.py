@@ -90,7 +90,7 @@ def _fused_backward_array(
     weights = _weights(query, key, mask, scale)
     grad = wide(grad_out)
     by_weight = matrix_product(grad, wide(value).swapaxes(-1, -2))
-    by_score = in_c.by_rows("softmax_backward", by_weight, weights, numbers=(scale,))
+    by_score = in_c.softmax_backward(by_weight, weights, scale)
     if by_score is None:
         shift = np.sum(grad * wide(attended), axis=-1, keepdims=True)
         by_score = weights * (by_weight - shift) * scale

@@ -118,6 +118,11 @@ class Reader:
             self.end(found)
             return None
 
+    def either(self, value: Any, record: Callable[..., Any], *args: Any) -> Any:
+        """What is recorded for a value; the value itself where recording has ended."""
+        made = self.attempt(record, *args)
+        return value if made is None else made
+
     def walked(self, function: Function) -> None:
         """Walk a function's body whenever it is called in this iteration."""
         if function in self._bodies:
@@ -263,6 +268,8 @@ class Reader:
         if self.builder.has(tensor):
             return
         if tensor.requires_grad:
+            # A compiled iteration has arrays alone. A gradient goes to a leaf that it knows, whose
+            # hooks and `.grad` are guarded; one that is made anew is another object each time.
             reason = "a tensor that requires grad is another one in every iteration"
             raise GraphBreak("B06", reason, _IN_PLACE)
         self.builder.load(op, operands, tensor.array)
@@ -366,8 +373,7 @@ class Reader:
         if type(owner) is dict and "params" in owner and type(value) in NUMBERS:
             # A schedule may set it behind the program's back.
             read_now = Inline("{0}[{1}]")
-            symbol = self.attempt(self.builder.behind, read_now, [owner, at], value)
-            return value if symbol is None else symbol
+            return self.either(value, self.builder.behind, read_now, [owner, at], value)
         place = Item(owner, at)
         symbol = self.symbols.get(place.key)
         if symbol is not None and is_same_value(concrete(symbol), value):

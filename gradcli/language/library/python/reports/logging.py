@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Reported
 from gradcli.language.library.python.system.process import Stream
 from gradcli.language.library.python.time import checked_format
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.repr import text
+from gradcli.language.objects.types import called
 from gradcli.state import active
 
 _LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
@@ -85,26 +86,22 @@ class Logger:
             message = percent(text(msg), args[0] if single else args)
         active.state.emit(_settings().event(_line(self.name, _level(level), message) + "\n"))
 
-    def debug(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(10, msg, *args, **named)
-
-    def info(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(20, msg, *args, **named)
-
-    def warning(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(30, msg, *args, **named)
-
-    def error(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(40, msg, *args, **named)
-
-    exception = error
-
-    def critical(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(50, msg, *args, **named)
-
     def __repr__(self) -> str:
         level = _NAMES.get(self.getEffectiveLevel(), self.getEffectiveLevel())
         return f"<Logger {self.name} ({level})>"
+
+
+def _at(name: str, level: int) -> Callable[..., None]:
+    """The method of a level."""
+
+    def log(self: Logger, msg: Any, *args: Any, **named: Any) -> None:
+        self.log(level, msg, *args, **named)
+
+    return called(name, log)
+
+
+for _level_name, _number in {**_LEVELS, "EXCEPTION": _LEVELS["ERROR"]}.items():
+    setattr(Logger, _level_name.lower(), _at(_level_name.lower(), _number))
 
 
 def _line(name: str, level: int, message: str) -> str:
@@ -124,26 +121,20 @@ def _line(name: str, level: int, message: str) -> str:
         "threadName": "MainThread",
     }  # fmt: skip
     if settings.style == "{":
+        form = settings.form
         for key, value in values.items():
-            settings_form = settings.form.replace("{" + key + "}", str(value))
-            if settings_form != settings.form:
-                return _braces(settings.form, values)
+            form = form.replace("{" + key + "}", str(value))
+        return form
     return percent(settings.form, values)
-
-
-def _braces(form: str, values: dict[str, Any]) -> str:
-    for key, value in values.items():
-        form = form.replace("{" + key + "}", str(value))
-    return form
 
 
 def _level(level: Any) -> int:
     if isinstance(level, str):
         if level not in _LEVELS:
-            raise GradcliError("E204", f"Unknown level: {level!r}")
+            raise value_error(f"Unknown level: {level!r}")
         return _LEVELS[level]
     if not isinstance(level, int):
-        raise GradcliError("E202", f"Level not an integer or a valid string: {text(level)}")
+        raise type_error(f"Level not an integer or a valid string: {text(level)}")
     return level
 
 
@@ -182,8 +173,7 @@ def _of_root(name: str) -> Callable[..., None]:
         _settings().configured = True  # as Python does when its functions are used
         getattr(getLogger(), name)(*values, **named)
 
-    log.__name__ = log.__qualname__ = name
-    return log
+    return called(name, log)
 
 
 class Handler:
@@ -193,7 +183,6 @@ class Handler:
 
     language_name: ClassVar[str] = "logging.StreamHandler"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"setFormatter", "setLevel"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, *given: Any, **named: Any) -> None:
         self.given = given
