@@ -168,3 +168,66 @@ def test_forms(gradcli: CommandLine) -> None:
     found = json.loads(gradcli(program, "--error-format=json").err.splitlines()[0])
     assert (found["level"], found["code"]) == ("warning", "W006")
     assert found["spans"][0]["text"] == "F.softmax(x)"
+
+
+# --- what a program hears ------------------------------------------------------------------------
+
+HEARD = [
+    (
+        "F.mse_loss(ones(2, 1), ones(2))",
+        "UserWarning: Using a target size (torch.Size([2])) that is different to the input size"
+        " (torch.Size([2, 1])). This will likely lead to incorrect results due to broadcasting."
+        " Please ensure they have the same size.",
+    ),
+    (
+        "torch.tensor(x)",
+        "UserWarning: To copy construct from a tensor, it is recommended to use"
+        " sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True),"
+        " rather than torch.tensor(sourceTensor).",
+    ),
+    (
+        "F.log_softmax(ones(2, 2))",
+        "UserWarning: Implicit dimension choice for log_softmax has been deprecated. Change the"
+        " call to include dim=X as an argument.",
+    ),
+    (
+        "float(x.sum())",
+        "UserWarning: Converting a tensor with requires_grad=True to a scalar may lead to"
+        " unexpected behavior.\nConsider using tensor.detach() first.",
+    ),
+    (
+        "torch.std(ones(1))",
+        "UserWarning: std(): degrees of freedom is <= 0. Correction should be strictly less than"
+        " the reduction factor (input numel divided by output numel).",
+    ),
+    (
+        "nn.init.xavier_normal(torch.ones(2, 2))",
+        "FutureWarning: `nn.init.xavier_normal` is now deprecated in favor of"
+        " `nn.init.xavier_normal_`.",
+    ),
+    ("np.log(np.zeros(1))", "RuntimeWarning: divide by zero encountered in log"),
+]
+"""Programs with what PyTorch 2.13 warns of, but for the place in its own source."""
+
+
+@pytest.mark.parametrize(("program", "said"), HEARD)
+def test_a_program_hears_what_pytorch_warns_of(program: str, said: str) -> None:
+    setting = f"import warnings\nx = ones(2, requires_grad=True)\nf = lambda: {program}\n"
+    lines = [
+        "with warnings.catch_warnings(record=True) as w:",
+        "    warnings.simplefilter('always')",
+        "    f()",
+        "heard = f'{w[0].category.__name__}: {w[0].message}', len(w)",
+        "with warnings.catch_warnings():",
+        "    warnings.simplefilter('error')",
+        "    try: f()",
+        "    except Warning as e: raised = f'{type(e).__name__}: {e}'",
+        "    warnings.simplefilter('ignore')",
+        "    f()",
+    ]
+    shown: list[Warned] = []
+    session = Session(lambda event: shown.append(event) if isinstance(event, Warned) else None)
+    list(session.run(setting + "\n".join(lines) + "\n", "test"))
+    assert session.values["heard"] == (said, 1)
+    assert session.values["raised"] == said
+    assert shown == []

@@ -317,6 +317,8 @@ def isinstance_(value: Any, classes: Any, /) -> bool:
 def issubclass_(cls: Any, classes: Any, /) -> bool:
     if type(classes) is tuple:
         return host.any(issubclass_(cls, each) for each in classes)
+    if type(classes) is Absent:
+        classes.refuse()
     if not isinstance(cls, (LanguageType, type)) or not isinstance(classes, (LanguageType, type)):
         first = isinstance(cls, (LanguageType, type))
         must = "2 must be a class, a tuple of classes, or a union" if first else "1 must be a class"

@@ -143,7 +143,8 @@ def get_attribute(value: Any, name: str) -> Any:
         try:
             return value.get(name)
         except KeyError:
-            pass
+            if name == "__name__":
+                return value.name
     elif kind in METHODS:
         function = METHODS[kind].get(name)
         if function is not None:

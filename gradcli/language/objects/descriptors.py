@@ -27,6 +27,11 @@ class BoundMethod:
     def __name__(self) -> str:
         return str(getattr(self.function, "__name__", "method"))
 
+    @property
+    def language_doc(self) -> str | None:
+        """The text at the top of the function."""
+        return getattr(self.function, "language_doc", None)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(self.receiver, *args, **kwargs)
 

@@ -85,11 +85,6 @@ def check_constant(tensor: Tensor) -> None:
         )
 
 
-_FACTOR = "the reduction factor (input numel divided by output numel)"
-
-_LESS_THAN = {"cov": "the number of observations"}
-
-
 def check_freedom(name: str, count: int, correction: float) -> None:
     """Warn (W008) of a variance that divides by zero or less."""
     if count <= correction:
@@ -98,7 +93,7 @@ def check_freedom(name: str, count: int, correction: float) -> None:
             f"{name}(): the number of elements, {count}, less a correction of {correction:g}"
             " leaves nothing to divide by",
             text=f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than"
-            f" {_LESS_THAN.get(name, _FACTOR)}.",
+            " the reduction factor (input numel divided by output numel).",
             help="`correction=0` divides by the number of elements",
         )
 
