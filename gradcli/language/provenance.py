@@ -6,6 +6,7 @@ every other program is compiled without it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradcli.language.compiler.base import Compiler, Evaluate
@@ -114,12 +115,13 @@ class ProvenanceCompiler(Compiler):
 
         return evaluate_and_record
 
-    def loop_body(self, loop: tree.For | tree.While, scope: Scope) -> Run:
-        body = super().loop_body(loop, scope)
+    def loop_body(self, loop: tree.For | tree.While, compile_block: Callable[[], Any]) -> Any:
+        body = super().loop_body(loop, compile_block)
         rounds = self.provenance.rounds
 
         def count_and_run(variables: Variables) -> Any:
-            rounds[-1].number += 1
+            if rounds and rounds[-1].loop is loop:  # a generator's loops are not told
+                rounds[-1].number += 1
             return body(variables)
 
         return count_and_run

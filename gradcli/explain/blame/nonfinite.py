@@ -268,7 +268,7 @@ def _plain(array: Any) -> Any:
 
 def first_bad(array: Any, nan: bool = False) -> tuple[int, ...]:
     """The index of the first number that is not finite; with `nan` of the first NaN."""
-    plain = np.asarray(_plain(array))
+    plain = np.asarray(to_host(_plain(array)))
     bad = np.isnan(plain) if nan else ~np.isfinite(plain)
     return tuple(int(n) for n in np.unravel_index(int(np.argmax(bad)), plain.shape))
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import to_host
 from gradcli.arrays.dtypes import of_array
 from gradcli.autograd.recording.instructions import Call as OpCall
 from gradcli.autograd.recording.instructions import source_of
@@ -245,7 +246,7 @@ class _Writer:
 
     def _constant(self, value: Value) -> Symbol:
         """A value that no input changes: a number where all its elements are alike."""
-        array = np.asarray(value.array)
+        array = np.asarray(to_host(value.array))
         if array.size > _MOST_ELEMENTS:
             raise GradcliError(
                 "E413",
