@@ -7,9 +7,9 @@ every other program is compiled without it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from gradcli.language.compiler.base import Compiler, Evaluate
+from gradcli.language.compiler.base import Body, Compiler, Evaluate
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
@@ -115,16 +115,16 @@ class ProvenanceCompiler(Compiler):
 
         return evaluate_and_record
 
-    def loop_body(self, loop: tree.For | tree.While, compile_block: Callable[[], Any]) -> Any:
-        body = super().loop_body(loop, compile_block)
+    def loop_body(self, loop: tree.For | tree.While, compile_block: Callable[[], Body]) -> Body:
+        body: Any = super().loop_body(loop, compile_block)
         rounds = self.provenance.rounds
 
         def count_and_run(variables: Variables) -> Any:
-            if rounds and rounds[-1].loop is loop:  # a generator's loops are not told
+            if rounds and rounds[-1].loop is loop:  # those of a generator are not told
                 rounds[-1].number += 1
             return body(variables)
 
-        return count_and_run
+        return cast(Body, count_and_run)
 
     def _loop(self, node: tree.For | tree.While, run: Run) -> Run:
         rounds = self.provenance.rounds

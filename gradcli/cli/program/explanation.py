@@ -78,18 +78,6 @@ def trace_of_tensor(run: Run, tensor: Tensor, style: str) -> str:
     return explained(run, tensor, shown) if style == "steps" else shown(run, tensor, ())
 
 
-def flow_of(run: Run, result: Result) -> str:
-    """The flow of gradients through the modules of a run, as text or as JSON."""
-    parameters = parameters_of(run.session)
-    with run.session.running():
-        modules = dict(naming.module_paths().values())
-        owners = {name: modules.get(name.rpartition(".")[0]) for name, _ in parameters}
-        events = last_pass(result.graph, run.session.recorder.events or ())
-        calls = run.session.recorder.modules
-        rows = flows(parameters, result.gradients, events, calls, owners)
-    return text(flow_document(rows)) if run.options.json else flow_text(rows)
-
-
 def write_picture(run: Run, tensor: Tensor, path: str) -> None:
     """Draw the graph of a tensor in a file, with the gradients that `tensor.backward()` would give.
 
@@ -110,6 +98,18 @@ def write_picture(run: Run, tensor: Tensor, path: str) -> None:
 
 def _result(run: Run, tensor: Tensor, events: Sequence[Event]) -> Result:
     return Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
+
+
+def flow_of(run: Run, result: Result) -> str:
+    """The flow of gradients through the modules of a run, as text or as JSON."""
+    parameters = parameters_of(run.session)
+    with run.session.running():
+        modules = dict(naming.module_paths().values())
+        owners = {name: modules.get(name.rpartition(".")[0]) for name, _ in parameters}
+        events = last_pass(result.graph, run.session.recorder.events or ())
+        calls = run.session.recorder.modules
+        rows = flows(parameters, result.gradients, events, calls, owners)
+    return text(flow_document(rows)) if run.options.json else flow_text(rows)
 
 
 def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:
