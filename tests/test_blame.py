@@ -440,4 +440,4 @@ def test_loops_of_generators_are_run(capsys: pytest.CaptureFixture[str]) -> None
     )
     shown = CommandLine(capsys)("blame", program, "x=0")
     assert shown.code == 1, shown.err
-    assert "in round 1 of the loop at program:4:1" in shown.out
+    assert "in round 3 of the loop at program:4:1" in shown.out
