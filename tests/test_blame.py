@@ -431,3 +431,13 @@ def test_gradients_wherever_they_go(program: str, capsys: pytest.CaptureFixture[
     shown = CommandLine(capsys)("blame", program, "--json")
     assert json.loads(shown.out)["blamed"]["source"] == "x.sqrt()"
     assert shown.code
+
+
+def test_loops_of_generators_are_run(capsys: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "def draw(n):\n    for i in range(n):\n        yield x * i\n"
+        "for each in draw(3):\n    y = torch.log(each)\n"
+    )
+    shown = CommandLine(capsys)("blame", program, "x=0")
+    assert shown.code == 1, shown.err
+    assert "in round 3 of the loop at program:4:1" in shown.out

@@ -120,7 +120,8 @@ class ProvenanceCompiler(Compiler):
         rounds = self.provenance.rounds
 
         def count_and_run(variables: Variables) -> Any:
-            rounds[-1].number += 1
+            if rounds and rounds[-1].loop is loop:  # those of a generator are not told
+                rounds[-1].number += 1
             return body(variables)
 
         return cast(Body, count_and_run)
