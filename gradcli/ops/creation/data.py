@@ -220,8 +220,9 @@ def asarray(
 
     Example: torch.asarray([1., 2.])
     """
-    result = as_tensor(obj, dtype, device)
-    if copy and result is obj:
+    # Where NumPy is in use that function shares the memory of arrays.
+    result: Tensor = modules["torch"]["as_tensor"](obj, dtype, device)
+    if copy and (result is obj or isinstance(obj, np.ndarray)):
         result = clone_(result)
     if requires_grad is False and result.requires_grad:
         return alias(result)

@@ -340,8 +340,7 @@ def _make_known() -> None:
         borders.Hooks(NDArray, exchange.mixed, exchange.argument, exchange.index), dtypes.SCALARS
     )
     torch = catalogue.modules["torch"]
-    shared = exchange.sharing(torch["as_tensor"])
-    torch["as_tensor"] = torch["asarray"] = shared
+    torch["as_tensor"] = exchange.sharing(torch["as_tensor"])
     EXCEPTIONS["AxisError"].ancestors |= {"IndexError", "LookupError"}
 
 
