@@ -20,9 +20,9 @@ from gradcli.trace.graph_break import GraphBreak
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler
 
-HOT_AFTER = 16
-"""Interpreted iterations before one is captured: that costs about as much as it then saves in as
-many.
+HOT_AFTER = 4
+"""Interpreted iterations before one is captured: the first ones make what later ones find, as
+gradients and an optimizer's memory. That there are enough to pay was seen before (`_MANY`).
 """
 
 _ATTEMPTS = 4

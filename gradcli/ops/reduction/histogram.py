@@ -10,7 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 
@@ -73,9 +73,6 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     return Tensor(counts.astype(array.dtype))
 
 
-_HISTOGRAM = return_type("histogram", ("hist", "bin_edges"))
-
-
 @function("histogram", method=True)
 def histogram(
     input: Tensor,
@@ -112,4 +109,4 @@ def histogram(
     weights = None if weight is None else np.asarray(weight.array, np.float64)
     counts, ends = np.histogram(values, edges, between, density, weights)
     found = [Tensor(part.astype(input.array.dtype)) for part in (counts, ends)]
-    return _HISTOGRAM(found)
+    return named("histogram", "hist bin_edges", found)
