@@ -206,6 +206,14 @@ def test_methods_are_found_first_of_all(tmp_path: Path) -> None:
     )
 
 
+def test_attributes_of_tensors_wait_for_no_family(tmp_path: Path) -> None:
+    _modules_after(_ALL, tmp_path)
+    known = "from gradcli.ops.binding.catalogue import properties, setters; at_first = "
+    all_names = "{*properties}, {*setters}"
+    start = f"import gradcli.language.interpreter; {known}{all_names}; "
+    _modules_after(f"{start}{_ALL}; assert ({all_names}) == at_first", tmp_path)
+
+
 def test_a_late_name_brings_in_its_family_alone(tmp_path: Path) -> None:
     program = """
 from gradcli.ops.binding.catalogue import methods, modules

@@ -33,11 +33,16 @@ def in_format_of(made: Any, *arrays: Any) -> Any:
     """
     if made.ndim < 3 or not made.size or not any(map(channels_are_last, arrays)):
         return in_row_order(made)
-    strides, step = [1] * made.ndim, 1
-    for dim in (1, *range(made.ndim - 1, 1, -1), 0):
+    return with_channels_last(made)
+
+
+def with_channels_last(array: Any) -> Any:
+    """A batch, copied unless its channels are innermost already."""
+    strides, step = [1] * array.ndim, 1
+    for dim in (1, *range(array.ndim - 1, 1, -1), 0):
         strides[dim] = step
-        step *= made.shape[dim]
-    return laid_out(made, strides)
+        step *= array.shape[dim]
+    return laid_out(array, strides)
 
 
 def in_format_of_images(made: Any, self: Any, ndim: int) -> Any:

@@ -27,9 +27,12 @@ class Storage:
         place: the span of the last write, None outside a program.
         lazy_conjugation: the copies of this memory that are conjugated or negated, None while there
             are none.
+        address: the number that programs see as its address, and the true one; unset until asked.
     """
 
-    __slots__ = ("lazy_conjugation", "place", "version")
+    __slots__ = ("address", "lazy_conjugation", "place", "version")
+
+    address: tuple[int, int]
 
     def __init__(self) -> None:
         self.version = 0

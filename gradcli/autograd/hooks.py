@@ -137,15 +137,11 @@ def _replaced_all(
     ]
 
 
-def check_no_result(returned: Any) -> None:
-    """Raise E410 where a post-accumulate hook returned anything but None."""
-    if returned is not None:
-        raise GradcliError(
-            "E410",
-            "a post-accumulate-grad hook has to return None, not"
-            f" {'a tensor' if isinstance(returned, Tensor) else type(returned).__name__}",
-            raises="RuntimeError" if isinstance(returned, Tensor) else "TypeError",
-        )
+def check_result(variable: Tensor, returned: Any, hook: Callable[..., Any]) -> None:
+    """Raise E410 where a post-accumulate hook returned anything but None or the leaf itself."""
+    _replaced(variable, variable, returned, hook)
+    if returned is not None and returned is not variable:
+        raise GradcliError("E410", "Tensor post accumulate grad hooks should return None.")
 
 
 def _replaced(gradient: Any, given: Tensor | None, new: Any, hook: Callable[..., Any]) -> Any:

@@ -13,7 +13,7 @@ from gradcli.nn.attributes import kind_of
 from gradcli.nn.call import Calling
 from gradcli.nn.extensible import Slotted
 from gradcli.nn.state_dict import get_extra_state, load, set_extra_state, state_of
-from gradcli.ops.binding.catalogue import setters
+from gradcli.ops.binding.catalogue import methods, setters
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import cast_to, detach, detach_in_place, to_device, wanted, zero_
 from gradcli.state import charge_tensors
@@ -182,6 +182,11 @@ class Module(Calling, metaclass=Slotted):
         dtype, device = wanted("to", args, kwargs.get("dtype"), kwargs.get("device"))
         if dtype is not None and dtype.category not in ("float", "complex"):
             raise GradcliError("E202", f"to(): a module can be of a floating dtype, not {dtype}")
+        if kwargs.get("memory_format") is not None:
+            for tensor in (*self.parameters(), *self.buffers()):
+                if tensor.array.ndim in (4, 5):
+                    moved = methods["to"](detach(tensor), memory_format=kwargs["memory_format"])
+                    setters["data"](tensor, moved)
         return self._convert(dtype, device=device)
 
     def type(self: Self, dst_type: DType) -> Self:

@@ -10,6 +10,8 @@ ROWS = [
     Row("y = x * 1; y.copy_(z); y", x=normal(2, 3), z=normal(3)),
     Row("y = x * 1; y[:] = z; y * x", x=normal(3), z=normal()),
     Row("x.t().contiguous() * y", x=normal(2, 3), y=normal(3, 2)),
+    Row("x.contiguous(memory_format=torch.channels_last) * y", x=normal(1, 2, 2, 2), y=normal(2)),
+    Row("x.to(memory_format=torch.channels_last) * y", x=normal(1, 2, 2, 2), y=normal(2)),
     # Through float32 only the dtype of the gradient can be checked so finely.
     Row("(x * 0.5).float().double() * 0 + x * x", float32=False, x=normal(2)),
     Row("(x * x * x).sum().backward(create_graph=True); x.grad", x=normal(2)),

@@ -377,7 +377,7 @@ class _Pass:
                 self.lazy.append(left)
         if meta.accumulated_hooks:
             for hook in list(meta.accumulated_hooks.values()):
-                hooks.check_no_result(hook(variable))
+                hooks.check_result(variable, hook(variable), hook)
         if leaf.extra is not None and leaf.extra.hooks:
             hooks.call_node_hooks(leaf.extra.hooks, (), gradient)
 

@@ -128,6 +128,54 @@ class Method:
 define("builtin_function_or_method", Method)
 
 
+def _operator(symbol: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
+    """The operator of a symbol, from the right where `swapped`."""
+    if swapped:
+        return lambda self, other: catalogue.operators[symbol](other, self)
+    return lambda self, other: catalogue.operators[symbol](self, other)
+
+
+def _written(symbol: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: catalogue.inplace_operators[symbol](self, other)
+
+
+_SYMBOLS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "div": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "matmul": "@",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "lshift": "<<",
+    "rshift": ">>",
+}
+OPERATOR_METHODS: dict[str, Callable[..., Any]] = {
+    **{f"__{name}__": _operator(symbol) for name, symbol in _SYMBOLS.items()},
+    **{f"__r{name}__": _operator(symbol, True) for name, symbol in _SYMBOLS.items()},
+    **{f"__i{name}__": _written(symbol) for name, symbol in _SYMBOLS.items()},
+    **{
+        f"__{name}__": _operator(symbol)
+        for name, symbol in zip(
+            ("eq", "ne", "lt", "le", "gt", "ge", "getitem"),
+            ("==", "!=", "<", "<=", ">", ">=", "[]"),
+            strict=True,
+        )
+    },
+    "__abs__": lambda self: catalogue.methods["abs"](self),
+    "__invert__": lambda self: catalogue.unary_operators["~"](self),
+    "__len__": len,
+    "__neg__": lambda self: catalogue.unary_operators["-"](self),
+    "__pos__": lambda self: catalogue.unary_operators["+"](self),
+}
+"""The special methods that a program may call on a tensor: its operators."""
+
+
 def get_attribute(value: Any, name: str) -> Any:
     """`value.name`; raises E102 where the value has no such attribute in the language."""
     kind = type(value)
@@ -139,6 +187,8 @@ def get_attribute(value: Any, name: str) -> Any:
             return Method(value, name, catalogue.methods[name])
         except KeyError:
             pass
+        if name in OPERATOR_METHODS:
+            return Method(value, name, OPERATOR_METHODS[name])
     elif kind is Module:
         try:
             return value.get(name)

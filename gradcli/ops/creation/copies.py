@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import located, module_of, moved
 from gradcli.arrays.dtypes import DTYPES, DType
+from gradcli.arrays.memory_format import channels_are_last, with_channels_last
 from gradcli.arrays.scalars import checked_cast
 from gradcli.arrays.sizes import Device
 from gradcli.arrays.strides import cast_in_order, copied_in_order, laid_out_like
@@ -30,7 +31,7 @@ from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.fill import checked_dtype
-from gradcli.ops.creation.settings import by_rows
+from gradcli.ops.creation.settings import PRESERVED, by_rows, wants_channels_last
 from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.definition.ref import ref
@@ -79,6 +80,8 @@ def cast_to(value: Any, dtype: DType) -> Any:
 @function("clone", method=True)
 def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, in the graph; `torch.contiguous_format` makes it lie in row order."""
+    if wants_channels_last(input, memory_format):
+        return channels_last.apply(input)
     return (row_order if by_rows("clone", memory_format) else clone).apply(input)
 
 
@@ -121,9 +124,10 @@ def to(
     device: Any = None,
     non_blocking: bool = False,
     copy: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
-    """The tensor in another dtype, or on another device: itself where it is so already, unless
-    `copy`.
+    """The tensor in another dtype, on another device or in another memory format: itself where it
+    is so already, unless `copy`.
 
     Raises E604 for a GPU that is not there.
 
@@ -134,9 +138,14 @@ def to(
     if target_device is not None and target_device != home:
         self = to_device.apply(self, target_device, home)
         copy = False
-    if not copy and target in (None, self.dtype):
-        return self
-    return cast_to(self, target or self.dtype)
+    made = self
+    if copy or target not in (None, self.dtype):
+        made = cast_to(self, target or self.dtype)
+    if memory_format is None or memory_format is PRESERVED:
+        return made
+    if wants_channels_last(made, memory_format):
+        return made if channels_are_last(made.array) else channels_moved.apply(made)
+    return contiguous(made)
 
 
 @method("cuda")
@@ -155,7 +164,9 @@ def _cast_method(name: str) -> None:
     target = DTYPES[name]
 
     @method(name)
-    def convert(self: Tensor) -> Tensor:
+    def convert(self: Tensor, *, memory_format: Any = None) -> Tensor:
+        if memory_format is not None:
+            return to(self, target, memory_format=memory_format)
         return self if self.dtype is target else cast_to(self, target)
 
     describe(
@@ -200,7 +211,11 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 @method("contiguous")
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor with its elements in row order: itself where they are already."""
+    """The tensor with its elements in row order, or with its channels innermost: itself where they
+    are so already.
+    """
+    if wants_channels_last(self, memory_format):
+        return self if channels_are_last(self.array) else channels_last.apply(self)
     if isinstance(self.array, np.generic) or self.array.flags.c_contiguous:
         return self
     return row_order.apply(self)
@@ -212,6 +227,21 @@ row_order = op(
     leading=True,
     node="CloneBackward0",
     self=lambda grad: grad,
+)
+
+channels_last, channels_moved = (
+    op(
+        name,
+        lambda self: with_channels_last(self.copy()),
+        keeps_layout=True,
+        leading=True,
+        node=node,
+        self=lambda grad: grad,
+    )
+    for name, node in (
+        ("contiguous.channels_last", "CloneBackward0"),
+        ("_to_copy.channels_last", "ToCopyBackward0"),
+    )
 )
 
 # --- leaving the graph --------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import function, method, modules
-from gradcli.ops.creation.copies import detach, to
+from gradcli.ops.creation.copies import clone_, detach, to
 from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
 from gradcli.ops.creation.tensor_methods import requires_grad_
 from gradcli.ops.definition.doc import STATE, describe, effects
@@ -194,7 +194,7 @@ def tensor(
     return made("tensor", array_of(data, target), device, requires_grad)
 
 
-@function("as_tensor", "asarray")
+@function("as_tensor")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """The data as a tensor: a tensor as it is, or cast in the graph; anything else copied.
 
@@ -204,6 +204,29 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return to(data, dtype=target, device=device)
     return made("as_tensor", array_of(data, target), device, False)
+
+
+@function("asarray")
+def asarray(
+    obj: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool | None = None,
+) -> Tensor:
+    """The data as a tensor, as `as_tensor` gives it; `copy` copies a tensor in any case, and with
+    `requires_grad` False the result is outside the graph.
+
+    Example: torch.asarray([1., 2.])
+    """
+    # Where NumPy is in use that function shares the memory of arrays.
+    result: Tensor = modules["torch"]["as_tensor"](obj, dtype, device)
+    if copy and (result is obj or isinstance(obj, np.ndarray)):
+        result = clone_(result)
+    if requires_grad is False and result.requires_grad:
+        return alias(result)
+    return requires_grad_(result) if requires_grad and not result.requires_grad else result
 
 
 @method("new_tensor")

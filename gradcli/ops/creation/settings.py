@@ -31,6 +31,18 @@ class Named:
 
 
 CONTIGUOUS, PRESERVED = Named("contiguous_format"), Named("preserve_format")
+CHANNELS_LAST = {4: Named("channels_last"), 5: Named("channels_last_3d")}
+"""The formats whose channels are innermost, by the number of dimensions that they are for."""
+
+
+def wants_channels_last(tensor: Tensor, memory_format: Any) -> bool:
+    """Whether a memory format puts channels innermost; raises E301 where it is for tensors of
+    another number of dimensions.
+    """
+    for ndim, known in CHANNELS_LAST.items():
+        if memory_format is known and tensor.array.ndim != ndim:
+            raise GradcliError("E301", f"required rank {ndim} tensor to use {known.name} format")
+    return memory_format in CHANNELS_LAST.values()
 
 
 def by_rows(name: str, memory_format: Any) -> bool:
@@ -44,7 +56,11 @@ def by_rows(name: str, memory_format: Any) -> bool:
 
 modules["torch"].update(DTYPES)
 modules["torch"].update(
-    strided=Named("strided"), contiguous_format=CONTIGUOUS, preserve_format=PRESERVED
+    channels_last=CHANNELS_LAST[4],
+    channels_last_3d=CHANNELS_LAST[5],
+    strided=Named("strided"),
+    contiguous_format=CONTIGUOUS,
+    preserve_format=PRESERVED,
 )
 modules["torch"].update(
     __version__="2.13.0+cpu",

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.memory_format import channels_are_last
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.arrays.views import strides_of
 from gradcli.autograd import anomaly, hooks, modes
@@ -31,6 +35,7 @@ from gradcli.ops.binding.catalogue import (
 )
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import detach
+from gradcli.ops.creation.settings import CHANNELS_LAST
 from gradcli.ops.definition.doc import GRAD, READS, STATE, effects
 from gradcli.ops.definition.lints import check_kept
 from gradcli.state import active
@@ -366,6 +371,23 @@ def element_size(self: Tensor) -> int:
 method("storage_offset")(storage_offset)
 
 
+@method("data_ptr")
+def data_ptr(self: Tensor) -> int:
+    """Where the first element lies in memory: a number that is the same in every run, and as far
+    from those of other tensors on the same memory as they are apart. 0 for an empty tensor.
+    """
+    storage = storage_of(self)
+    if not self.array.size:
+        return 0
+    array = self.array = forced(self.array)
+    here = array.__array_interface__["data"][0] if type(array) is np.ndarray else array.data.ptr
+    if not hasattr(storage, "address"):
+        active.state.object_ids += 1
+        storage.address = active.state.object_ids << 32, here
+    number, first = storage.address
+    return number + here - first
+
+
 @method("stride")
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """How many elements apart neighbours along each dimension lie in memory."""
@@ -375,7 +397,9 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 
 @method("is_contiguous")
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in memory in row order."""
+    """Whether the elements lie in memory in row order, or with channels innermost."""
+    if memory_format in CHANNELS_LAST.values():
+        return self.array.ndim in CHANNELS_LAST and channels_are_last(self.array)
     return bool(self.array.flags.c_contiguous)
 
 

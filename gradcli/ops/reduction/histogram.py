@@ -1,6 +1,8 @@
-"""Counts of values: `bincount histc`. They leave the graph."""
+"""Counts of values: `bincount histc histogram`. They leave the graph."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 
@@ -68,3 +71,42 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         raise runtime_error("histc() needs a finite max above its min")
     counts, _ = np.histogram(array, bins, (low, high))
     return Tensor(counts.astype(array.dtype))
+
+
+@function("histogram", method=True)
+def histogram(
+    input: Tensor,
+    bins: Any,
+    *,
+    range: Any = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> Any:
+    """How many elements fall into each bin, or the sum of their weights, and where the bins end.
+
+    Args:
+        bins: how many bins of one width there are, or where they end.
+        range: where the first begins and the last ends, the least and the greatest element by
+            default.
+        density: whether the bins' areas sum to 1.
+
+    Example: torch.histogram(tensor([0.5, 1., 2.]), 4)
+    """
+    check_tensors("histogram", input=input, **({} if weight is None else {"weight": weight}))
+    check_floating("histogram", input)
+    edges = bins.array if isinstance(bins, Tensor) else bins
+    if isinstance(edges, int) and edges <= 0:
+        raise runtime_error(
+            "histogram() needs a bin or more",
+            text=f"torch.histogram(): bins must be > 0, but got {edges} for dimension 0",
+        )
+    if weight is not None and weight.array.shape != input.array.shape:
+        raise GradcliError("E301", "histogram(): the weights have another shape than the input")
+    values = np.asarray(input.array, np.float64)
+    between = None if range is None else (float(range[0]), float(range[1]))
+    if between is not None and not between[0] <= between[1]:
+        raise runtime_error("torch.histogram(): max must be larger than min")
+    weights = None if weight is None else np.asarray(weight.array, np.float64)
+    counts, ends = np.histogram(values, edges, between, density, weights)
+    found = [Tensor(part.astype(input.array.dtype)) for part in (counts, ends)]
+    return named("histogram", "hist bin_edges", found)

@@ -18,6 +18,7 @@ from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.matrix_products import bmm
 from gradcli.ops.shape.views import reshape, transpose
@@ -322,3 +323,33 @@ def grid_sample(
     if mode == "bicubic" and ndim == 3:
         raise runtime_error("grid_sample(): 'bicubic' is for images of two dimensions")  # fmt: skip
     return _SAMPLERS[ndim].apply(input, grid, mode, padding_mode, bool(align_corners))
+
+
+def _expose_sampler(name: str, ndims: tuple[int, ...]) -> None:
+    @function(name)
+    def grid_sampler(
+        input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+    ) -> Tensor:
+        check_tensors(name, input=input, grid=grid)
+        if input.array.ndim - 2 not in ndims:
+            raise GradcliError("E301", f"{name}() does not take images of {input.array.ndim - 2}")
+        modes = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+        for number, known in zip((interpolation_mode, padding_mode), modes, strict=True):
+            if number not in range(3):
+                raise GradcliError("E204", f"{name}(): the modes are {known}, not {number}")
+        mode, padding = modes[0][interpolation_mode], modes[1][padding_mode]
+        return grid_sample(input, grid, mode, padding, align_corners)
+
+    sizes = "zeros(1, 1, 2, 2), zeros(1, 1, 1, 2)"
+    if ndims == (3,):
+        sizes = "zeros(1, 1, 2, 2, 2), zeros(1, 1, 1, 1, 3)"
+    describe(
+        grid_sampler,
+        "`torch.nn.functional.grid_sample` with numbers for the modes.",
+        f"torch.{name}({sizes}, 0, 0, False)",
+    )
+
+
+_expose_sampler("grid_sampler", (2, 3))
+_expose_sampler("grid_sampler_2d", (2,))
+_expose_sampler("grid_sampler_3d", (3,))

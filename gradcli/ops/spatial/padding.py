@@ -65,6 +65,16 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Tensor:
     return constant_pad_nd.apply(input, pad, checked_number(number, input.dtype))
 
 
+@function("constant_pad_nd")
+def constant_pad_(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
+    """`torch.nn.functional.pad` with a number.
+
+    Example: torch.constant_pad_nd(tensor([0.5, 1.]), (1, 1))
+    """
+    check_tensors("constant_pad_nd", input=input)
+    return constant_pad(input, tuple(pad), value)
+
+
 # --- padding with the tensor's own elements -----------------------------------------------------
 
 

@@ -324,3 +324,21 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
             "E301", f"channel_shuffle(): {groups} groups do not fit the shape {tuple(shape)}"
         )
     return channel_shuffle_.apply(input, groups)
+
+
+@function("upsample_nearest", module="torch.nn.functional")
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` by the nearest element; its name from before.
+
+    Example: F.upsample_nearest(arange(16.).reshape(1, 1, 4, 4), 8)
+    """
+    return interpolate(input, size, scale_factor)
+
+
+@function("upsample_bilinear", module="torch.nn.functional")
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` between four elements, with the corners aligned; its name from before.
+
+    Example: F.upsample_bilinear(arange(16.).reshape(1, 1, 4, 4), 8)
+    """
+    return interpolate(input, size, scale_factor, "bilinear", align_corners=True)

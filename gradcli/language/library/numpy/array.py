@@ -145,7 +145,7 @@ def array_of(tensor: Tensor) -> Any:
     Raises PyTorch's errors: E204 for a tensor that requires grad or is conjugated, E202 for a dtype
     that NumPy does not have and for memory of a GPU.
     """
-    if tensor.requires_grad:
+    if tensor.requires_grad and active.state.grad_enabled:
         raise runtime_error(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )

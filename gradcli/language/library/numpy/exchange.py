@@ -153,7 +153,7 @@ _HOLDING = frozenset({NDArray, list, tuple})
 
 
 def sharing(as_tensor: Callable[..., Any]) -> Callable[..., Any]:
-    """`torch.as_tensor` and `torch.asarray`, which share an array's memory where they can."""
+    """`torch.as_tensor`, and so `torch.asarray`: it shares an array's memory where it can."""
 
     def share(data: Any, dtype: Any = None, device: Any = None) -> Any:
         if isinstance(data, np.ndarray):

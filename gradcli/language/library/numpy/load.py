@@ -337,8 +337,7 @@ def _make_known() -> None:
         dtypes.SCALARS,
     )
     torch = catalogue.modules["torch"]
-    shared = exchange.sharing(torch["as_tensor"])
-    torch["as_tensor"] = torch["asarray"] = shared
+    torch["as_tensor"] = exchange.sharing(torch["as_tensor"])
     EXCEPTIONS["AxisError"].ancestors |= {"IndexError", "LookupError"}
 
 
