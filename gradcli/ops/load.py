@@ -27,7 +27,12 @@ views.view_as_complex = ref("elementwise.complex.view_as_complex")
 views.view_as_real = ref("elementwise.complex.view_as_real")
 
 catalogue.properties.update(
-    real=ref("elementwise.complex.real"), imag=ref("elementwise.complex.imag")
+    real=ref("elementwise.complex.real"),
+    imag=ref("elementwise.complex.imag"),
+    T=ref("shape.reshaping.reversed_dims"),
+    mT=ref("shape.reshaping.matrix_transpose"),
+    mH=ref("shape.reshaping.matrix_adjoint"),
+    H=ref("shape.reshaping.conjugate_transpose"),
 )
 catalogue.setters.update(
     real=ref("elementwise.complex.set_real"), imag=ref("elementwise.complex.set_imag")

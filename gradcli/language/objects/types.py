@@ -188,13 +188,15 @@ class _UninitializedType(LanguageType):
     __slots__ = ()
 
     def has_instance(self, value: Any) -> bool:
-        return type(value) is Tensor and getattr(value.array, "named", None) == self.name
+        if type(value) is not Tensor or not hasattr(type(value.array), "named"):
+            return False
+        return bool(value.array.named == self.name)
 
 
 def type_of(value: Any) -> LanguageType:
     """The class of a value."""
     host = type(value)
-    if host is Tensor and hasattr(value.array, "named"):
+    if host is Tensor and hasattr(type(value.array), "named"):
         return UNINITIALIZED[value.array.named]
     if host is Tensor and PARAMETER.has_instance(value):
         return PARAMETER
