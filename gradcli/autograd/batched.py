@@ -60,7 +60,6 @@ class BatchedArray:
 
     @property
     def itemsize(self) -> int:
-        """The bytes of an element."""
         return int(self.dtype.itemsize)
 
     @property

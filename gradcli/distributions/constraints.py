@@ -31,7 +31,6 @@ class Constraint:
 
     language_name: ClassVar[str] = "torch.distributions.constraints.Constraint"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"check", "event_dim", "is_discrete"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(
         self,

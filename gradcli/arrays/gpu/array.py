@@ -35,22 +35,18 @@ class GPUArray(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its sizes."""
         return self.values.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Its NumPy dtype."""
         return self.values.dtype
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
         return int(self.values.ndim)
 
     @property
     def size(self) -> int:
-        """The number of elements."""
         return int(self.values.size)
 
     @property

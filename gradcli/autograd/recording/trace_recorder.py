@@ -17,7 +17,7 @@ from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import LAZY
 from gradcli.autograd.engine import accumulate as accumulation
 from gradcli.autograd.node import FREED, AccumulateGrad, Node
-from gradcli.autograd.recording.instructions import BackwardPass, Call, Write
+from gradcli.autograd.recording.instructions import BackwardPass, Call, Recorded, Write
 from gradcli.autograd.recording.recorder import Recorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.state import active
@@ -181,26 +181,8 @@ class TraceRecorder(Recorder):
             return [self._read(each) for each in operand]
         return tuple(map(self._read, operand)) if type(operand) is tuple else operand
 
-    def _add(
-        self,
-        op: Any,
-        inputs: Sequence[Operand],
-        outputs: Sequence[Value | None] = (),
-        effects: Effects | None = None,
-        params: dict[str, Any] | None = None,
-    ) -> Instruction:
-        state = active.state
-        return self.trace.add(
-            Instruction(
-                op,
-                inputs,
-                outputs,
-                params=params,
-                span=state.place,
-                stack=tuple(state.stack),
-                effects=effects,
-            )
-        )
+    def _add(self, *parts: Any, **more: Any) -> None:
+        self.trace.add(Recorded(*parts, **more))
 
     def named(self) -> Trace:
         """The trace, with the program's names for its values."""

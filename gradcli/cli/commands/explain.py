@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_program, with_program_words
+from gradcli.cli.arguments.click_options import with_program
+from gradcli.cli.arguments.options import PICTURES
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import show_explanation, show_run
 from gradcli.cli.program.source import asked_of
@@ -29,12 +30,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--format",
-    type=click.Choice(["text", "json", "mermaid", "dot"]),
+    type=click.Choice(["text", "json", *PICTURES]),
     help="Print the ledger as text or as JSON, or the graph for Mermaid or Graphviz.",
 )
 @click.option("--json", is_flag=True, help="Short for --format json.")
 @with_program
-@with_program_words
 def command(
     words: Sequence[str],
     file: str | None,
@@ -55,15 +55,15 @@ def command(
     index = read_element(element)
     options = asked.options
     if ir:
-        if ties or paths or saved or element or options.format in ("mermaid", "dot"):
+        if ties or paths or saved or element or options.format in PICTURES:
             raise UsageError("--ir prints the trace, and takes no other part of explain")
         return asked.terminal.checked(show_run(asked, _trace))
 
     def show(run: Run, result: Result) -> str:
-        if options.format in ("mermaid", "dot"):
-            from gradcli.cli.program.report import picture_text  # lazy: command: after the run
+        if options.format in PICTURES:
+            from gradcli.cli.program.picture import picture_text  # lazy: command: after the run
 
-            return picture_text(run.session, options.format, result)
+            return picture_text(run.session, options, result, options.format)
         from gradcli.cli.program.explanation import (  # lazy: command: after the run
             Extras,
             explanation,

@@ -265,7 +265,7 @@ select_scatter: Op = op(
     self=lambda grad, src_sizes, dim, index: select_scatter(
         grad, zeros(grad, src_sizes), dim, index
     ),
-    src=lambda grad, dim, index: select(grad, dim, index),
+    src=select,
 )
 
 slice_scatter: Op = op(
@@ -275,7 +275,7 @@ slice_scatter: Op = op(
     self=lambda grad, src_sizes, dim, start, end, step: slice_scatter(
         grad, zeros(grad, src_sizes), dim, start, end, step
     ),
-    src=lambda grad, dim, start, end, step: slice_(grad, dim, start, end, step),
+    src=slice_,
 )
 
 diagonal_scatter: Op = op(
@@ -285,7 +285,7 @@ diagonal_scatter: Op = op(
     self=lambda grad, src_sizes, offset, dim1, dim2: diagonal_scatter(
         grad, zeros(grad, src_sizes), offset, dim1, dim2
     ),
-    src=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
+    src=diagonal,
 )
 
 

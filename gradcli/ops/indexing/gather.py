@@ -155,13 +155,9 @@ def same_dtype(name: str, tensor: Tensor, source: Any) -> None:
 # --- gather and scatter -------------------------------------------------------------------------
 
 
-def _gathered(self: Any, dim: int, index: Any) -> Any:
-    return self.reshape(-1)[positions_along(self.shape, dim, index)]
-
-
 gather: Op = op(
     "gather",
-    _gathered,
+    lambda self, dim, index: self.reshape(-1)[positions_along(self.shape, dim, index)],
     constant=("index",),
     # PyTorch keeps the input, though only its shape is needed: so do the rules below that read a
     # value's shape, as a write to the value is an error then.
@@ -245,7 +241,7 @@ scatter_tensor: Op = op(
     constant=("index",),
     # Where several elements go to one position the last one stays, yet each gets the gradient.
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
-    src=lambda grad, dim, index: gather(grad, dim, index),
+    src=gather,
     effects=(CHECKS,),
 )
 
@@ -364,7 +360,7 @@ scatter_add: Op = op(
     _scatter_added,
     constant=("index",),
     self=lambda grad: grad,
-    src=lambda grad, dim, index: gather(grad, dim, index),
+    src=gather,
     effects=(CHECKS,),
 )
 

@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.decompositions import converged
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
@@ -186,7 +186,6 @@ _lstsq: Op = op(
     inputs=("self", "b"),
     joint=_least_squares_rule,
 )
-_LSTSQ = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
 
 
 @function("lstsq", module="torch.linalg")
@@ -216,4 +215,8 @@ def lstsq(
             f" {tuple(b.array.shape)} do not fit",
         )
     limit = max(input.array.shape[-2:]) * float(np.finfo(input.array.dtype).eps)
-    return _LSTSQ(_lstsq.apply(input, b, limit if rcond is None else rcond, driver))
+    return named(
+        "linalg_lstsq",
+        "solution residuals rank singular_values",
+        _lstsq.apply(input, b, limit if rcond is None else rcond, driver),
+    )

@@ -85,9 +85,7 @@ multi_margin_loss_ = op(
     "multi_margin_loss",
     _multi_margin_array,
     constant=("target", "weight"),
-    self=lambda grad, self, target, weight, p, margin, reduction: multi_margin_loss_backward(
-        grad, self, target, weight, p, margin, reduction
-    ),
+    self=multi_margin_loss_backward,
     effects=(CHECKS,),
 )
 
