@@ -233,6 +233,7 @@ NAMES = {
     "class D(torch.utils.data.Dataset): pass\nd = D()\nprint(d, [d], f'{d}')": (
         "<__main__.D object at 0x1> [<__main__.D object at 0x1>] <__main__.D object at 0x1>"
     ),
+    "import io\nprint(io.StringIO('a'))": "<_io.StringIO object at 0x1>",
     "import time\nprint(time.time.__name__, time.perf_counter)": (
         "time <built-in function perf_counter>"
     ),
