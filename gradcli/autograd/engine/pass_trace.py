@@ -28,7 +28,7 @@ from gradcli.trace.guards import Guard, Kind
 from gradcli.trace.ir import Effect, Effects, Inline, Instruction, Trace, Value
 from gradcli.trace.passes import FREE
 
-_LARGEST = 256
+_LARGEST = 2_000
 """Nodes of the largest graph that is compiled."""
 
 

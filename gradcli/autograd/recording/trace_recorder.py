@@ -37,7 +37,7 @@ from gradcli.trace.ir import (
 _ITEM = Inline("{0}.item()", "item")
 _PRINT = Inline("print({0})", "print")
 _DRAW = Inline("{0}.draw()", "draw")
-_UPDATE = Inline("{0}", "update")
+UPDATE = Inline("{0}", "update")
 _ARRIVE = Inline("{0}.grad = {1}", "accumulate_grad")
 _HOOK = Inline("{0}", "hooks")
 _RETURN = Inline("{0}", "grad")
@@ -116,12 +116,23 @@ class TraceRecorder(Recorder):
         if known is not None:
             self._add(ALIAS, [known], [value])
             return value
+        if found is not None and self._is_unchanged(found[0], value):
+            self._add(
+                ALIAS, [found[0]], [value]
+            )  # `squeeze_` counts as a write, and writes nothing
+            return value
         if found is not None:
-            update = Instruction(_UPDATE, [found[0]], [value], effects={Effect.WRITES: found[:1]})
+            update = Instruction(UPDATE, [found[0]], [value], effects={Effect.WRITES: found[:1]})
             self.trace.add(update)
             return value
         (self.trace.inputs if tensor.requires_grad else self.trace.constants).append(value)
         return value
+
+    def _is_unchanged(self, before: Value, after: Value) -> bool:
+        """Whether a tensor whose version went up holds the same numbers."""
+        return (
+            self.arrays and before.array is not None and np.array_equal(before.array, after.array)
+        )
 
     def _value(self, tensor: Tensor) -> Value:
         """A new value for what a tensor holds now."""

@@ -219,13 +219,22 @@ def with_options(command: Any) -> Any:
     return _with(command, *_OUTPUT, *_RESULT, *_PICTURE, *_NUMBERS, *_FILES, *_DRESS, *_LIMITS)
 
 
+PROGRAM_LINES = click.option(
+    "-e",
+    "programs",
+    multiple=True,
+    metavar="PROGRAM",
+    help="A program, or a line of one; repeatable.",
+)
+
+
 def with_program(command: Any) -> Any:
     """Give a command the words and options of one that explains a program."""
     words = click.argument(
         "words", nargs=-1, metavar="PROGRAM [NAME=VALUE]…", shell_complete=values
     )
     file = click.option("--file", metavar="FILE", help="The file that the program is in.")
-    return _with(command, file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words)
+    return _with(command, PROGRAM_LINES, file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words)
 
 
 def with_session(command: Any) -> Any:

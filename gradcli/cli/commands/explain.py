@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 @click.option("--paths", metavar="NAME", help="List the paths to a leaf, each with its share.")
 @click.option("--saved", is_flag=True, help="List what the nodes saved, and when it is freed.")
 @click.option(
+    "--flow",
+    is_flag=True,
+    help="Print a table instead: the norm of each parameter's gradient, the gain of its layer,"
+    " zeros and NaN.",
+)
+@click.option(
     "--ir",
     is_flag=True,
     help="Print the trace instead: what ran, forward and backward, one instruction a line.",
@@ -42,6 +48,7 @@ def command(
     ties: bool,
     paths: str | None,
     saved: bool,
+    flow: bool,
     ir: bool,
     **given: Any,
 ) -> int:
@@ -59,6 +66,11 @@ def command(
             raise UsageError("--ir prints the trace, and takes no other part of explain")
         return asked.terminal.checked(show_run(asked, _trace))
 
+    if flow:
+        if ties or paths or saved or element or options.format in ("mermaid", "dot"):
+            raise UsageError("--flow prints a table, and takes no other part of explain")
+        return asked.terminal.checked(show_explanation(asked, _flow))
+
     def show(run: Run, result: Result) -> str:
         if options.format in PICTURES:
             from gradcli.cli.program.picture import picture_text  # lazy: command: after the run
@@ -72,6 +84,13 @@ def command(
         return explanation(run, result, Extras(index, ties, paths, saved))
 
     return asked.terminal.checked(show_explanation(asked, show))
+
+
+def _flow(run: Run, result: Result) -> str:
+    """The flow of gradients through the modules of a run."""
+    from gradcli.cli.program.explanation import flow_of  # lazy: command: after the run
+
+    return flow_of(run, result)
 
 
 def _trace(run: Run) -> str:

@@ -307,8 +307,7 @@ def _most_frequent(self: Any) -> Any:
     positions = length - 1 - np.argmax(equal[:, ::-1], axis=-1)[:, None]
     if selection.SORT_END < length <= selection.LONGEST:
         for row in np.flatnonzero(np.take_along_axis(runs, ends, -1)):
-            given = flat[row].tolist()
-            order = selection.order(list(range(length)), selection.rising(given))
+            order = selection.order(flat[row])
             positions[row] = order[ends[row, 0]]
     for row in np.flatnonzero((values != values).any(-1)):
         positions[row] = _most_frequent_beside_nan(flat[row])
