@@ -107,6 +107,8 @@ PROGRAMS = {
     "np.float64(2)[0]": "IndexError",
     "enum.IntFlag(3)": "TypeError",
     "print(typing.TypeVar(3))": "TypeError",
+    "abc.ABCMeta(3)": "TypeError",
+    "torch.vmap(torch.vmap(lambda i: torch.nan_to_num_(i, 1, 't')))(ones(2, 3))": "TypeError",
     "ones(2).abs_(1)": "TypeError",
     "torch.distributions.Beta(ones(2) * 1j, 1.)": "NotImplementedError",
     "torch.distributions.Poisson(ones(2) * 1j)": "NotImplementedError",
@@ -115,7 +117,7 @@ PROGRAMS = {
 """What a program asks for that no check refuses, and the class that it can catch."""
 
 BEFORE = """
-import enum, typing
+import abc, enum, typing
 
 class A:
     p = property(1, 1, 1)
@@ -231,6 +233,7 @@ NAMES = {
     "class D(torch.utils.data.Dataset): pass\nd = D()\nprint(d, [d], f'{d}')": (
         "<__main__.D object at 0x1> [<__main__.D object at 0x1>] <__main__.D object at 0x1>"
     ),
+    "import io\nprint(io.StringIO('a'))": "<_io.StringIO object at 0x1>",
     "import time\nprint(time.time.__name__, time.perf_counter)": (
         "time <built-in function perf_counter>"
     ),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
-from weakref import ref
 
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.node import RemovableHandle
@@ -98,7 +98,7 @@ class Calling(Members):
             try:
                 result = self._observed(args, kwargs)
                 if type(result) is Tensor and result.grad_fn is not None:
-                    call.result = ref(result.grad_fn)
+                    call.result = weakref.ref(result.grad_fn)
                 return result
             finally:
                 state.calls.pop()

@@ -584,7 +584,12 @@ class Metaclass(UserClass):
     language_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        return object.__new__(cls)
+        if len(args) != 3:
+            text = f"type.__new__() takes exactly 3 arguments ({len(args)} given)"
+            raise GradcliError(
+                "E202", "a name, a tuple of bases and a dict make a class", text=text
+            )
+        return cls.language_new(cls, *args, **kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """The class is made already when its `__init__` runs."""

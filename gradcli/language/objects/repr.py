@@ -12,7 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.limits import DEEPEST_NESTING, check_text, too_deep
 from gradcli.language.objects.borders import SCALARS
 from gradcli.language.objects.exceptions import arguments_of, converted
-from gradcli.language.objects.types import EXCEPTIONS, LanguageType, host_name, type_name
+from gradcli.language.objects.types import EXCEPTIONS, Hosted, LanguageType, host_name, type_name
 from gradcli.state import active, charge_tensors
 
 HOST_TEXT: set[type] = {bytes, type(NotImplemented)}
@@ -177,7 +177,7 @@ def _display_object(value: Any) -> str:
         return repr(value)
     if isinstance(value, type):  # a class of the catalogue, such as torch.no_grad
         return f"<class '{host_name(value)}'>"
-    written: Any = kind.__repr__
+    written: Any = (type(value.host) if isinstance(value, Hosted) else kind).__repr__
     if written is object.__repr__ and kind.__module__.startswith("gradcli."):
         cls = getattr(kind, "language_class", None)
         return _numbered_beside(f"{cls.full_name if cls else host_name(kind)} object", value)

@@ -220,7 +220,9 @@ class _UninitializedType(LanguageType):
     __slots__ = ()
 
     def has_instance(self, value: Any) -> bool:
-        return type(value) is Tensor and getattr(value.array, "named", None) == self.name
+        if type(value) is not Tensor or not hasattr(type(value.array), "named"):
+            return False
+        return bool(value.array.named == self.name)
 
 
 def type_of(value: Any) -> LanguageType:

@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype
-from gradcli.ops.binding.catalogue import function, tensor_property
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, sizes_of
 from gradcli.ops.codegen.runtime import listed
 from gradcli.ops.creation.copies import contiguous
@@ -101,25 +101,21 @@ def movedim(input: Tensor, source: Dims, destination: Dims) -> Tensor:
     return permute.apply(input, tuple(order))
 
 
-@tensor_property("T")
 def reversed_dims(tensor: Tensor) -> Tensor:
     """`x.T`: the dimensions in reverse order."""
     return permute.apply(tensor, tuple(range(tensor.array.ndim))[::-1])
 
 
-@tensor_property("mT")
 def matrix_transpose(tensor: Tensor) -> Tensor:
     """`x.mT`: the last two dimensions swapped. Raises E301 for a vector."""
     return _of_matrices("mT", tensor)
 
 
-@tensor_property("mH")
 def matrix_adjoint(tensor: Tensor) -> Tensor:
     """`x.mH`: the last two dimensions swapped, and conjugated. Raises E301 for a vector."""
     return conj(_of_matrices("mH", tensor))
 
 
-@tensor_property("H")
 def conjugate_transpose(tensor: Tensor) -> Tensor:
     """`x.H`: the adjoint of a matrix. Raises E301 for a tensor that is none."""
     if tensor.array.ndim > 2:
