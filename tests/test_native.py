@@ -21,6 +21,8 @@ import pytest
 
 from gradcli.arrays.random.box_muller import fill_blocks
 from gradcli.arrays.random.generator import Generator
+from gradcli.kernels import attention as heads
+from gradcli.kernels import recurrent
 from gradcli.kernels.windows import convolution, max_pool
 from gradcli.kernels.windows.windows import Windows
 from gradcli.native import dispatch
@@ -154,9 +156,7 @@ def _convolutions(array: Any) -> Any:
 def _attention(array: Any) -> Any:
     rows = np.resize(array, (2, 3, 8, 16))
     mask = np.where(np.tri(8, 16, array.size % 9 - 4) > 0, 0, -np.inf).astype(array.dtype)
-    found = [
-        attention._weights(rows, np.resize(rows, (2, 3, 16, 16)), m, 0.3) for m in (mask, None)
-    ]
+    found = [heads._weights(rows, np.resize(rows, (2, 3, 16, 16)), m, 0.3) for m in (mask, None)]
     return [*found, attention._safe_softmax_array(rows, 3)]
 
 
@@ -175,14 +175,28 @@ def _pools(array: Any) -> Any:
     return found
 
 
+def _lstm(array: Any) -> Any:
+    values = _tame(array, 6, 3, 4) / 4
+    weights = _line(array, 4 * 5 * 9).reshape(20, 9)
+    first = values[0, :, :1] + np.zeros(5, array.dtype)
+    given = values, weights[:, :4].copy(), weights[:, 4:].copy()
+    found: list[Any] = []
+    for reverse in (False, True):
+        made = recurrent.lstm_layer(*given, _line(array, 20), (first, first + 1), reverse)
+        output, hidden, cell, kept = made
+        for grads in ((output + 1, hidden, cell), (None, None, cell), (output, None, None)):
+            found += recurrent.lstm_layer_gradients(
+                grads, *given, (first, first + 1), output, kept, reverse
+            )
+        found += made
+    return found
+
+
 ROWS = {
+    "lstm_step, lstm_step_backward": Row(_lstm, 2e-5),
     "softmax": Row(lambda x: [softmax._softmax_array(x, x.ndim - 1), *_attention(_tame(x))], 1e-6),
     "softmax_backward": Row(
         lambda x: softmax._softmax_backward_array(_tame(x), np.cos(_tame(x)), x.ndim - 1), 1e-4
-    ),
-    "log_softmax": Row(lambda x: softmax._log_softmax_array(x, x.ndim - 1), 1e-6),
-    "log_softmax_backward": Row(
-        lambda x: softmax._log_softmax_backward_array(_tame(x), -np.abs(_tame(x)), x.ndim - 1), 1e-4
     ),
     "max_pool, put_at": Row(_pools, 1e-6),
     "gelu": Row(lambda x: activations._gelu_array(x, "none", True), 2e-7),
@@ -222,6 +236,8 @@ def _arrays() -> Iterator[Any]:
         yield plain.T
         yield plain[..., ::-1]
         yield np.repeat(plain, 2, axis=0)[::2]
+    apart = np.frombuffer(b"_" + rng.standard_normal(700).astype(np.float32).tobytes(), np.uint8)
+    yield apart[1:].view(np.float32).reshape(20, 35)  # not aligned
     yield np.zeros((0, 3), np.float32)
     yield rng.standard_normal((6, 3001)).astype(np.float32)
     yield np.round(rng.standard_normal((300, 400)).astype(np.float32), 1)
@@ -298,6 +314,17 @@ def test_what_does_not_fit_is_refused() -> None:
     ):
         with pytest.raises((ValueError, TypeError, BufferError)):
             CORE.running_sum(*arguments)
+
+
+def test_a_changed_source_is_not_passed_over(tmp_path: Path) -> None:
+    """In a checkout, kernels that were built before their sources changed are not used."""
+    built, source = tmp_path / "_core.so", tmp_path / "order.h"
+    for path in (built, source):
+        path.touch()
+    os.utime(source, (1, 1))
+    assert not dispatch._is_stale(built)
+    os.utime(built, (0, 0))
+    assert dispatch._is_stale(built)
 
 
 def test_turned_off() -> None:

@@ -21,17 +21,18 @@ def rows() -> list[Any]:
 
 @pytest.mark.parametrize("row", rows(), ids=len)
 def test_order_of_ties(row: Any) -> None:
-    values = row[0].tolist()
-    everything, count = list(range(len(values))), (len(values) + 1) // 2
-    smaller = selection.rising(values)
+    values, keys = row[0].tolist(), row[0]
+    count = (len(values) + 1) // 2
 
     _, found = sorting._sort_array(row, 1, False, False)
-    assert found[0].tolist() == selection.order(everything[:], smaller)
+    assert found[0].tolist() == selection.order(keys).tolist()
+    _, found = sorting._sort_array(row, 1, True, False)
+    assert found[0].tolist() == selection.order(-keys).tolist()
     _, found = sorting._topk_array(row, count, 1, False, True)
-    assert found[0].tolist() == selection.select(everything[:], count, smaller)
+    assert found[0].tolist() == selection.select(keys, count).tolist()
     _, found = sorting._kthvalue_array(row, count, 1, False)
-    assert found[0] == selection.first(everything[:], count, smaller)[-1]
-    order = selection.order(everything[:], smaller)
+    assert found[0] == selection.first(keys, count)[-1]
+    order = selection.order(keys).tolist()
     most = min(values, key=lambda value: (-values.count(value), value))
     last = [place for place in order if values[place] == most][-1]
     assert statistics._most_frequent(row)[0] == last

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from math import prod
+from threading import local
 from typing import Any, TypeVar
 
 import numpy as np
@@ -49,12 +50,13 @@ def in_turns(items: Sequence[Item], work: Callable[[Item], None]) -> None:
 
 def in_threads(work: Callable[[], None], tiles: int) -> None:
     """Run a function on a thread per core, including this one, but on no more threads than tiles.
-    A thread that has not begun when this one ends is not waited for: it finds no ticket.
+    A thread that has not begun when this one ends is not waited for: it finds no ticket. What is
+    part of such work is not shared out once more.
 
     Raises what it raised in any of them, once all have ended.
     """
     helpers = min(cores(), tiles) - 1
-    if helpers < 1:
+    if helpers < 1 or getattr(_own, "shares", False):
         work()
         return
     tasks, helpers = _tasks_of(helpers)
@@ -63,8 +65,10 @@ def in_threads(work: Callable[[], None], tiles: int) -> None:
     for _ in range(helpers):
         tasks.put((tickets, ended))
     try:
+        _own.shares = True
         work()
     finally:
+        _own.shares = False
         withdrawn = sum(1 for _ in iter(lambda: _taken(tickets), None))
         failures = [ended.get() for _ in range(helpers - withdrawn)]
     for failure in failures:
@@ -84,6 +88,9 @@ _queues: list[Any] = []
 """The queue from which the worker threads take tasks, once there is one."""
 
 _helping: list[Any] = []
+
+_own = local()
+"""Whether what a thread does is a share of some work."""
 
 
 def _tasks_of(helpers: int) -> tuple[Any, int]:
@@ -114,6 +121,7 @@ def _forget() -> None:
 
 
 def _help(tasks: Any) -> None:
+    _own.shares = True
     while True:
         tickets, ended = tasks.get()
         if work := _taken(tickets):

@@ -5,39 +5,50 @@ Each gives None, or False, where the kernels are not built or not made for its a
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import device_of
+from gradcli.arrays.fusion.lazy import LAZY, as_lazy, pointwise
 from gradcli.arrays.threads import over_tiles, tile_rows
 from gradcli.kernels.vector_math import FEW
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.native.dispatch import kernel
 
-_SINGLE = np.dtype(np.float32)
+_SINGLE, _ARRAY = np.dtype(np.float32), np.ndarray
 
 
 def are_plain(*arrays: Any) -> bool:
-    """Whether all are arrays that a kernel takes, or None."""
-    return all(
-        each is None
-        or (type(each) is np.ndarray and each.dtype is _SINGLE and each.flags.c_contiguous)
-        for each in arrays
-    )
+    """Whether all are arrays that a kernel takes, or None: without gaps and aligned."""
+    for each in arrays:
+        if each is not None and (
+            type(each) is not _ARRAY or each.dtype is not _SINGLE or not each.flags.carray
+        ):
+            return False
+    return True
+
+
+def whole(array: Any) -> Any:
+    """An array without gaps and aligned, itself where it is so."""
+    return array if array.flags.carray else array.copy(order="C")
 
 
 # --- element by element -------------------------------------------------------------------------
 
 
 def elementwise(name: str, *operands: Any) -> Any:
-    """The values of a kernel for arrays of one shape, and for the numbers that follow them. Few
-    elements are left to more exact functions.
+    """The values of a kernel for arrays of one shape, lazy where one of them is, and for the
+    numbers that follow them. Few elements are left to more exact functions.
     """
     first = operands[0]
+    arrays = [each for each in operands if hasattr(each, "shape")]
+    if any(type(each) in LAZY for each in arrays):
+        return _lazily(name, arrays, operands[len(arrays) :])
     if type(first) is not np.ndarray or first.size < FEW:
         return None
-    arrays = [each for each in operands if hasattr(each, "shape")]
     compute = kernel(name)
     if compute is None or not are_plain(*arrays) or any(a.shape != first.shape for a in arrays):
         return None
@@ -46,6 +57,30 @@ def elementwise(name: str, *operands: Any) -> Any:
     numbers = operands[len(arrays) :]
     over_tiles(into.shape, lambda tile: compute(*[a[tile] for a in flat], into[tile], *numbers))
     return out
+
+
+def _lazily(name: str, arrays: list[Any], numbers: tuple[Any, ...]) -> Any:
+    shape = arrays[0].shape
+    if prod(shape) < FEW or kernel(name) is None or device_of(arrays[0]).type != "cpu":
+        return None
+    operands = tuple(map(as_lazy, arrays))
+    if any(
+        type(each) not in LAZY or each.shape != shape or each.dtype != _SINGLE for each in operands
+    ):
+        return None
+    return pointwise(_tile_of(name, numbers), operands, shape, _SINGLE)
+
+
+@cache
+def _tile_of(name: str, numbers: tuple[Any, ...]) -> Any:
+    """The kernel of a plan that a kernel in C is."""
+
+    def fill(*operands: Any, out: Any) -> None:
+        compute = kernel(name)
+        assert compute is not None
+        compute(*map(whole, operands), out, *numbers)
+
+    return fill
 
 
 def add_scaled(total: Any, term: Any, factor: float, out: Any) -> bool:
@@ -60,35 +95,16 @@ def add_scaled(total: Any, term: Any, factor: float, out: Any) -> bool:
 def adam(arrays: tuple[Any, ...], numbers: tuple[float, ...]) -> bool:
     """A step of Adam: parameter, gradient and averages, and the numbers of the kernel."""
     step = kernel("adam")
-    if step is None or not are_plain(*arrays) or len({array.shape for array in arrays}) != 1:
+    parameter, gradient, *averages = arrays
+    if step is None or not are_plain(*arrays) or parameter.shape != gradient.shape:
+        return False
+    if any(each.shape != parameter.shape for each in averages):
         return False
     step(*arrays, *numbers)
     return True
 
 
 # --- along the last dimension -------------------------------------------------------------------
-
-
-def by_rows(name: str, *arrays: Any, numbers: tuple[float, ...] = ()) -> Any:
-    """What a kernel makes of the rows of arrays of one shape."""
-    first = arrays[0]
-    if (
-        type(first) is not np.ndarray
-        or first.size < FEW
-        or any(each.shape != first.shape for each in arrays[1:])
-    ):
-        return None
-    compute = kernel(name)
-    if compute is None or not are_plain(*arrays):
-        return None
-    length = first.shape[-1]
-    lines = [each.reshape(-1, length) for each in arrays]
-    out = np.empty_like(lines[0])
-    over_tiles(
-        out.shape,
-        lambda tile: compute(*[each[tile] for each in lines], out[tile], length, *numbers),
-    )
-    return out.reshape(first.shape)
 
 
 def softmax(array: Any, mask: Any = None, scale: float = 1.0, safe: bool = False) -> Any:
@@ -107,6 +123,20 @@ def softmax(array: Any, mask: Any = None, scale: float = 1.0, safe: bool = False
     out, length = np.empty_like(rows), array.shape[-1]
     over_tiles(rows.shape, lambda tile: compute(rows[tile], mask, out[tile], length, scale, safe))
     return out.reshape(array.shape)
+
+
+def softmax_backward(grad: Any, output: Any, scale: float = 1.0) -> Any:
+    """The gradient of softmax along the last dimension, times a scale."""
+    if type(output) is not np.ndarray or output.size < FEW or grad.shape != output.shape:
+        return None
+    compute = kernel("softmax_backward")
+    if compute is None or not are_plain(grad, output):
+        return None
+    length = output.shape[-1]
+    grads, rows = grad.reshape(-1, length), output.reshape(-1, length)
+    out = np.empty_like(rows)
+    over_tiles(rows.shape, lambda t: compute(grads[t], rows[t], out[t], length, scale))
+    return out.reshape(output.shape)
 
 
 # --- pooling ------------------------------------------------------------------------------------
@@ -137,7 +167,7 @@ def max_pool(array: Any, windows: Windows, counts: Sizes) -> Any:
 def put_at(values: Any, indices: Any, shape: tuple[int, ...], planes: int) -> Any:
     """Zeros, to which values are added at indices into each plane."""
     put = kernel("put_at")
-    if put is None or not values.size or not are_plain(values) or not indices.flags.c_contiguous:
+    if put is None or not values.size or not are_plain(values) or not indices.flags.carray:
         return None
     out = np.empty(shape, _SINGLE)
     put(values, indices, out, out.size // planes, values.size // planes)
@@ -242,11 +272,14 @@ def _images(*arrays: Any) -> list[Any] | None:
     """Arrays without gaps, None unless all are float32 in the host's memory."""
     if any(type(each) is not np.ndarray or each.dtype is not _SINGLE for each in arrays):
         return None
-    return [np.ascontiguousarray(each) for each in arrays]
+    return [whole(each) for each in arrays]
 
 
 _WORK = 16
 """Multiplications that count as one element where work is divided among threads."""
+
+_PARTS = 8
+"""How many tiles the samples make; each turns the weights once more."""
 
 
 def convolution(input: Any, weight: Any, padding: tuple[int, ...], bias: Any) -> Any:
@@ -269,7 +302,7 @@ def convolution(input: Any, weight: Any, padding: tuple[int, ...], bias: Any) ->
     def run(tile: slice) -> None:
         convolve(input[tile], weight, bias, out[tile], tile.stop - tile.start, *sizes)
 
-    over_tiles((samples, max(work, 1)), run)
+    over_tiles((samples, max(work, 1)), run, max(samples * work // _PARTS, 1))
     return out
 
 
@@ -282,14 +315,15 @@ def weight_gradient(input: Any, grad: Any, shape: tuple[int, ...], padding: tupl
     input, grad = images
     samples, channels, height, width = input.shape
     domain = (samples, max(prod(grad.shape[1:]) * prod(shape[1:]) // _WORK, 1))
-    each = tile_rows(domain)
+    largest = max(prod(domain) // _PARTS, 1)
+    each = tile_rows(domain, largest)
     sums = np.zeros((-(-samples // each), *shape), _SINGLE)
 
     def run(tile: slice) -> None:
         sizes = (tile.stop - tile.start, channels, height, width, shape[0], *shape[2:], *padding)
         add(input[tile], grad[tile], sums[tile.start // each], *sizes)
 
-    over_tiles(domain, run)
+    over_tiles(domain, run, largest)
     return np.add.reduce(sums, 0)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from gradcli.arrays.threads import over_tiles
 from gradcli.kernels import selection
+from gradcli.kernels.in_c import whole
 from gradcli.native.dispatch import kernel
 
 _SINGLE = np.dtype(np.float32)
@@ -26,7 +27,7 @@ def running_sums(array: Any, dim: int, backwards: bool = False) -> Any:
     each one to the end.
     """
     add = kernel("running_sum") if _is_single(array) else None
-    if add is None or not array.flags.c_contiguous:
+    if add is None or not array.flags.carray:
         return None
     out = np.empty_like(array)
     dim %= array.ndim
@@ -64,7 +65,7 @@ def _by_rows(
     """What a kernel makes of the rows along a dimension: `count` values and indices of each."""
     lines = np.moveaxis(array, dim, -1)
     length = lines.shape[-1]
-    rows = np.ascontiguousarray(lines).reshape(-1, length)
+    rows = whole(lines).reshape(-1, length)
     values = np.empty((len(rows), count), _SINGLE)
     indices = np.empty((len(rows), count), np.int64)
     over_tiles(

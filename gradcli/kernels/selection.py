@@ -3,14 +3,18 @@
 PyTorch sorts and selects with the C++ library's `sort`, `partial_sort` and `nth_element`. The order
 of equal elements is not specified; it follows from their algorithms: a heap for few of many, else
 partitions about the median of three with a final insertion sort; `kthvalue` partitions in PyTorch's
-own code. To return the same indices, the same steps are taken here, on lists, for the slices that
-hold equal elements.
+own code. To return the same indices, the same steps are taken here for the slices that hold equal
+elements: a partition at once, and only where there are equal ones.
+
+The keys of a slice are integers that rank its elements, equal ones alike; smaller ones come first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 Before = Callable[[Any, Any], bool]
 
@@ -23,47 +27,34 @@ LONGEST = 20_000
 """In longer slices equal elements keep their order: repeating the steps would take seconds."""
 
 
-def rising(keys: list[Any]) -> Before:
-    """Puts positions of smaller keys before those of larger ones."""
-    return lambda one, other: keys[one] < keys[other]
+def _rising(keys: Any) -> Before:
+    """Whether a position comes before another."""
+    ranks = keys.tolist()
+    return lambda one, other: bool(ranks[one] < ranks[other])
 
 
-def falling(keys: list[Any]) -> Before:
-    """Puts positions of larger keys before those of smaller ones."""
-    return lambda one, other: keys[one] > keys[other]
-
-
-def order(items: list[Any], before: Before) -> list[Any]:
-    """The items in order by `before`, equal ones in the order of PyTorch's unstable sort: up to
-    sixteen items keep their order.
+def order(keys: Any) -> Any:
+    """The positions in the order of their keys, equal ones in the order of PyTorch's unstable sort:
+    up to sixteen keep their order.
     """
-    _sort(items, 0, len(items), 2 * (len(items).bit_length() - 1), before)
-    _insertion_sort(items, 0, len(items), before)
-    return items
+    places = np.arange(len(keys))
+    _sort(places, keys, len(keys))
+    return places
 
 
-def select(items: list[Any], count: int, before: Before) -> list[Any]:
-    """The `count` items that come first by `before`, in the order in which PyTorch gives them.
-
-    Args:
-        items: the items; the list is reordered.
-        count: how many, at least 1.
-        before: whether one item comes before another.
-    """
-    if count * 64 <= len(items):
-        _heap_select(items, 0, count, len(items), before)
-        _sort_heap(items, 0, count, before)
-    else:
-        _nth_element(items, count - 1, before)
-        _sort(items, 0, count - 1, 2 * ((count - 1).bit_length() - 1), before)
-        _insertion_sort(items, 0, count - 1, before)
-    return items[:count]
+def select(keys: Any, count: int) -> Any:
+    """The `count` positions that come first, 1 or more, in PyTorch's order."""
+    places = np.arange(len(keys))
+    if count * 64 <= len(keys):
+        return _from_heap(places, keys, count)[:count]
+    _nth_element(places, keys, count - 1)
+    _sort(places, keys, count - 1)
+    return places[:count]
 
 
-def first(items: list[Any], count: int, before: Before) -> list[Any]:
-    """The `count` items that come first by `before`, the last of them at the end, as `kthvalue`
-    leaves them.
-    """
+def first(keys: Any, count: int) -> list[int]:
+    """The `count` positions that come first as `kthvalue` leaves them, the last one at the end."""
+    items, before = list(range(len(keys))), _rising(keys)
     low, high = 0, len(items) - 1
     while high > low + 1:
         middle = low + (high - low) // 2
@@ -135,67 +126,80 @@ def _sort_heap(items: list[Any], first: int, last: int, before: Before) -> None:
         _sift(items, first, 0, last - first, value, before)
 
 
+def _from_heap(places: Any, keys: Any, count: int) -> Any:
+    """Positions of which the first so many are in order, by a heap of that size."""
+    items, before = places.tolist(), _rising(keys)
+    _heap_select(items, 0, count, len(items), before)
+    _sort_heap(items, 0, count, before)
+    return np.array(items)
+
+
 # --- partitions ---------------------------------------------------------------------------------
 
 
-def _partition(items: list[Any], first: int, last: int, before: Before) -> int:
+def _partition(places: Any, keys: Any, first: int, last: int) -> int:
     """Partition a range at the median of three of its items; returns where the second part
-    starts.
+    starts. Of each pair that is swapped, one is the next from the left that does not come before
+    the median, the other the next from the right that does not come after it.
     """
     a, b, c = first + 1, first + (last - first) // 2, last - 1
-    if before(items[a], items[b]):
-        median = b if before(items[b], items[c]) else c if before(items[a], items[c]) else a
+    of_a, of_b, of_c = keys[places[[a, b, c]]].tolist()
+    if of_a < of_b:
+        median = b if of_b < of_c else c if of_a < of_c else a
     else:
-        median = a if before(items[a], items[c]) else c if before(items[b], items[c]) else b
-    items[first], items[median] = items[median], items[first]
-    pivot = items[first]
-    low, high = first + 1, last
-    while True:
-        while before(items[low], pivot):
-            low += 1
-        high -= 1
-        while before(pivot, items[high]):
-            high -= 1
-        if low >= high:
-            return low
-        items[low], items[high] = items[high], items[low]
-        low += 1
+        median = a if of_a < of_c else c if of_b < of_c else b
+    places[[first, median]] = places[[median, first]]
+    rest = places[first + 1 : last]
+    ranks, pivot = keys[rest], keys[places[first]]
+    left, right = np.flatnonzero(ranks >= pivot), np.flatnonzero(ranks <= pivot)[::-1]
+    both = min(len(left), len(right))
+    swaps = int(np.count_nonzero(left[:both] < right[:both]))
+    stops = [*left[swaps : swaps + 1].tolist(), *right[max(swaps - 1, 0) : swaps].tolist()]
+    left, right = left[:swaps], right[:swaps]
+    rest[left], rest[right] = rest[right], rest[left]
+    return first + 1 + int(min(stops))
 
 
-def _nth_element(items: list[Any], nth: int, before: Before) -> None:
-    first, last = 0, len(items)
+def _nth_element(places: Any, keys: Any, nth: int) -> None:
+    first, last = 0, len(places)
     depth = 2 * (last.bit_length() - 1)
     while last - first > _SELECTION_END:
         if depth == 0:
-            _heap_select(items, first, nth + 1, last, before)
+            items = places.tolist()
+            _heap_select(items, first, nth + 1, last, _rising(keys))
             items[first], items[nth] = items[nth], items[first]
+            places[:] = items
             return
         depth -= 1
-        cut = _partition(items, first, last, before)
+        cut = _partition(places, keys, first, last)
         if cut <= nth:
             first = cut
         else:
             last = cut
-    _insertion_sort(items, first, last, before)
+    _insertion_sort(places, keys, first, last)
 
 
-def _sort(items: list[Any], first: int, last: int, depth: int, before: Before) -> None:
-    """Sort a range except short stretches, which an insertion sort finishes."""
-    while last - first > SORT_END:
+def _sort(places: Any, keys: Any, count: int) -> None:
+    """Sort the first positions: partitions, then an insertion sort of all. Ranges without equal
+    items need no partition.
+    """
+    ranges = [(0, count, 2 * (count.bit_length() - 1))]
+    while ranges:
+        first, last, depth = ranges.pop()
+        if last - first <= SORT_END:
+            continue
+        ranks = np.sort(keys[places[first:last]])
+        if not (ranks[1:] == ranks[:-1]).any():
+            continue
         if depth == 0:
-            _heap_select(items, first, last, last, before)
-            _sort_heap(items, first, last, before)
-            return
-        depth -= 1
-        cut = _partition(items, first, last, before)
-        _sort(items, cut, last, depth, before)
-        last = cut
+            places[first:last] = _from_heap(places[first:last], keys, last - first)
+            continue
+        cut = _partition(places, keys, first, last)
+        ranges += [(first, cut, depth - 1), (cut, last, depth - 1)]
+    _insertion_sort(places, keys, 0, count)
 
 
-def _insertion_sort(items: list[Any], first: int, last: int, before: Before) -> None:
-    for i in range(first + 1, last):
-        value = items[i]
-        at = first if before(value, items[first]) else i
-        while at > first and before(value, items[at - 1]):
-            at -= 1
-        items.insert(at, items.pop(i))
+def _insertion_sort(places: Any, keys: Any, first: int, last: int) -> None:
+    """Sort a range; equal items keep their order."""
+    part = places[first:last]
+    places[first:last] = part[np.argsort(keys[part], kind="stable")]

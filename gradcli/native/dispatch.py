@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 Kernel = Callable[..., None]
@@ -32,7 +33,9 @@ def description() -> str:
     module = core()
     if module is not None:
         return f"built, uses {module.use(_asked())}"
-    return "turned off by GRADCLI_NATIVE=0" if _asked() == "0" else "not built"
+    if _asked() == "0":
+        return "turned off by GRADCLI_NATIVE=0"
+    return "built from other sources" if _module() is not None else "not built"
 
 
 def _asked() -> str:
@@ -41,12 +44,23 @@ def _asked() -> str:
 
 @cache
 def core() -> Any:
-    """The extension module, loaded at the first call; None where there is none."""
-    if _asked() == "0":
-        return None
-    try:
-        module = import_module("gradcli.native._core")
-    except ImportError:  # it was not built, or for another system
+    """The extension module, loaded at the first call; None where there is none to use."""
+    module = None if _asked() == "0" else _module()
+    if module is None or _is_stale(Path(module.__file__)):
         return None
     module.use(_asked())
     return module
+
+
+def _module() -> Any:
+    try:
+        return import_module("gradcli.native._core")
+    except ImportError:  # it was not built, or for another system
+        return None
+
+
+def _is_stale(built: Path) -> bool:
+    """Whether a source of it, which only a checkout has, was changed since."""
+    when = built.stat().st_mtime
+    sources = (each for each in built.parent.iterdir() if each.suffix in (".c", ".h", ".def"))
+    return any(each.stat().st_mtime > when for each in sources)

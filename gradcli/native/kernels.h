@@ -6,4 +6,5 @@
 #include "pointwise.h"
 #include "norms.h"
 #include "rows.h"
+#include "recurrent.h"
 #include "convolution.h"

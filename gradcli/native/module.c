@@ -163,7 +163,7 @@ static int take(PyObject *given, char letter, Argument *taken, Py_buffer *view)
         kind = (char)(letter - 'A' + 'a');
     }
     if (PyObject_GetBuffer(given, view, flags) < 0) return -1;
-    if (!is_of_kind(view, kind)) {
+    if (!is_of_kind(view, kind) || (uintptr_t)view->buf % (size_t)view->itemsize) {
         PyErr_Format(PyExc_ValueError, "elements of kind '%s', not '%c'", view->format, letter);
         PyBuffer_Release(view);
         return -1;

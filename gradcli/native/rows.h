@@ -1,4 +1,4 @@
-/* Softmax and its logarithm over rows, and max pooling. */
+/* Softmax over rows, and max pooling. */
 
 /* The largest of a row, nan apart. */
 static float LOCAL(largest_of)(const float *x, int64_t length)
@@ -79,41 +79,6 @@ KERNEL(softmax_backward)
         for (int lane = 0; lane < WIDE; lane++) total += sums[lane];
         EACH_APART
         for (k = 0; k < length; k++) out[k] = output[k] * (grad[k] - total) * scale;
-    }
-    return NULL;
-}
-
-/* log_softmax(x, out, length) */
-KERNEL(log_softmax)
-{
-    int64_t length = N(2);
-    NEED(length > 0 && N(0) % length == 0 && N(1) == N(0));
-    for (int64_t row = 0; row < N(0) / length; row++) {
-        const float *x = F(0) + row * length;
-        float *out = F(1) + row * length, largest = LOCAL(largest_of)(x, length);
-        float logarithm = (float)log(LOCAL(powers)(x, length, largest, out));
-        EACH_APART
-        for (int64_t k = 0; k < length; k++) out[k] = x[k] - largest - logarithm;
-    }
-    return NULL;
-}
-
-/* log_softmax_backward(grad, output, out, length) */
-KERNEL(log_softmax_backward)
-{
-    enum { WIDE = 16 };
-    int64_t length = N(3);
-    NEED(length > 0 && N(0) % length == 0 && N(1) == N(0) && N(2) == N(0));
-    for (int64_t row = 0; row < N(0) / length; row++) {
-        const float *grad = F(0) + row * length, *output = F(1) + row * length;
-        float *out = F(2) + row * length, sums[WIDE] = {0}, total = 0;
-        int64_t k = 0;
-        for (; k + WIDE <= length; k += WIDE)
-            for (int lane = 0; lane < WIDE; lane++) sums[lane] += grad[k + lane];
-        for (int lane = 0; k < length; k++, lane++) sums[lane] += grad[k];
-        for (int lane = 0; lane < WIDE; lane++) total += sums[lane];
-        EACH_APART
-        for (k = 0; k < length; k++) out[k] = grad[k] - LOCAL(exp_of)(output[k]) * total;
     }
     return NULL;
 }

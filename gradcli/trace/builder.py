@@ -26,7 +26,7 @@ from gradcli.trace.ufuncs import ufuncs_of
 if TYPE_CHECKING:
     from gradcli.errors import Span
 
-_LONGEST = 2000
+_LONGEST = 10_000
 """Instructions of the longest trace."""
 
 

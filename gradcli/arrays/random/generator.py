@@ -244,13 +244,25 @@ class Generator:
         return -np.log1p(-self.uniform(count, np.dtype(np.float64)))
 
     def permutation(self, count: int) -> Any:
-        """The integers below `count` in random order."""
-        order = list(range(count))
-        draws = self.words(max(count - 1, 0)).tolist()
-        for i, draw in enumerate(draws):
-            j = i + draw % (count - i)
-            order[i], order[j] = order[j], order[i]
-        return np.array(order, np.int64)
+        """The integers below `count` in random order: position i is swapped with one from i on, for
+        each i in turn.
+        """
+        here = np.arange(count)
+        there = here.copy()
+        draws = self.words(max(count - 1, 0))
+        there[:-1] += (draws % np.arange(count, 1, -1, dtype=np.uint64)).astype(np.int64)
+        # What stands where a swap looks came there by the last swap before it that looked there.
+        order = np.argsort((there << 32) | here)
+        again = np.flatnonzero(there[order[1:]] == there[order[:-1]])
+        earlier = np.full(count, -1)
+        earlier[order[again + 1]] = order[again]
+        latest = np.full(count, -1)
+        latest[there[order]] = order
+        came = np.where(there == here, earlier, latest)
+        origin = np.where(came < 0, here, came)
+        while ((further := origin[origin]) != origin).any():
+            origin = further
+        return np.where(earlier < 0, there, origin[earlier])
 
 
 KINDS: dict[str, Callable[[], type[Generator]]] = {"cpu": lambda: Generator}

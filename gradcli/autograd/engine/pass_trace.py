@@ -28,7 +28,7 @@ from gradcli.trace.guards import Guard, Kind
 from gradcli.trace.ir import Effect, Effects, Inline, Instruction, Trace, Value
 from gradcli.trace.passes import FREE
 
-_LARGEST = 256
+_LARGEST = 2_000
 """Nodes of the largest graph that is compiled."""
 
 
@@ -78,7 +78,6 @@ class PassTrace:
                 yield target
 
     def record(self) -> None:
-        """Record the pass."""
         root = self.nodes[0]
         self._values[root] = self.trace.value(None, "node")
         self._gradients[root] = self._gradient_of(root)

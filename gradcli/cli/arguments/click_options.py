@@ -111,11 +111,23 @@ _RESULT: list[Decorator] = [
         "--format",
         type=click.Choice([*FORMATS, *PICTURES]),
         help="Print the result as text, as a JSON document, as one on a single line, or as a table"
-        " of names, shapes, dtypes, values and gradients; or the graph for Mermaid or Graphviz."
+        " of names, shapes, dtypes, values and gradients; or the graph for Mermaid or Graphviz,"
+        " as a picture in SVG,"
+        " or as a page that steps through both passes."
         " `run` prints a result when one of the"
         " last three is asked for, and its JSON is on a line per file.",
     ),
     click.option("--json", is_flag=True, help="Short for --format json."),
+]
+
+_PICTURE: list[Decorator] = [
+    click.option(
+        "--fold",
+        multiple=True,
+        metavar="MODULE",
+        help="Draw this module as one box of the picture: net.0. May be repeated.",
+    ),
+    click.option("--expand", is_flag=True, help="Give each repetition of a loop a box of its own."),
 ]
 
 _NUMBERS: list[Decorator] = [
@@ -134,7 +146,8 @@ _FILES: list[Decorator] = [
         "--output",
         metavar="FILE",
         help="Write the result to a file: output and gradients as .npz, .safetensors or .json,"
-        " gradients as the columns of a .csv, one gradient as .npy.",
+        " gradients as the columns of a .csv, one gradient as .npy, the graph as .svg or .png,"
+        " the page that steps as .html.",
     ),
     click.option(
         "--inputs",
@@ -203,7 +216,16 @@ _DRESS: list[Decorator] = [
 
 def with_options(command: Any) -> Any:
     """Give a command the options that one-shot and batch share."""
-    return _with(command, *_OUTPUT, *_RESULT, *_NUMBERS, *_FILES, *_DRESS, *_LIMITS)
+    return _with(command, *_OUTPUT, *_RESULT, *_PICTURE, *_NUMBERS, *_FILES, *_DRESS, *_LIMITS)
+
+
+PROGRAM_LINES = click.option(
+    "-e",
+    "programs",
+    multiple=True,
+    metavar="PROGRAM",
+    help="A program, or a line of one; repeatable.",
+)
 
 
 def with_program(command: Any) -> Any:
@@ -212,7 +234,7 @@ def with_program(command: Any) -> Any:
         "words", nargs=-1, metavar="PROGRAM [NAME=VALUE]…", shell_complete=values
     )
     file = click.option("--file", metavar="FILE", help="The file that the program is in.")
-    return _with(command, file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words)
+    return _with(command, PROGRAM_LINES, file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words)
 
 
 def with_session(command: Any) -> Any:

@@ -46,6 +46,9 @@ def blame(
 
     def prepare(run: Run) -> None:
         with run.session.running():
+            provenance = run.session.interpreter.provenance
+            assert provenance is not None
+            watch.rounds = provenance.rounds
             watch.install()
 
     def report(run: Run, statements: Sequence[Statement], result: Result | None) -> int:

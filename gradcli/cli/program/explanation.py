@@ -6,18 +6,25 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gradcli.autograd import naming
 from gradcli.autograd.tensor import Tensor
+from gradcli.cli.arguments.files import write_text
+from gradcli.cli.arguments.options import DRAWN
 from gradcli.cli.arguments.words import UsageError
+from gradcli.cli.program.picture import format_of, picture_text
 from gradcli.cli.program.replay import explained
-from gradcli.cli.program.report import output_text, trace_text
+from gradcli.cli.program.report import output_text, parameters_of, trace_text
+from gradcli.errors import GradcliError
+from gradcli.explain.ledger.flow import flows
 from gradcli.explain.ledger.kinks import kinks as kinks_of
-from gradcli.explain.ledger.ledger import ledger
+from gradcli.explain.ledger.ledger import last_pass, ledger
 from gradcli.explain.ledger.paths import paths_to
 from gradcli.explain.ledger.saved import saved_values
 from gradcli.explain.names import Operands
 from gradcli.explain.result import Result
 from gradcli.record import Record
 from gradcli.render.answers import ledger_extras as rendering
+from gradcli.render.answers.flow import flow_document, flow_text
 from gradcli.render.answers.ledger import ledger_text
 from gradcli.render.answers.ledger_json import ledger_document
 from gradcli.render.result_json import text
@@ -71,8 +78,38 @@ def trace_of_tensor(run: Run, tensor: Tensor, style: str) -> str:
     return explained(run, tensor, shown) if style == "steps" else shown(run, tensor, ())
 
 
+def write_picture(run: Run, tensor: Tensor, path: str) -> None:
+    """Draw the graph of a tensor in a file, with the gradients that `tensor.backward()` would give.
+
+    Raises:
+        GradcliError: E204 where the suffix names no picture, E603 where the file cannot be written,
+            E606 where files are out of bounds.
+    """
+    if not path.endswith(DRAWN):
+        raise GradcliError("E204", f"the suffix of {path!r} is none of {', '.join(DRAWN)}")
+    run.options.limits.check_file(path)
+
+    def drawing(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
+        return picture_text(run.session, run.options, _result(run, tensor, events), format_of(path))
+
+    scalar = tensor.array.size == 1
+    write_text(path, explained(run, tensor, drawing) if scalar else drawing(run, tensor, ()))
+
+
 def _result(run: Run, tensor: Tensor, events: Sequence[Event]) -> Result:
     return Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
+
+
+def flow_of(run: Run, result: Result) -> str:
+    """The flow of gradients through the modules of a run, as text or as JSON."""
+    parameters = parameters_of(run.session)
+    with run.session.running():
+        modules = dict(naming.module_paths().values())
+        owners = {name: modules.get(name.rpartition(".")[0]) for name, _ in parameters}
+        events = last_pass(result.graph, run.session.recorder.events or ())
+        calls = run.session.recorder.modules
+        rows = flows(parameters, result.gradients, events, calls, owners)
+    return text(flow_document(rows)) if run.options.json else flow_text(rows)
 
 
 def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:

@@ -203,7 +203,9 @@ def show(terminal: Terminal, session: Session, options: Options, result: Result)
     """Print a result: value, seed, gradients and trace."""
     with session.running():
         if options.format in PICTURES:
-            terminal.write(picture_text(session, options.format, result))
+            from gradcli.cli.program.picture import picture_text  # lazy: start-up: few pictures
+
+            terminal.write(picture_text(session, options, result, options.format))
             return
         if options.format == "table":
             from gradcli.render.result_table import table  # lazy: start-up: few tables
@@ -262,27 +264,6 @@ def _show_trace(terminal: Terminal, options: Options, result: Result) -> None:
             terminal.note(f"the graph has {len(graph.nodes):,} nodes: --trace prints it")
             return
     terminal.write(f"\n{trace_text(terminal, options.trace or 'tree', result)}\n")
-
-
-def picture_text(session: Session, format: str, result: Result) -> str:
-    """The backward graph with values and gradients, for Mermaid or Graphviz."""
-    from gradcli.autograd.recording.trace_recorder import (  # lazy: start-up: few such graphs
-        TraceRecorder,
-    )
-    from gradcli.explain.ledger.annotated_graph import (  # lazy: start-up: few such graphs
-        AnnotatedGraph,
-    )
-
-    recorder = session.recorder
-    calls = recorder.made if isinstance(recorder, TraceRecorder) else None
-    annotated = AnnotatedGraph(result.graph, result.events, calls)
-    if format == "dot":
-        from gradcli.render.graph.dot import dot  # lazy: start-up: few such graphs
-
-        return f"{dot(annotated)}\n"
-    from gradcli.render.graph.mermaid import mermaid  # lazy: start-up: few such graphs
-
-    return f"{mermaid(annotated)}\n"
 
 
 def trace_text(terminal: Terminal, style: str, result: Result) -> str:

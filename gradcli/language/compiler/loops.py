@@ -21,7 +21,7 @@ _COUNTED = frozenset({range, list, tuple})
 _DRAWING = frozenset({"enumerate", "zip"})
 """What draws from such values as long as they all last."""
 
-_MANY = 100
+_MANY = 64
 """Iterations of a loop, as often as it runs, from which on it is hot: compiling one may pay."""
 
 

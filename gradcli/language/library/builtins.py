@@ -13,7 +13,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.language.events import Asked, Explained, Printed, Traced
+from gradcli.language.events import Asked, Explained, Printed, Shown, Traced
 from gradcli.language.functions.calls import call, offer_op
 from gradcli.language.library.iterators import ITERATORS
 from gradcli.language.library.load_save import FILES
@@ -135,6 +135,13 @@ def trace(tensor: Any, style: str = "tree") -> None:
     if style not in ("tree", "next", "steps"):
         raise value_error(f"there is no trace style {display(style)}", help="tree, next or steps")
     active.state.emit(Traced(tensor, style))
+
+
+@_builtin
+def show(tensor: Any, file: str) -> None:
+    if not isinstance(file, str):
+        raise GradcliError("E202", f"show() takes the name of a file, not {type_name(file)}")
+    active.state.emit(Shown(_explicable(tensor, "show"), file))
 
 
 @_builtin

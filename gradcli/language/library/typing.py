@@ -73,7 +73,9 @@ def cast(typ: Any, val: Any) -> Any:
 
 def type_var(name: str, *constraints: Any, **named: Any) -> TypeForm:
     """`typing.TypeVar("T")`, `NewType` and their like: a name for annotations."""
-    return TypeForm(f"~{name}" if isinstance(name, str) else repr(name))
+    if not isinstance(name, str):
+        raise type_error("the name of a type variable is a string")
+    return TypeForm(f"~{name}")
 
 
 def new_type(name: str, tp: Any) -> Any:

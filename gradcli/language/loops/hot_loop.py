@@ -20,9 +20,9 @@ from gradcli.trace.graph_break import GraphBreak
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler
 
-HOT_AFTER = 8
-"""Interpreted iterations before one is captured: optimizers and schedules have settled by then. Of
-4, 8, 16 and 32 the first two are the quickest alike, at 50 iterations as at 400.
+HOT_AFTER = 4
+"""Interpreted iterations before one is captured: the first ones make what later ones find, as
+gradients and an optimizer's memory. That there are enough to pay was seen before (`_MANY`).
 """
 
 _ATTEMPTS = 4

@@ -17,7 +17,7 @@ from gradcli.ops.definition.op import Op, parameters_of
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Kernel, Value
 
-_LARGEST = 512
+_LARGEST = 5_000
 """Nodes of the largest graph that is written."""
 
 

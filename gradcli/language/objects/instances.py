@@ -24,6 +24,7 @@ from gradcli.language.objects.descriptors import (
     computes,
     is_data,
 )
+from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import inherited_method
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.special_methods import is_special, sequence_iterator, special_method
@@ -115,8 +116,22 @@ class UserClass(LanguageType):
             self._install(known, value)
         if "__eq__" in names and "__hash__" not in names:
             host.__hash__ = None
+        host.language_slots = self._slots()
         if "__getitem__" in names and not hasattr(host, "__iter__"):
             host.__iter__ = sequence_iterator
+
+    def _slots(self) -> frozenset[str] | None:
+        """The only names that instances may have; None where a class above allows any."""
+        own = self.names.get("__slots__")
+        above: list[Any] = [
+            getattr(base, "language_slots", frozenset()) for base in self.host.__bases__
+        ]
+        if own is None or None in above or not issubclass(self.host, Instance):
+            return None
+        names = [own] if isinstance(own, str) else list(bounded(own))
+        if not all(isinstance(name, str) for name in names):
+            raise GradcliError("E202", "__slots__ items must be strings")
+        return frozenset(names).union(*above)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A new instance."""
@@ -326,6 +341,9 @@ def store_attribute(value: Any, cls: UserClass, name: str, new: Any) -> None:
     elif name in getattr(type(value), "settable_attributes", ()):
         setattr(value, name, new)
     else:
+        slots = getattr(type(value), "language_slots", None)
+        if slots is not None and name not in slots:
+            raise GradcliError("E102", f"'{cls.name}' object has no attribute '{name}'")
         value.language_setattr(name, new)
 
 
@@ -422,7 +440,7 @@ class Super:
                 found = getattr(super(previous, owner.host if of_class else receiver), name, None)
                 if found is not None:
                     return found
-            elif issubclass(host, (list, dict)):
+            else:
                 method = inherited_method(host, name)
                 if method is not None:
                     return BoundMethod(receiver, method)

@@ -119,6 +119,12 @@ HOST_OPERATORS: dict[str, Operation] = {
 """Binary operators on values of which none is a tensor; they raise the host's errors."""
 
 
+def on_host(operation: Operation, left: Any, right: Any) -> Any:
+    """The value of one of them; a number of NumPy's and a list make an array."""
+    found = operation(left, right)
+    return borders.wrapped(found) if type(found) is np.ndarray else found
+
+
 def tensor_operator(symbol: str) -> Operation:
     """A binary operator on values of which one is a tensor at least."""
     operator = catalogue.operators[symbol]
@@ -178,7 +184,7 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
             if type(left) in FOREIGN or type(right) in FOREIGN:
                 return borders.beside(symbol, left, right, tensor_operator(symbol))
             return tensor_operator(symbol)(left, right)
-        return HOST_OPERATORS[symbol](left, right)
+        return on_host(HOST_OPERATORS[symbol], left, right)
     except GradcliError as error:
         method = own_operator(symbol, left, right)
         if method is None:

@@ -226,7 +226,7 @@ class _UninitializedType(LanguageType):
 def type_of(value: Any) -> LanguageType:
     """The class of a value."""
     host = type(value)
-    if host is Tensor and hasattr(value.array, "named"):
+    if host is Tensor and hasattr(type(value.array), "named"):
         return UNINITIALIZED[value.array.named]
     if host is Tensor and PARAMETER.has_instance(value):
         return PARAMETER

@@ -65,7 +65,8 @@ def _picked(self: Any, indices: Key) -> Any:
     """The elements at the positions, in memory as PyTorch lays them: NumPy brings the dimensions of
     the positions to the front.
     """
-    picked = self[indices]
+    rows = self.flags.c_contiguous and all(part is FULL for part in indices[1:])
+    picked = self.take(indices[0], 0) if rows else self[indices]
     if picked.ndim < 2:
         return picked[()]
     given = [part for part in indices if part is not FULL]
@@ -121,6 +122,21 @@ def add_at(whole: Any, where: Any, values: Any) -> None:
     np.add.at(whole.reshape(-1), where.reshape(-1), values.reshape(-1))
 
 
+def add_rows(table: Any, where: Any, rows: Any) -> None:
+    """Add rows to those of a table at some positions, as often as each is given; in pieces, since
+    every element gets its flat position.
+    """
+    columns = module_of(table).arange(table.shape[1])
+    piece = max(1, _PIECE // max(1, table.shape[1]))
+    for start in range(0, len(where), piece):
+        part = slice(start, start + piece)
+        add_at(table, where[part, None] * table.shape[1] + columns, rows[part])
+
+
+_PIECE = 1 << 16
+"""Elements that are added at a time."""
+
+
 def _index_put_array(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
     whole = copied_in_order(self) if self.ndim else module_of(self).array(self)
     return _write_at(whole, values, indices, accumulate)
@@ -144,7 +160,7 @@ def _index_put(name: str, forward: Function) -> Op:
         self=lambda grad, indices, accumulate: (
             grad if accumulate else index_put(grad, zeros(grad, ()), indices, False)
         ),
-        values=lambda grad, indices: index(grad, indices),
+        values=index,
         effects=(CHECKS,),
     )
 
@@ -464,6 +480,9 @@ _SHOWING = (slice, type(Ellipsis))
 
 def positions_from_front(array: Any, extent: int, dim: int) -> Any:
     """Positions counted from the front; raises E302 for one that does not exist."""
+    plain = type(array) is np.ndarray and array.dtype == np.int64 and array.size
+    if plain and array.view(np.uint64).max() < extent:  # a negative one is large
+        return array.copy()
     outside = (array < -extent) | (array >= extent)
     if outside.any():
         raise GradcliError(

@@ -10,8 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.kernels import in_c
-from gradcli.kernels.linalg.products import matrix_product
+from gradcli.kernels.attention import attended, attention_gradients
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
@@ -62,20 +61,11 @@ def _attended(
 # --- in one step --------------------------------------------------------------------------------
 
 
-def _weights(query: Any, key: Any, mask: Any, scale: float) -> Any:
-    scores = matrix_product(wide(query), wide(key).swapaxes(-1, -2))
-    found = in_c.softmax(scores, mask, scale, True)
-    if found is not None:
-        return found
-    scores = scores * scale
-    if mask is not None:
-        scores = scores + wide(mask)
-    return _safe_softmax_array(scores, scores.ndim - 1)
-
-
 def _fused_array(query: Any, key: Any, value: Any, mask: Any = None, scale: float = 1.0) -> Any:
-    weights = _weights(query, key, mask, scale)
-    return matrix_product(weights, wide(value)).astype(query.dtype, copy=False)
+    found = attended(
+        wide(query), wide(key), wide(value), None if mask is None else wide(mask), scale
+    )
+    return found.astype(query.dtype, copy=False)
 
 
 def _fused_backward_array(
@@ -86,25 +76,10 @@ def _fused_backward_array(
     attended: Any,
     mask: Any = None,
     scale: float = 1.0,
-) -> tuple[Any, Any, Any]:
-    weights = _weights(query, key, mask, scale)
-    grad = wide(grad_out)
-    by_weight = matrix_product(grad, wide(value).swapaxes(-1, -2))
-    by_score = in_c.by_rows("softmax_backward", by_weight, weights, numbers=(scale,))
-    if by_score is None:
-        shift = np.sum(grad * wide(attended), axis=-1, keepdims=True)
-        by_score = weights * (by_weight - shift) * scale
-    found = (
-        matrix_product(by_score, wide(key)),
-        matrix_product(by_score.swapaxes(-1, -2), wide(query)),
-        matrix_product(weights.swapaxes(-1, -2), grad),
-    )
-    # The heads of a position are adjacent in memory, as the kernel leaves them.
-    of_query, of_key, of_value = (
-        module_of(each).array(each.swapaxes(-2, -3), query.dtype, order="C").swapaxes(-2, -3)
-        for each in found
-    )
-    return of_query, of_key, of_value
+) -> tuple[Any, ...]:
+    grad, q, k, v, out = map(wide, (grad_out, query, key, value, attended))
+    found = attention_gradients(grad, q, k, v, out, None if mask is None else wide(mask), scale)
+    return tuple([each.astype(query.dtype, copy=False) for each in found])
 
 
 _no_second = no_derivative(

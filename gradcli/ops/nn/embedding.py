@@ -23,6 +23,7 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import CHECKS, READS, WRITES, effects
 from gradcli.ops.definition.op import Op, op
+from gradcli.ops.indexing.basic import add_rows
 from gradcli.ops.indexing.gather import check_range
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.indexing.select import index_select
@@ -43,7 +44,7 @@ def _added_rows(
     if scale_by_freq:
         rows = rows / np.bincount(where, minlength=num_weights)[where][:, None]
     table = module_of(rows).zeros((num_weights, rows.shape[1]), rows.dtype)
-    np.add.at(table, where, rows.astype(table.dtype))
+    add_rows(table, where, rows)
     return table.astype(grad_output.dtype, copy=False)
 
 
@@ -178,7 +179,7 @@ def _bags_array(
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[:, None]
     result = module_of(rows).zeros((count, weight.shape[1]), rows.dtype)
-    np.add.at(result, bags, rows)
+    add_rows(result, bags, rows)
     return result.astype(weight.dtype, copy=False)
 
 
@@ -222,9 +223,7 @@ embedding_bag_: Op = op(
     weight=lambda grad, weight_sizes, indices, bags, share, per_sample_weights: (
         embedding_bag_backward(grad, indices, bags, share, weight_sizes[0], per_sample_weights)
     ),
-    per_sample_weights=lambda grad, weight, indices, bags, share: embedding_bag_weights_backward(
-        grad, weight, indices, bags, share
-    ),
+    per_sample_weights=embedding_bag_weights_backward,
     effects=(CHECKS,),
 )
 

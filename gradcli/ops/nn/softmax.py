@@ -144,7 +144,7 @@ def _sum_along(value: Any, dim: int) -> Any:
 def _softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
     found = None
     if getattr(output, "ndim", 0) and _is_last(output, dim):
-        found = in_c.by_rows("softmax_backward", grad_output, output, numbers=(1.0,))
+        found = in_c.softmax_backward(grad_output, output)
     if found is not None:
         return found
     weighted = grad_output * output
@@ -156,7 +156,7 @@ def _softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
 softmax_backward: Op = op(
     "_softmax_backward_data",
     _softmax_backward_array,
-    grad_output=lambda grad, output, dim: softmax_backward(grad, output, dim),
+    linear=True,
     output=lambda grad, grad_output, output, dim: (
         grad * grad_output
         - _sum_along(output * grad_output, dim) * grad
@@ -199,9 +199,6 @@ def _log_softmax_array(self: Any, dim: int) -> Any:
     in_order = self.flags.c_contiguous and self.dtype.itemsize > 2
     if _is_by_rows(self, dim) and in_order and active.state.grad_enabled:
         return _lazy_log_softmax(self, dim)
-    found = in_c.by_rows("log_softmax", self) if _is_last(self, dim) else None
-    if found is not None:
-        return found
     return _by_rows(_write_log_softmax, dim, self).astype(self.dtype, copy=False)
 
 
@@ -250,10 +247,6 @@ def _log_softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
     output = forced(output)
     if not output.ndim:
         return grad_output - np.exp(output) * grad_output
-    if _is_last(output, dim):
-        found = in_c.by_rows("log_softmax_backward", grad_output, output)
-        if found is not None:
-            return found
     return _by_rows(_write_log_softmax_backward, dim, grad_output, output).astype(
         output.dtype, copy=False
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
@@ -19,7 +19,7 @@ from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import op
@@ -27,53 +27,29 @@ from gradcli.ops.reduction.extrema import picked, put_selected
 from gradcli.ops.reduction.sum import check_reduced, reduction
 
 
-def _order(self: Any, dim: int, descending: bool) -> Any:
-    """The indices that sort a dimension; equal elements keep their order, nan counts as largest."""
-    self = wide(self)  # NumPy does not sort nan of bfloat16 last
-    if not descending:
-        return np.argsort(self, axis=dim, kind="stable")
-    # Sorted ascending from the back, then turned round: this keeps equal elements in order too.
-    backwards = np.argsort(np.flip(self, dim), axis=dim, kind="stable")
-    return self.shape[dim] - 1 - np.flip(backwards, dim)
-
-
-def _as_pytorch(
-    self: Any,
-    order: Any,
-    dim: int,
-    count: int,
-    largest: bool,
-    named: Callable[..., list[int]],
-    start: int = 0,
-) -> Any:
-    """The sorting indices, in slices with equal elements the first ones as PyTorch names them.
+def _order(self: Any, dim: int, descending: bool, named: Any = None, part: Any = None) -> Any:
+    """The indices that sort a dimension; nan counts as largest. Equal elements keep their order, or
+    have the one that PyTorch gives them.
 
     Args:
-        self: the elements.
-        order: the indices that sort them.
-        dim: the dimension that is sorted.
-        count: how many indices of a slice count.
-        largest: whether larger elements come first.
-        named: gives the first indices from a list of all and from a function that returns whether
-            one index comes before another.
-        start: the first index that counts.
+        named: gives the first indices of a slice with equal elements from the ranks of all.
+        part: the indices that count, all when not given: what is equal beyond them is not named.
     """
-    values = np.moveaxis(np.take_along_axis(self, order, dim), dim, -1)
-    before_start = max(start - 1, 0)
-    following = values[..., before_start + 1 : count + 1]
-    leading = values[..., :-1][..., before_start:count]
+    lines = np.moveaxis(wide(self), dim, -1)  # NumPy does not sort nan of bfloat16 last
+    order = np.argsort(lines, axis=-1)
+    values = np.take_along_axis(lines, order, -1)
+    following, leading = values[..., 1:], values[..., :-1]
     equal = (following == leading) | ((following != following) & (leading != leading))
-    tied = np.argwhere(equal.any(-1))
-    if not len(tied):
-        return order
-    rows = np.moveaxis(self, dim, -1)
-    order = np.moveaxis(order, dim, -1).copy()
-    for position in tied:
-        # nan counts as larger than everything.
-        keys = [(value != value, value) for value in rows[*position].tolist()]
-        before = selection.falling(keys) if largest else selection.rising(keys)
-        first = named(list(range(len(keys))), before)
-        order[*position, : len(first)] = first
+    if descending:
+        order, equal = order[..., ::-1].copy(), equal[..., ::-1]
+    begin, end = (0, order.shape[-1]) if part is None else (part.start, part.stop)
+    for position in np.argwhere(equal.any(-1)):
+        new = ~to_host(equal[*position])
+        ranks = np.empty(order.shape[-1], np.int64)
+        ranks[to_host(order[*position])] = np.concatenate([[0], np.cumsum(new)])
+        decided = named is None or new[max(begin - 1, 0) : end].all()
+        first = np.argsort(ranks, kind="stable") if decided else named(ranks)
+        order[*position, : len(first)] = module_of(order).asarray(first)
     return np.moveaxis(order, -1, dim)
 
 
@@ -92,10 +68,8 @@ def _sort_array(self: Any, dim: int, descending: bool, stable: bool) -> tuple[An
     found = sorted_rows(self, dim, descending, stable)
     if found is not None:
         return laid_out_like(self, found[0]), laid_out_like(self, found[1])
-    order = _order(self, dim, descending)
-    count = self.shape[dim]
-    if not stable and selection.SORT_END < count <= selection.LONGEST:
-        order = _as_pytorch(self, order, dim, count, descending, selection.order)
+    keeps = stable or not selection.SORT_END < self.shape[dim] <= selection.LONGEST
+    order = _order(self, dim, descending, None if keeps else selection.order)
     values, indices = picked(self, order, dim, True)
     return laid_out_like(self, values), laid_out_like(self, indices)
 
@@ -108,7 +82,6 @@ sort = op(
     keeps_layout=True,
     self=_put_sorted,
 )
-_SORT = return_type("sort", ("values", "indices"))
 
 
 @reduction("sort")
@@ -122,7 +95,7 @@ def sort_(
     """
     check_reduced("sort", input)
     at = normal_dim("sort", dim, input.array.ndim)
-    return _SORT(sort.apply(input, at, descending, bool(stable)))
+    return named("sort", "values indices", sort.apply(input, at, descending, bool(stable)))
 
 
 @reduction("argsort")
@@ -149,11 +122,8 @@ def _topk_array(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tup
     found = largest_of_rows(self, k, dim, largest)
     if found is not None:
         return found
-    order = _order(self, dim, largest)
-    if k:
-        order = _as_pytorch(
-            self, order, dim, k, largest, lambda items, before: selection.select(items, k, before)
-        )
+    named = partial(selection.select, count=k) if k else None
+    order = _order(self, dim, largest, named, slice(0, k))
     return picked(self, order[(*(slice(None),) * dim, slice(k))], dim, True)
 
 
@@ -165,7 +135,6 @@ topk = op(
     self=_put_sorted,
     unsupported=dtype_names("bool", "complex", raises="RuntimeError"),
 )
-_TOPK = return_type("topk", ("values", "indices"))
 
 
 @reduction("topk")
@@ -184,23 +153,14 @@ def topk_(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bo
             f"topk(): dimension {at} has {size} elements, not {count}",
             text="selected index k out of range",
         )
-    return _TOPK(topk.apply(input, count, at, largest, sorted))
+    return named("topk", "values indices", topk.apply(input, count, at, largest, sorted))
 
 
 def _kthvalue_array(self: Any, k: int, dim: int, keepdim: bool) -> tuple[Any, Any]:
     if not self.ndim:
         return self[()], np.int64(0)
-    order = _order(self, dim, False)
-    if self.shape[dim] <= selection.LONGEST:
-        order = _as_pytorch(
-            self,
-            order,
-            dim,
-            k,
-            False,
-            lambda items, before: selection.first(items, k, before),
-            start=k - 1,
-        )
+    named = partial(selection.first, count=k) if self.shape[dim] <= selection.LONGEST else None
+    order = _order(self, dim, False, named, slice(k - 1, k))
     return picked(self, order[(*(slice(None),) * dim, slice(k - 1, k))], dim, keepdim)
 
 
@@ -214,7 +174,6 @@ kthvalue = op(
     ),
     unsupported=dtype_names("bool", "complex"),
 )
-_KTHVALUE = return_type("kthvalue", ("values", "indices"))
 
 
 @reduction("kthvalue")
@@ -232,7 +191,7 @@ def kthvalue_(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> An
             f"kthvalue(): dimension {at} has {size} elements, and no {k}-th",
             raises="RuntimeError" if size else "IndexError",
         )
-    return _KTHVALUE(kthvalue.apply(input, k, at, keepdim))
+    return named("kthvalue", "values indices", kthvalue.apply(input, k, at, keepdim))
 
 
 # --- what leaves the graph ----------------------------------------------------------------------

@@ -22,7 +22,16 @@ _COMMENT_COLUMN = 48
 
 def program_text(found: Derivation) -> str:
     """The formulas in the language, with the shape of each behind it."""
-    return "\n".join(_noted(f"{line.name} = {text_of(line.formula)}", line) for line in found.lines)
+    return "\n".join(_noted(f"{line.name} = {_shown(line.formula)}", line) for line in found.lines)
+
+
+def _shown(formula: Symbol) -> str:
+    """The text of a formula; a number is shown as that."""
+    if isinstance(formula, Call) and formula.function in ("tensor", "torch.tensor"):
+        value = formula.arguments[0].value if isinstance(formula.arguments[0], Constant) else None
+        if isinstance(value, float) and len(formula.arguments) == 1:
+            return text_of(Constant(int(value) if value.is_integer() else value))
+    return text_of(formula)
 
 
 def numpy_text(found: Derivation, program: str) -> str:
@@ -143,7 +152,9 @@ def _qualified(symbol: Symbol) -> Symbol:
     parts = tuple(_qualified(part) for part in symbol.parts)
     if isinstance(symbol, Call) and not symbol.method:
         name = symbol.function
-        if name and name != "[]" and "." not in name:
+        if name.startswith("F."):
+            name = f"torch.nn.functional.{name.removeprefix('F.')}"
+        elif name and name != "[]" and "." not in name:
             name = f"torch.special.{name}" if name in _SPECIAL else f"torch.{name}"
         return Call(name, parts)
     if isinstance(symbol, (Name, Constant)):

@@ -333,7 +333,8 @@ def _make_known() -> None:
         METHODS[host] = methods.methods_of(host)
         VALUES[host] = {} if host is np.str_ else dict(methods.SCALAR_VALUES)
     borders.open_border(
-        borders.Hooks(NDArray, exchange.mixed, exchange.argument, exchange.index), dtypes.SCALARS
+        borders.Hooks(NDArray, exchange.mixed, exchange.argument, exchange.index, wrap),
+        dtypes.SCALARS,
     )
     torch = catalogue.modules["torch"]
     shared = exchange.sharing(torch["as_tensor"])

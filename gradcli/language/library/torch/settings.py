@@ -205,7 +205,7 @@ class GradScaler:
         if enabled and (device != "cuda" or _CUDA["is_available"]()):
             raise GradcliError(
                 "E205",
-                f"a GradScaler on {device} is left out: losses are not scaled by themselves",
+                "a GradScaler that is enabled is left out: losses are not scaled by themselves",
                 help="multiply the loss, and divide the gradients; or say `enabled=False`",
             )
 

@@ -32,7 +32,7 @@ from gradcli.language.objects.borders import SCALARS, is_array
 from gradcli.language.objects.descriptors import BoundMethod, computes
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.iteration import Iterator
-from gradcli.language.tree.scopes import PARENT, Scope, Variables, is_generator, names_around
+from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, names_around
 from gradcli.language.tree.syntax import Statement
 from gradcli.nn.module import Module
 from gradcli.optim.optimizer import Optimizer
@@ -127,7 +127,7 @@ class Reader:
         """Walk a function's body whenever it is called in this iteration."""
         if function in self._bodies:
             return
-        if is_generator(function.statements):
+        if has_yield(function.statements):
             self.refuse(f"the generator `{function.name}` inside the iteration")
             return
         if names_around(function.parent) is not self.compiler.values:

@@ -1,4 +1,4 @@
-"""The module `logging`: words on standard error."""
+"""The module `logging`: words on standard error, or where a program sends them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Reported
+from gradcli.language.library.python.system.process import Stream
 from gradcli.language.library.python.time import checked_format
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.repr import text
@@ -21,12 +22,13 @@ _NAMES = {number: name for name, number in _LEVELS.items()}
 class Settings:
     """What `basicConfig` set."""
 
-    __slots__ = ("configured", "date_format", "form", "level", "loggers", "style")
+    __slots__ = ("configured", "date_format", "event", "form", "level", "loggers", "style")
 
     def __init__(self) -> None:
         self.configured = False
         self.form = "%(levelname)s:%(name)s:%(message)s"
         self.date_format: str | None = None
+        self.event: Callable[[str], Any] = Reported
         self.level = _LEVELS["WARNING"]
         self.style = "%"
         self.loggers: dict[str, Logger] = {}
@@ -68,8 +70,10 @@ class Logger:
         self.level = _level(level)
 
     def addHandler(self, hdlr: Any) -> None:
-        """What a handler would do is done: all goes to standard error."""
+        """All lines go where the last handler's do: to standard error or output."""
         self.handlers.append(hdlr)
+        if hdlr.given:
+            _take_stream(hdlr.given[0])
 
     def log(self, level: Any, msg: Any, *args: Any, **named: Any) -> None:
         """Show a message."""
@@ -80,7 +84,7 @@ class Logger:
         else:
             single = len(args) == 1 and isinstance(args[0], dict) and args[0]
             message = percent(text(msg), args[0] if single else args)
-        active.state.emit(Reported(_line(self.name, _level(level), message) + "\n"))
+        active.state.emit(_settings().event(_line(self.name, _level(level), message) + "\n"))
 
     def __repr__(self) -> str:
         level = _NAMES.get(self.getEffectiveLevel(), self.getEffectiveLevel())
@@ -134,6 +138,12 @@ def _level(level: Any) -> int:
     return level
 
 
+def _take_stream(stream: Any) -> None:
+    """Write to `sys.stdout` or `sys.stderr` where a program names one."""
+    if isinstance(stream, Stream):
+        _settings().event = stream.event
+
+
 def basicConfig(**settings: Any) -> None:
     """`logging.basicConfig(level=…, format=…)`: once, as in Python."""
     kept = _settings()
@@ -144,6 +154,9 @@ def basicConfig(**settings: Any) -> None:
         raise GradcliError("E205", "a log goes to standard error, and to no file")
     if "level" in settings and settings["level"] is not None:
         kept.level = _level(settings["level"])
+    for handler in settings.get("handlers") or ():
+        getLogger().addHandler(handler)
+    _take_stream(settings.get("stream"))
     kept.form = str(settings.get("format", kept.form))
     kept.date_format = settings.get("datefmt")
     kept.style = str(settings.get("style", "%"))
