@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, Span, type_error
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import Store, name_delete, name_store
 from gradcli.language.functions.control_flow import Run
@@ -193,53 +192,29 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
             store(variables, new)
 
         return augment_name
-    if isinstance(target, tree.Attribute):
-        owner = c.expression(target.value, scope)
-        name = target.name
-        return _augmenting(
-            state,
-            (span, target.span),
-            symbol,
-            lambda variables: (owner(variables), name),
-            value,
-            get_attribute,
-            set_attribute,
-        )
-    assert isinstance(target, tree.Subscript)
-    container = c.expression(target.value, scope)
-    index = c.expression(target.index, scope)
-    return _augmenting(
-        state,
-        (span, target.span),
-        symbol,
-        lambda variables: (container(variables), index(variables)),
-        value,
-        get_item,
-        set_item,
-    )
-
-
-def _augmenting(
-    state: State,
-    spans: tuple[Span, Span],
-    symbol: str,
-    place: Evaluate,
-    value: Evaluate,
-    get: Callable[[Any, Any], Any],
-    put: Callable[[Any, Any, Any], None],
-) -> Run:
-    """`get(place) op= value` stored back with `put`."""
-    whole, target = spans
+    owner, at, place = _part_of(c, target, scope)
+    get, put = (get_attribute, set_attribute) if at is None else (get_item, set_item)
 
     def augment(variables: Variables) -> None:
-        receiver, at = place(variables)
-        state.place = target
-        left = get(receiver, at)
+        receiver, key = owner(variables), place(variables)
+        state.place = target.span
+        left = get(receiver, key)
         right = value(variables)
-        state.place = whole
-        put(receiver, at, augmented(symbol, left, right))
+        state.place = span
+        put(receiver, key, augmented(symbol, left, right))
 
     return augment
+
+
+def _part_of(
+    c: Compiler, target: tree.Expression, scope: Scope
+) -> tuple[Evaluate, tree.Expression | None, Evaluate]:
+    """The owner of an attribute or an item, the index of the item, and what gives its key."""
+    if isinstance(target, tree.Attribute):
+        name = target.name
+        return c.expression(target.value, scope), None, lambda variables: name
+    assert isinstance(target, tree.Subscript)
+    return c.expression(target.value, scope), target.index, c.expression(target.index, scope)
 
 
 @compiles(tree.NamedExpression)
@@ -272,26 +247,14 @@ def _deletion(c: Compiler, target: tree.Expression, scope: Scope) -> Run:
     if isinstance(target, tree.Name):
         return name_delete(c, target, scope)
     state, span = c.state, target.span
-    if isinstance(target, tree.Subscript):
-        container = c.expression(target.value, scope)
-        index = c.expression(target.index, scope)
+    if isinstance(target, (tree.Tuple, tree.List)):
+        return del_statement(c, tree.Del(span, target.elements), scope)
+    owner, at, place = _part_of(c, target, scope)
+    remove = delete_attribute if at is None else delete_item
 
-        def delete(variables: Variables) -> None:
-            receiver = container(variables)
-            at = index(variables)
-            state.place = span
-            delete_item(receiver, at)
+    def delete(variables: Variables) -> None:
+        receiver, key = owner(variables), place(variables)
+        state.place = span
+        remove(receiver, key)
 
-        return delete
-    if isinstance(target, tree.Attribute):
-        name = target.name
-        owner = c.expression(target.value, scope)
-
-        def delete_from(variables: Variables) -> None:
-            receiver = owner(variables)
-            state.place = span
-            delete_attribute(receiver, name)
-
-        return delete_from
-    assert isinstance(target, (tree.Tuple, tree.List))
-    return del_statement(c, tree.Del(span, target.elements), scope)
+    return delete

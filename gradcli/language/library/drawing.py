@@ -105,40 +105,17 @@ class Axes:
         self.array = array
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """How many rows and columns."""
-        shape: tuple[int, ...] = self.array.shape
-        return shape
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return int(self.array.size)
-
-    @property
-    def T(self) -> Axes:
-        return Axes(self.array.T)
-
-    @property
     def flat(self) -> Axes:
-        return self.ravel()
-
-    def ravel(self) -> Axes:
         """All in a row."""
         return Axes(self.array.ravel())
 
-    flatten = ravel
-
-    def reshape(self, *shape: Any) -> Axes:
-        """In other rows and columns."""
-        return Axes(self.array.reshape(*shape))
-
-    def tolist(self) -> Any:
-        """As lists."""
-        return self.array.tolist()
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.language_attributes:
+            raise AttributeError(name)
+        found = getattr(self.array, name)
+        if not callable(found):
+            return _one_or_more(found)
+        return called(name, lambda *shape: _one_or_more(found(*shape)))
 
     def __getitem__(self, index: Any) -> Any:
         for each in index if isinstance(index, tuple) else (index,):

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.dtypes import DType
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.language.objects.types import LanguageType, called, define, type_name
+from gradcli.language.objects.types import Hosted, LanguageType, called, define, type_name
 
 LONGEST_TEXT = 1000
 """Characters of a string in an array: each element takes the room of the longest."""
@@ -132,10 +132,10 @@ TYPES: dict[str, LanguageType] = {
 """The classes by the names that `numpy` has for them."""
 
 
-class TypeLimits:
+class TypeLimits(Hosted):
     """What `np.finfo(dtype)` and `np.iinfo(dtype)` give."""
 
-    __slots__ = ("_limits",)
+    __slots__ = ()
 
     language_name = "numpy.finfo"
     language_attributes = frozenset(
@@ -143,17 +143,9 @@ class TypeLimits:
          "smallest_normal", "smallest_subnormal", "tiny"}
     )  # fmt: skip
 
-    def __init__(self, limits: Any) -> None:
-        self._limits = limits
-
     def __getattr__(self, name: str) -> Any:
-        if name not in self.language_attributes:
-            raise AttributeError(name)
-        found = getattr(self._limits, name)
+        found = super().__getattr__(name)
         return dtype_value(found) if isinstance(found, np.dtype) else found
-
-    def __repr__(self) -> str:
-        return repr(self._limits)
 
 
 def _limits(host: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections as host
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.errors import type_error, value_error
@@ -73,24 +74,22 @@ class Counter(host.Counter[Any]):
         """Count down."""
         super().subtract(*map(_counted, values), **named)
 
-    def __add__(self, other: Any) -> Any:
-        return Counter(host.Counter.__add__(self, other))
-
-    def __sub__(self, other: Any) -> Any:
-        return Counter(host.Counter.__sub__(self, other))
-
-    def __and__(self, other: Any) -> Any:
-        return Counter(host.Counter.__and__(self, other))
-
-    def __or__(self, other: Any) -> Any:
-        return Counter(host.Counter.__or__(self, other))
-
     def language_write(self, writer: Any) -> None:
         """Write its text: the most frequent first."""
         writer.put("Counter(")
         if self:
             writer.mapping(dict(self.most_common()))
         writer.put(")")
+
+
+def _of_counters(name: str) -> Callable[[Counter, Any], Counter]:
+    """An operator of counters, whose result is one of the language's."""
+    compute = getattr(host.Counter, name)
+    return lambda self, other: Counter(compute(self, other))
+
+
+for _name in ("__add__", "__sub__", "__and__", "__or__"):
+    setattr(Counter, _name, _of_counters(_name))
 
 
 def _counted(values: Any) -> Any:
