@@ -180,3 +180,13 @@ class SyntaxErrors(GradcliError):
 def runtime_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
     """E204, an invalid value, as the RuntimeError that PyTorch's kernels raise for it."""
     return GradcliError("E204", message, text=text, help=help, raises="RuntimeError")
+
+
+def type_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
+    """E202, a value of the wrong type."""
+    return GradcliError("E202", message, text=text, help=help)
+
+
+def value_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
+    """E204, an invalid value."""
+    return GradcliError("E204", message, text=text, help=help)

@@ -25,7 +25,7 @@ class _Slotted(type):
         annotated = names.get("__annotations__", {}).items()
         own = [each for each, kind in annotated if not kind.startswith("ClassVar")]
         defaults = {each: names.pop(each) for each in own if each in names}
-        names |= {"__slots__": tuple(own), "__init__": _first}
+        names |= {"__slots__": tuple(own), "__init__": names.get("__init__", _first)}
         made: Any = super().__new__(cls, name, bases, names)
         made.fields, made.field_defaults = (*made.fields, *own), {**made.field_defaults, **defaults}
         return made

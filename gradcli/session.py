@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.errors import GradcliError, Source, Span, internal_error
 from gradcli.language.parser.parser import parse_program, statements_of
 from gradcli.language.tree.syntax import Command
+from gradcli.record import Record
 from gradcli.state import State, active
 
 if TYPE_CHECKING:
@@ -29,17 +30,16 @@ if TYPE_CHECKING:
     from gradcli.limits import Limits
 
 
-class StatementResult:
+class StatementResult(Record):
     """The result of one top-level statement.
 
     Attributes:
         value: the value of an expression statement, None for others.
     """
 
-    def __init__(self, statement: Statement, value: Any, seconds: float) -> None:
-        self.statement = statement
-        self.value = value
-        self.seconds = seconds
+    statement: Statement
+    value: Any
+    seconds: float
 
     @property
     def span(self) -> Span:

@@ -26,7 +26,7 @@ COMPREHENSIONS: dict[str, Any] = {
 
 def described(tree: Any) -> str:
     """A tree of Python's, or of ours, in words; places and contexts are left out."""
-    return re.sub(r",? ?(?:ctx=\w+\(\)|kind='u')", "", ast.dump(tree))
+    return re.sub(r",? ?(?:ctx=\w+\(\)|kind='u'|type_params=\[\])", "", ast.dump(tree))
 
 
 def python_module(text: str) -> str:

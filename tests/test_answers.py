@@ -149,3 +149,27 @@ def test_explanations_name_nothing_of_ours(
     assert shown.code == 0, shown.err
     for word in ("of_samples", "restore_dims", "turned", "object at", "norm_gradient", ": 0 = 0."):
         assert word not in shown.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["x", "x=2", "--no-trace"], 0, "x.grad = tensor(1.)"),
+        (["check", "x", "x=2"], 0, "fine"),
+        (["z", "x=2"], 2, "there is no command `z`"),
+        (["explain", "-e", "y = x ** 2", "-e", "z = y * 2", "x=3"], 0, "∂y/∂x = 2 * x = 6."),
+        (["why", "x.grad", "-e", "y = x ** 2", "x=3"], 0, "flows from y to x"),
+        (["why", "x.grad", "-e", "y = x", "--file", "a.py"], 2, "exclude each other"),
+        (["help", "MulBackward0"], 0, "torch.mul(input, other)"),
+        (["help", "AccumulateGrad"], 0, "The node of a leaf that requires grad"),
+        (["help", "requires_grad"], 0, "Whether gradients are wanted"),
+        (["help", "hooks"], 0, "register_full_backward_hook"),
+        (["help", "NoBackward0"], 2, "there is no topic or op `NoBackward0`"),
+    ],
+)
+def test_what_is_asked_as_people_type_it(
+    words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = CommandLine(capsys)(*words)
+    assert shown.code == code, shown.out + shown.err
+    assert said in shown.out + shown.err

@@ -70,6 +70,29 @@ def test_seed(gradcli: CommandLine) -> None:
     assert "y.grad = tensor([ 0.,  2., 80.])\n" in shown.out
 
 
+DRAWS = "import random, numpy as np\nprint(torch.rand(2), random.random(), np.random.rand(2))"
+SEEDED = "torch.manual_seed(7); random.seed(7); np.random.seed(7)"
+
+
+@pytest.mark.parametrize("words", [("-e",), ("run", "-")])
+def test_manual_seed(gradcli: CommandLine, words: tuple[str, ...]) -> None:
+    def drawn(program: str, *options: str) -> str:
+        if words == ("-e",):
+            return gradcli(*options, "-e", program).out
+        return gradcli(*words, *options, stdin=program).out
+
+    seeded = drawn(DRAWS.replace("\n", f"\n{SEEDED}\n"))
+    assert drawn(DRAWS, "--manual-seed", "7") == seeded
+    assert drawn(DRAWS, "--manual-seed", "8") != seeded
+
+
+@pytest.mark.parametrize("command", ["explain", "blame"])
+def test_manual_seed_of_questions(gradcli: CommandLine, command: str) -> None:
+    words = [command, "y = (x * torch.rand(2) / 0).sum()", "x=[1, 2]"]
+    drawn = [gradcli(*words, "--manual-seed", seed) for seed in ("1", "1", "2")]
+    assert drawn[0].out == drawn[1].out != drawn[2].out, drawn[0].err
+
+
 def test_missing_seed(gradcli: CommandLine) -> None:
     shown = gradcli("z = x * y", "x=[0,2,8]", "y=[5,1,7]")
     assert (shown.code, shown.out) == (3, "")

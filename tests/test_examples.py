@@ -31,3 +31,11 @@ def test_example(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finished = invoke(*_command(path))
     assert (finished.code, finished.stderr) == (0, "")
     assert finished.stdout == (OUTPUTS / f"{path.stem}.out").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["chain.svg", "chain.html"])
+def test_the_picture_of_the_front_page_is_made_anew(name: str, tmp_path: Path) -> None:
+    made = tmp_path / name
+    words = ["e = (a + b) * d", "a=2", "b=3", "d=4", "-q", "-o", str(made)]
+    assert invoke(*words).code == 0
+    assert made.read_text("utf-8") == (EXAMPLES[0].parent / name).read_text("utf-8")

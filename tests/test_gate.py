@@ -138,6 +138,38 @@ def test_no_function_does(function: str, name: str, folder: Path) -> None:
     assert error.code == "E606"
 
 
+_PATH = "from pathlib import Path\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "np.loadtxt('f.csv')",
+        "np.genfromtxt('f.csv')",
+        f"{_PATH}np.loadtxt(Path('f.csv'))",
+        f"{_PATH}Path('f').read_text()",
+        f"{_PATH}Path('f').read_bytes()",
+        f"{_PATH}Path('f').open()",
+        f"{_PATH}Path('f').exists()",
+        f"{_PATH}Path('f').is_file()",
+        f"{_PATH}Path('f').is_dir()",
+        f"{_PATH}Path('f').resolve()",
+        f"{_PATH}Path('.').mkdir(exist_ok=True)",
+        f"{_PATH}Path.cwd()",
+        f"{_PATH}open(Path('f'))",
+        f"{_PATH}load(Path('f.npy'))",
+        f"{_PATH}torch.load(Path('f'))",
+        "import os\nos.getcwd()",
+        "import os\nos.path.abspath('f')",
+        "import os\nos.makedirs('.', exist_ok=True)",
+    ],
+)
+def test_no_library_does(program: str, folder: Path) -> None:
+    error = run(program, limits=Limits(files=False)).error
+    assert error is not None
+    assert error.code == "E606"
+
+
 @pytest.mark.parametrize("command", ["explain", "check", "derive", "blame", "program"])
 def test_no_word_tells_whether_there_is_a_file(
     command: str, folder: Path, capsys: pytest.CaptureFixture[str]

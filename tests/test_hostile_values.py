@@ -106,6 +106,7 @@ PROGRAMS = {
     "list(torch.utils.data.SubsetRandomSampler(3))": "TypeError",
     "np.float64(2)[0]": "IndexError",
     "enum.IntFlag(3)": "TypeError",
+    "print(typing.TypeVar(3))": "TypeError",
     "ones(2).abs_(1)": "TypeError",
     "torch.distributions.Beta(ones(2) * 1j, 1.)": "NotImplementedError",
     "torch.distributions.Poisson(ones(2) * 1j)": "NotImplementedError",
@@ -114,7 +115,7 @@ PROGRAMS = {
 """What a program asks for that no check refuses, and the class that it can catch."""
 
 BEFORE = """
-import enum
+import enum, typing
 
 class A:
     p = property(1, 1, 1)

@@ -11,7 +11,7 @@ from tests.loops.kinds import KINDS
 from tests.loops.measure import outcome_of
 
 BREAKS = {
-    "w = (w - lr * w.grad).detach().requires_grad_()": "range(400)",
+    "w = (w - lr * w.grad).detach().requires_grad_()": "w",
     "LBFGS with a closure": "optimizer.step(closure)",
     "a custom autograd.Function": "ctx.save_for_backward(x)",
 }

@@ -187,3 +187,98 @@ def test_a_path_that_is_not_there_names_the_nearest(gradcli: CommandLine) -> Non
     shown = gradcli("why", "net.body.a.wait.grad", _NET)
     assert shown.code == 2
     assert "did you mean `net.body.a.weight`?" in shown.err
+
+
+# --- what goes wrong in programs with modules ---------------------------------------------------
+
+_FAULTY = Path(__file__).parent / "faulty"
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "said"),
+    [
+        (
+            "cnn",
+            ["run"],
+            [
+                "in net.head.1, Linear(in_features=100",
+                "its input is (2, 64)",
+                "net.head.0, Flatten",
+            ],
+        ),
+        ("rnn", ["run"], ["begin a round with `h = h.detach()`", "freed here"]),
+        (
+            "transformer",
+            ["blame", "--file"],
+            [
+                "in model.blocks.0, Block",
+                "in round 2 of the loop",
+                "batch = 1",
+                "in forward(), called",
+            ],
+        ),
+        (
+            "gan",
+            ["run"],
+            [
+                "`disc.2.weight`",
+                "opt_d.step()\n   | ------------ modified here",
+                "the last backward()",
+            ],
+        ),
+        (
+            "trainer",
+            ["why", "net.0.weight", "--file"],
+            ["`opt` holds the parameters of a former model", "from here on `net` is another model"],
+        ),
+        (
+            "backbone",
+            ["why", "net.head.weight.grad", "--file"],
+            ["the only way from net.head.weight to loss", "this runs under no_grad()"],
+        ),
+        (
+            "backbone",
+            ["why", "net.backbone.0.weight", "--file"],
+            ["net.backbone.0.weight is frozen", "p.requires_grad = False"],
+        ),
+        (
+            "backbone",
+            ["explain", "--flow", "--file"],
+            ["net.head.weight", "None: no recorded operation", "4 of 4 parameters get no gradient"],
+        ),
+    ],
+)
+def test_faults_are_told_by_path(
+    name: str, words: list[str], said: list[str], gradcli: CommandLine
+) -> None:
+    shown = gradcli(*words, str(_FAULTY / f"{name}.grad"))
+    told = shown.out + shown.err
+    for text in said:
+        assert text in " ".join(told.split()) or text in told, told
+
+
+def test_flow_finds_gradients_that_vanish(gradcli: CommandLine) -> None:
+    program = (
+        "from torch import nn\ntorch.manual_seed(0)\n"
+        "deep = [m for _ in range(6) for m in (nn.Linear(4, 4), nn.Sigmoid())]\n"
+        "net = nn.Sequential(*deep, nn.Linear(4, 1))\nloss = net(torch.ones(3, 4)).sum()\n"
+    )
+    assert "gradients vanish: that of net.0." in gradcli("explain", "--flow", program).out
+    found = json.loads(gradcli("explain", "--flow", "--json", program).out)
+    assert found["schema"] == "gradcli.flow/1"
+    gains = {each["name"]: each["gain"] for each in found["parameters"]}
+    assert gains["net.0.weight"] is None
+    assert 0 < gains["net.2.weight"] < 1
+    healthy = "net = torch.nn.Linear(2, 1)\nloss = net(torch.ones(3, 2)).sum()"
+    assert "vanish" not in gradcli("explain", "--flow", healthy).out
+
+
+def test_a_gain_is_the_norm_of_the_weight_where_the_layer_only_scales(
+    gradcli: CommandLine,
+) -> None:
+    program = (
+        "net = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1))\n"
+        "torch.nn.init.constant_(net[1].weight, 3.)\nloss = net(torch.ones(1)).sum()"
+    )
+    rows = json.loads(gradcli("explain", "--flow", "--json", program).out)["parameters"]
+    assert {each["name"]: each["gain"] for each in rows}["net.1.weight"] == pytest.approx(3)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.tensor import Tensor, mark_made
 from gradcli.state import active
 
@@ -59,7 +60,6 @@ class BatchedArray:
 
     @property
     def itemsize(self) -> int:
-        """The bytes of an element."""
         return int(self.dtype.itemsize)
 
     @property
@@ -75,7 +75,7 @@ class BatchedArray:
     @property
     def strides(self) -> tuple[int, ...]:
         """The steps in memory from element to element of one example, in bytes."""
-        strides = np.asarray(self.value.array).strides if not self._nested else self._inner.strides
+        strides = self._inner.strides if self._nested else forced(self.value.array).strides
         return strides if self.bdim is None else strides[: self.bdim] + strides[self.bdim + 1 :]
 
     @property

@@ -350,11 +350,19 @@ def modified(
         text="one of the variables needed for gradient computation has been modified by an inplace"
         f" operation: [torch.{kind}Tensor {list(shape)}]{source} is at version {found};"
         f" expected version {expected} instead. Hint: {_hint()}",
-        help="write the update out of place (`x = x + 1`), or clone the tensor before changing it",
+        help=_mend_of_write(place),
         labels=_labels(
             (node.place, f"{node.node_name} saved `{name}` here"), (place, "modified here")
         ),
     )
+
+
+def _mend_of_write(place: Span | None) -> str:
+    """What to do about a write to a saved value."""
+    call = "" if place is None else place.text
+    if call.endswith("step()"):
+        return f"call `{call}` after the last backward() that needs the parameters as they were"
+    return "write the update out of place (`x = x + 1`), or clone the tensor before changing it"
 
 
 def stem(node: Node) -> str:

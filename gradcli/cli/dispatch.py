@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.run import HANDLERS as HANDLERS
 from gradcli.errors import GradcliError
-from gradcli.language.events import Asked, Explained, Traced
+from gradcli.language.events import Asked, Explained, Shown, Traced
 from gradcli.language.tree.syntax import Command
 from gradcli.state import active
 
@@ -26,6 +26,13 @@ def _traced(run: Run, event: Traced) -> None:
 
     run.asked += 1
     run.show(trace_of_tensor(run, event.tensor, event.style))
+
+
+def _shown(run: Run, event: Shown) -> None:
+    from gradcli.cli.program.explanation import write_picture  # lazy: command: `show(y, "y.svg")`
+
+    run.asked += 1
+    write_picture(run, event.tensor, event.file)
 
 
 def _explained(run: Run, event: Explained) -> None:
@@ -72,4 +79,12 @@ def _asked(run: Run, event: Asked) -> None:
         active.state = before
 
 
-HANDLERS.update({Command: _command, Traced: _traced, Explained: _explained, Asked: _asked})
+HANDLERS.update(
+    {
+        Command: _command,
+        Traced: _traced,
+        Shown: _shown,
+        Explained: _explained,
+        Asked: _asked,
+    }
+)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -30,7 +31,6 @@ class Constraint:
 
     language_name: ClassVar[str] = "torch.distributions.constraints.Constraint"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"check", "event_dim", "is_discrete"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Constraint:
         """The truth values of a tensor."""
         if not isinstance(value, Tensor):
             raise GradcliError("E202", "a constraint checks tensors")
-        return Tensor(np.asarray(self.holds(np.asarray(forced(value.array)))))
+        return Tensor(np.asarray(self.holds(_array(value))))
 
     def language_getattr(self, name: str) -> Any:
         """A bound; raises AttributeError where there is none."""
@@ -64,7 +64,7 @@ class Constraint:
 
 
 def _array(bound: Any) -> Any:
-    return np.asarray(forced(bound.array)) if isinstance(bound, Tensor) else bound
+    return np.asarray(to_host(forced(bound.array))) if isinstance(bound, Tensor) else bound
 
 
 def _shown(bound: Any) -> Any:

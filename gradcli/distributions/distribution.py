@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gradcli.arrays.backend import to_host
 from gradcli.arrays.sizes import Size
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
@@ -155,7 +156,7 @@ class Distribution(Extensible):
                 f"\"{compares}_cpu\" not implemented for '{kind}'",
                 raises="NotImplementedError",
             )
-        holds = constraint.holds(np.asarray(value.array))
+        holds = constraint.holds(np.asarray(to_host(value.array)))
         if np.all(holds):
             return
         found = "the constraint" if what.startswith("parameter") else ""

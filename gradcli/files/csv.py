@@ -47,13 +47,7 @@ class _Table:
 
     def __init__(self, file: DataFile, data: bytes) -> None:
         self.file = file
-        try:
-            self.text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            raise file.damaged(
-                f"line {line}", f"the byte 0x{data[error.start]:02x} is not UTF-8"
-            ) from error
+        self.text = file.decoded(data)
         self.delimiter = _delimiter(self.text)
         first = self._first_row()
         self.width = len(first)

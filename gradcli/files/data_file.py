@@ -87,6 +87,15 @@ class DataFile(Record):
             limits.check_file_size(self.name, size)
         return b"".join(blocks)
 
+    def decoded(self, data: bytes) -> str:
+        """The text of a file in UTF-8; raises E504 with the line of a byte that is none."""
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            reason = f"the byte 0x{data[error.start]:02x} is not UTF-8"
+            raise self.damaged(f"line {line}", reason) from error
+
     def damaged(self, place: str, message: str, help: str | None = None) -> GradcliError:
         """The error of a damaged content.
 

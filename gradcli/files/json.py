@@ -37,13 +37,7 @@ def decode(file: DataFile, data: bytes) -> Any:
         GradcliError: E504 with the line and column of what is no JSON, stands twice or is too deep,
             E505 with those of a ragged list, E506 for a key that there is not.
     """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise file.damaged(
-            f"line {line}", f"the byte 0x{data[error.start]:02x} is not UTF-8"
-        ) from error
+    text = file.decoded(data)
     value = parse(file, text)
     for step in file.key.split(".") if file.key else ():
         value = _step(file, value, step)

@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from gradcli.arrays.dtypes import DTYPES
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.files.data_file import DataFile
 from gradcli.files.pickled import BadPickleError, Global, unpickled
 from gradcli.state import active
@@ -136,8 +136,7 @@ class _Archive:
 
 def unwritable(kind: str) -> GradcliError:
     """The error of a value that a file of PyTorch's does not hold here."""
-    return GradcliError(
-        "E202",
+    return type_error(
         f"torch.save() writes tensors, numbers, text and containers of them, not {kind}",
         help="of a module, save its state: `torch.save(model.state_dict(), path)`",
     )

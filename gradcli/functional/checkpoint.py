@@ -167,7 +167,6 @@ class CheckpointFunctionBackward(Node):
         self.call: _Call | None = call
 
     def name(self) -> str:
-        """The node's name."""
         return self.node_name
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.fusion.executor import assign
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.engine import backward
@@ -278,7 +278,7 @@ class _Check:
         seeds = [zeros_like(detach(output)) for output in outputs]
         found = backward.grad(outputs, inputs, seeds, retain_graph=True, allow_unused=True)
         for number, gradient in zip(self.numbers, found, strict=True):
-            if gradient is not None and np.asarray(gradient.array != 0).any():
+            if gradient is not None and (gradient.array != 0).any():
                 raise _failed(f"the gradient of {self._named(number)} is not zero, {though}")
 
     def check_batched(self) -> None:
@@ -333,7 +333,7 @@ def _units(tensor: Tensor, size: float) -> list[complex]:
 def _moved(tensor: Tensor, position: tuple[int, ...], step: complex) -> Iterator[None]:
     """One element of a tensor's memory moved by a step; the write is not counted."""
     storage_of(tensor)
-    before = np.array(tensor.array)
+    before = tensor.array.copy()
     after = before.copy()
     after[position] += step
     assign(tensor.array, after)
@@ -387,7 +387,7 @@ def _check_batch(function: Function, drawn: list[Tensor], what: str) -> None:
 
 def _parts(array: Any) -> Any:
     """The elements of an array as real numbers, a complex one as two."""
-    flat = np.asarray(array).reshape(-1)
+    flat = np.asarray(to_host(array)).reshape(-1)
     if flat.dtype.kind == "c":
         return np.stack([flat.real, flat.imag], axis=1).reshape(-1)
     return flat.astype(np.float64) if flat.dtype.kind != "f" else flat.copy()

@@ -29,7 +29,6 @@ class MultiHandle:
     language_name = "torch.autograd.graph._MultiHandle"
     language_context = True
     language_attributes = frozenset({"remove"})
-    settable_attributes: frozenset[str] = frozenset()
 
     def __init__(self, handles: list[RemovableHandle]) -> None:
         self._handles = handles

@@ -30,6 +30,13 @@ class Traced(Record):
     style: str
 
 
+class Shown(Record):
+    """A tensor whose graph `show` asked to draw in a file."""
+
+    tensor: Tensor
+    file: str
+
+
 class Explained(Record):
     """A tensor whose gradients `explain` or `derive` asked to show.
 

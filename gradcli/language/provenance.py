@@ -6,9 +6,10 @@ every other program is compiled without it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
-from gradcli.language.compiler.base import Compiler, Evaluate
+from gradcli.language.compiler.base import Body, Compiler, Evaluate
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
@@ -32,6 +33,20 @@ class Evaluation(Record):
     grad_enabled: bool
 
 
+class Round:
+    """The iteration that a running loop is in.
+
+    Attributes:
+        number: counts from 1; 0 before the first.
+        variables: the names that the loop's body reads and writes.
+    """
+
+    def __init__(self, loop: tree.For | tree.While, variables: Variables) -> None:
+        self.loop = loop
+        self.number = 0
+        self.variables = variables
+
+
 class Provenance:
     """What a run evaluated, in the order in which it ended, and assigned."""
 
@@ -40,6 +55,7 @@ class Provenance:
         self.assignments: list[tuple[tree.Assign | tree.AugmentedAssign, Evaluation]] = []
         self.latest: dict[str, Evaluation] = {}
         self.open: list[list[Evaluation]] = [[]]
+        self.rounds: list[Round] = []
 
     def last_assignment(self, name: str) -> tree.Statement | None:
         """The statement that assigned to a name last."""
@@ -99,8 +115,32 @@ class ProvenanceCompiler(Compiler):
 
         return evaluate_and_record
 
+    def loop_body(self, loop: tree.For | tree.While, compile_block: Callable[[], Body]) -> Body:
+        body: Any = super().loop_body(loop, compile_block)
+        rounds = self.provenance.rounds
+
+        def count_and_run(variables: Variables) -> Any:
+            rounds[-1].number += 1
+            return body(variables)
+
+        return cast(Body, count_and_run)
+
+    def _loop(self, node: tree.For | tree.While, run: Run) -> Run:
+        rounds = self.provenance.rounds
+
+        def run_and_forget(variables: Variables) -> Any:
+            rounds.append(Round(node, variables))
+            try:
+                return run(variables)
+            finally:
+                rounds.pop()
+
+        return run_and_forget
+
     def statement(self, node: tree.Statement, scope: Scope) -> Run:
         run = super().statement(node, scope)
+        if isinstance(node, (tree.For, tree.While)):
+            return self._loop(node, run)
         if not isinstance(node, (tree.Assign, tree.AugmentedAssign)):
             return run
         provenance, state = self.provenance, self.state

@@ -16,7 +16,6 @@ from gradcli.state import active
 
 
 def is_parameter(value: Any) -> bool:
-    """Whether a value is an `nn.Parameter`."""
     return isinstance(value, Tensor) and value.meta is not None and value.meta.is_parameter
 
 

@@ -24,7 +24,6 @@ def stored_value(self: Any, name: str) -> Any:
 
 
 def store_value(self: Any, name: str, value: Any) -> None:
-    """Store a value under a name."""
     self.values[name] = value
 
 

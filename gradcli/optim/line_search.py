@@ -12,6 +12,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import methods
+from gradcli.record import Record
 
 _DECREASE = 1e-4
 """The least required decrease, as a fraction of that which the first slope predicts."""
@@ -20,7 +21,7 @@ _FLATTENING = 0.9
 """The largest accepted slope, as a fraction of the first slope."""
 
 
-class Point:
+class Point(Record):
     """A point on the line.
 
     Attributes:
@@ -30,13 +31,10 @@ class Point:
         slope: the gradient along the direction.
     """
 
-    __slots__ = ("gradient", "position", "slope", "value")
-
-    def __init__(self, position: Any, value: float, gradient: Any, slope: Any) -> None:
-        self.position = position
-        self.value = value
-        self.gradient = gradient
-        self.slope = slope
+    position: Any
+    value: float
+    gradient: Any
+    slope: Any
 
 
 class LineSearch:

@@ -19,6 +19,7 @@ from gradcli.nn.extensible import Extensible, Slotted, arguments_of
 from gradcli.nn.module import clear_grad
 from gradcli.ops.creation.copies import to
 from gradcli.optim.arithmetic import scaled_sum
+from gradcli.state import active
 
 Group = dict[str, Any]
 State = dict[str, Any]
@@ -285,6 +286,7 @@ class Optimizer(Extensible, metaclass=Slotted):
                 state = self.state[parameter]
                 write_barrier(parameter.array)
                 storage.version += self.update(parameter.array, gradient, state, group)
+                storage.place = active.state.place
                 if not state:
                     del self.state[parameter]  # plain gradient descent has no state
                 if storage.lazy_conjugation is not None:

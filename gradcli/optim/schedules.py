@@ -134,7 +134,6 @@ class LRScheduler(Extensible):
         self.set_rates(rates)
 
     def set_rates(self, rates: list[float]) -> None:
-        """Give each group its rate."""
         for group, rate in zip(self.optimizer.param_groups, rates, strict=False):
             set_rate(group, rate)
         self._last_lr = rates_of(self.optimizer)

@@ -58,7 +58,6 @@ class Code:
         assert not waiting, "a guard reads what the trace does not make"
 
     def name(self, value: Value | None) -> str:
-        """The name of a value."""
         if value is None:
             return "_"
         while value in self._shared:

@@ -56,7 +56,6 @@ def lines_of(trace: Trace) -> list[str]:
 
 
 def text_of(trace: Trace) -> str:
-    """A trace as text."""
     return "\n".join(lines_of(trace))
 
 
@@ -76,7 +75,6 @@ def declared(value: Value) -> str:
 
 
 def op_name(op: Any) -> str:
-    """The name of an op."""
     for attribute in ("name", "node_name", "__name__"):
         found = getattr(op, attribute, None)
         if type(found) is str and found:

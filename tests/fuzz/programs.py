@@ -18,9 +18,12 @@ from gradcli.language.library.python.argparse import ArgumentParser
 from gradcli.language.library.python.collections import Counter, DefaultDict, Deque
 from gradcli.language.library.python.random import Random as Random_
 from gradcli.language.library.python.reports.logging import Logger
+from gradcli.language.library.python.reports.warnings import WarningMessage
+from gradcli.language.library.python.system.pathlib import Path as Path_
 from gradcli.language.library.python.system.streams import StringIO
 from gradcli.language.library.python.text import Match, Pattern
 from gradcli.language.objects.attributes import attribute_names
+from gradcli.language.objects.instances import OF_COLLECTIONS
 from gradcli.ops.binding import catalogue
 from tests.conformance import records
 
@@ -40,6 +43,13 @@ LIBRARY_SETTING = (
     "class L(list):\n    pass\nclass M(dict):\n    def __missing__(self, k): return k\n"
     "P = collections.namedtuple('P', 'x y', defaults=[2])\n"
     "g = gen()\nq = collections.deque([1, 2], 3)\nc = collections.Counter('abca')\n"
+    "class Meta(type):\n    def __new__(m, n, b, d, **k): return super().__new__(m, n, b, d)\n"
+    "    def __call__(c, *a): return super().__call__()\n    def __iter__(c): return iter([1])\n"
+    "class K(metaclass=Meta):\n    x = 1\n    def __init_subclass__(c, **k): pass\n"
+    "class S(str): pass\nclass I(int): pass\nclass T(tuple): pass\n"
+    "class V:\n    def __get__(s, i, o): return s\n    def __set__(s, i, v): pass\n"
+    "    def __set_name__(s, o, n): s.n = n\n"
+    "with warnings.catch_warnings(record=True) as caught: warnings.warn('a')\n"
     "w = collections.defaultdict(list)\ns = io.StringIO('ab')\nt = datetime.date(2024, 1, 31)\n"
 )
 """What programs with the standard library begin with."""
@@ -47,6 +57,16 @@ LIBRARY_SETTING = (
 LIBRARY_NAMES = ["gen()", "D()", "Colour", "Colour.RED", "L([1])", "M(a=1)", "P(1)", "g", "q", "c"]
 LIBRARY_NAMES += ["w", "s", "t", "gen", "D", "sys.stdout", "re.compile('a+')", "b'ab'", "globals()"]
 LIBRARY_NAMES += ["frozenset([1])", "iter(gen())", "random.Random(1)", "logging.getLogger('a')"]
+LIBRARY_NAMES += [
+    "pathlib.Path('a/b.c')",
+    "pathlib.PurePath()",
+    "Meta",
+    "K",
+    "K()",
+    "S('ab')",
+    "I(3)",
+]
+LIBRARY_NAMES += ["T((1, 2))", "V()", "V", "type", "object", "np.loadtxt(['1 2', '3 4'])", "caught"]
 LIBRARY_NAMES += ["argparse.ArgumentParser()", "contextlib.nullcontext(1)", "Ellipsis", "vars(D())"]
 
 _NAMES = [
@@ -218,10 +238,32 @@ def library_functions() -> list[str]:
 @cache
 def library_attributes() -> list[str]:
     """The attributes and methods of its values."""
-    kinds = (Counter, DefaultDict, Deque, Random_, Pattern, Match, StringIO, Logger, ArgumentParser)
+    kinds: tuple[Any, ...] = (
+        Counter,
+        DefaultDict,
+        Deque,
+        Random_,
+        Pattern,
+        Match,
+        StringIO,
+        Logger,
+    )
+    kinds += (ArgumentParser, Path_, WarningMessage)
     found = {name for kind in kinds for name in kind.language_attributes}
     names = "send throw close __next__ __dict__ __class__ __doc__ name value x y _replace _asdict"
-    return sorted({*found, *names.split(), "strftime", "year", "most_common", "a", "b"})
+    return sorted(
+        {
+            *found,
+            *names.split(),
+            *_HOOKS,
+            *OF_COLLECTIONS,
+            "strftime",
+            "year",
+            "most_common",
+            "a",
+            "b",
+        }
+    )
 
 
 def library(random: Random) -> str:
@@ -273,12 +315,69 @@ def library(random: Random) -> str:
             f"(r'{_pattern(random)}', 'ab', 'aab')\n"
         ),
         lambda: f"setattr({given()}, 'a', {use()})\n",
+        lambda: _class(random, given, use),
+        lambda: _class(random, given, use),
+        lambda: (
+            f"r = type({random.choice(['n', given(), repr('A')])}, ({given()},), {given()})\n"
+            f"print(r, r({given()}))\n"
+        ),
+        lambda: (
+            f"def f():\n    return {_yielding(random, given)}\ng = f()\nprint(next(g))\n"
+            f"print(g.send({given()}), g.send({given()}), list(g))\n"
+        ),
+        lambda: (
+            f"with warnings.catch_warnings(record={given()}) as r:\n"
+            f"    warnings.simplefilter({random.choice(['error', 'always', 'ignore', 'once'])!r})\n"
+            f"    {use()}\n    F.mse_loss(x, m[0, :1])\n    print(r and r[-1].message)\n"
+        ),
     ]
     written = ""
     for _ in range(random.randrange(1, 6)):
         body = "".join(f"    {line}\n" for line in random.choice(forms)().splitlines())
         written += f"try:\n{body}except Exception as e:\n    print(type(e), e)\n"
     return written
+
+
+_HOOKS = (
+    *("__new__", "__init__", "__setattr__", "__delattr__", "__getattr__", "__init_subclass__"),
+    *("__set_name__", "__get__", "__set__", "__delete__", "__call__", "__iter__", "__len__"),
+    *("__class_getitem__", "__getitem__", "__eq__", "__hash__", "__repr__", "__bool__", "__next__"),
+    *("__getattribute__", "__del__", "__slots__", "__dict__", "__class__", "__prepare__"),
+)
+"""What a class may, or may not, say of how it works."""
+
+
+def _class(random: Random, given: Callable[[], str], use: Callable[[], str]) -> str:
+    """A class with bases, keywords and hooks that may go together, and uses of it."""
+    bases = [random.choice(["Meta", "K", "S", "I", "T", "V", "L", "M", "type", given()])]
+    words = random.choice(["", ", metaclass=Meta", ", metaclass=abc.ABCMeta", f", a={given()}"])
+    lines = [f"class A({', '.join(bases) if random.random() < 0.8 else ''}{words}):", "    v = V()"]
+    lines[0] = lines[0].replace("(, ", "(")
+    for hook in random.sample(_HOOKS, random.randrange(4)):
+        body = random.choice(
+            [use(), f"super().{hook}(*a, **k)", f"object.{hook}(*a, **k)", f"a[0].{hook}", given()]
+        )
+        lines.append(f"    def {hook}(*a, **k): return {body}")
+    lines.append(random.choice([f"r = A({given()})", f"r = A('B', ({given()},), {given()})"]))
+    uses = (f"r.a = {given()}", "del r.a", "print(r, r.v)", "r.__dict__ = {'a': 1}", "print(r.a)")
+    lines += random.sample([*uses, f"A.v = {given()}", f"r.v = {given()}", "print(vars(r))"], 3)
+    return "\n".join(lines) + "\n"
+
+
+def _yielding(random: Random, given: Callable[[], str], depth: int = 0) -> str:
+    """An expression with a `yield` somewhere in it."""
+    if depth == 3 or random.random() < 0.2:
+        return f"(yield {given()})"
+    inner = _yielding(random, given, depth + 1)
+    other = random.choice([given(), given(), _yielding(random, given, depth + 1)])
+    forms = [
+        f"({inner} + {other})", f"[{other}, {inner}]", f"print({other}, {inner})",
+        f"({other} if {inner} else {given()})", f"({other} and {inner})", f"{{{other}: {inner}}}",
+        f"[n for n in {inner}]", f"(n := {inner})", f"{given()}[{inner}:{other}]",
+        f"f'{{{inner}}}'",
+        f"({other} < {inner} < {given()})", f"{inner}.a({other})", f"(lambda n={inner}: n)",
+    ]  # fmt: skip
+    return random.choice(forms)
 
 
 def _pattern(random: Random) -> str:

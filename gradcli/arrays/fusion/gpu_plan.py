@@ -137,7 +137,7 @@ class GPUPlan(FusedPlan):
                 value = operands[0] if kernel is cast_tile else kernel(*operands)
             values.append(value.astype(dtype, copy=False))
         for each, reference in zip(self.sums, self.summed, strict=True):
-            shown = np.broadcast_to(creation.asarray(read(reference)), self.domain)
+            shown: Any = np.broadcast_to(creation.asarray(read(reference)), self.domain)
             each.value = np.add.reduce(shown, axis=each.axes, dtype=np.float64)
             each.value = each.value.astype(each.dtype).reshape(each.shape)
         for number, each in self._numbered().items():

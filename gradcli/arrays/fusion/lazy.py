@@ -68,12 +68,10 @@ class LazyArray(NDArrayOperatorsMixin):
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """The number of elements."""
         return prod(self.shape)
 
     @property
@@ -103,7 +101,6 @@ class LazyArray(NDArrayOperatorsMixin):
     # --- plans ----------------------------------------------------------------------------------
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """The values in another dtype."""
         wanted = np.dtype(dtype)
         if wanted == self.dtype:
             return self

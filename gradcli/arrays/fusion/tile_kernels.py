@@ -15,7 +15,6 @@ def cast_tile(operand: Any, out: Any) -> None:
 
 
 def copy_tile(operand: Any, out: Any) -> None:
-    """Copy a tile."""
     np.copyto(out, operand)
 
 

@@ -11,7 +11,7 @@ like, a selection by a mask, and the functions that CuPy lacks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -35,22 +35,18 @@ class GPUArray(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its sizes."""
         return self.values.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Its NumPy dtype."""
         return self.values.dtype
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
         return int(self.values.ndim)
 
     @property
     def size(self) -> int:
-        """The number of elements."""
         return int(self.values.size)
 
     @property
@@ -112,9 +108,8 @@ class GPUArray(NDArrayOperatorsMixin):
         """The elements as nested lists of Python numbers."""
         return self.values.get().tolist()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        # For the functions that exist on the host only.
-        return self.values.get().astype(dtype or self.dtype, copy=False)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise TypeError("an array on a GPU is no array of the host's: get() copies it")
 
     def __bool__(self) -> bool:
         return bool(self.values.get())
@@ -259,12 +254,11 @@ def on_device(value: Any) -> Any:
         return value.values
     if kind is np.ndarray:
         return cupy().asarray(value)
-    if kind is tuple or kind is list:
-        return kind([on_device(each) for each in value])
+    if isinstance(value, (tuple, list)):  # also an index, and np.linalg's results
+        parts = [on_device(each) for each in value]
+        return parts if kind is list else tuple(parts)
     if kind is dict:
         return {name: on_device(each) for name, each in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):  # np.linalg's results
-        return tuple([on_device(each) for each in value])
     return value.force().values if hasattr(value, "force") else value
 
 

@@ -14,17 +14,14 @@ from gradcli.arrays.gpu.runtime import cupy
 
 
 def empty(shape: Any, dtype: Any = float) -> GPUArray:
-    """Uninitialised memory."""
     return GPUArray(cupy().empty(shape, dtype))
 
 
 def zeros(shape: Any, dtype: Any = float) -> GPUArray:
-    """Zeros."""
     return GPUArray(cupy().zeros(shape, dtype))
 
 
 def ones(shape: Any, dtype: Any = float) -> GPUArray:
-    """Ones."""
     return GPUArray(cupy().ones(shape, dtype))
 
 
@@ -37,12 +34,10 @@ def full(shape: Any, value: Any, dtype: Any = None) -> GPUArray:
 
 
 def arange(*bounds: Any, dtype: Any = None) -> GPUArray:
-    """Numbers in order."""
     return GPUArray(cupy().arange(*bounds, dtype=dtype))
 
 
 def eye(rows: int, columns: int | None = None, k: int = 0, dtype: Any = float) -> GPUArray:
-    """Ones on a diagonal, zeros elsewhere."""
     return GPUArray(cupy().eye(rows, columns, k, dtype))
 
 

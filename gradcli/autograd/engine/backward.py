@@ -51,14 +51,15 @@ def _seed(
     """The gradient that a pass starts from, in the output's dtype; or a tensor."""
     array = output.array
     if gradient is None:
-        if array.size != 1:
+        # As in PyTorch: that an output does not require grad is found when the pass begins.
+        if output.requires_grad and array.size != 1:
             raise GradcliError(
                 "E401",
                 "grad can be implicitly created only for scalar outputs",
                 notes=(f"the output has shape {tuple(array.shape)}",),
                 help=f"pass a seed of that shape: backward({_ones(array.shape)})",
             )
-        if array.dtype.kind not in "fV":
+        if output.requires_grad and array.dtype.kind not in "fV":
             raise GradcliError(
                 "E402",
                 f"a gradient needs a floating output, and this one is {output.dtype}",
@@ -113,7 +114,7 @@ def _ones(shape: tuple[int, ...]) -> str:
 def _roots(
     outputs: list[Any], gradients: list[Any] | None, create_graph: bool, identity_map: IdentityMap
 ) -> list[Root]:
-    roots: list[Root] = []
+    seeds = []
     for number, output in enumerate(outputs):
         if not isinstance(output, Tensor):
             raise GradcliError(
@@ -127,7 +128,9 @@ def _roots(
                 "E406", f"{len(gradients)} seeds were given for {len(outputs)} outputs"
             )
         given = gradients[number] if gradients else None
-        seed = _seed(number, output, given, create_graph, identity_map)
+        seeds.append(_seed(number, output, given, create_graph, identity_map))
+    roots: list[Root] = []
+    for number, (output, seed) in enumerate(zip(outputs, seeds, strict=True)):
         node, output_nr = gradient_edge(output)
         duals = active.state.duals
         if node is None or (duals is not None and duals.hides_history(output)):

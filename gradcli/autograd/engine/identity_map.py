@@ -26,7 +26,6 @@ class IdentityMap:
         self._by_memory: dict[int, Tensor] = {}
 
     def add(self, tensor: Tensor) -> None:
-        """Add a tensor under its array."""
         array = tensor.array
         self._by_array[id(array)] = array, tensor
         if type(array) is np.ndarray:

@@ -78,7 +78,6 @@ class PassTrace:
                 yield target
 
     def record(self) -> None:
-        """Record the pass."""
         root = self.nodes[0]
         self._values[root] = self.trace.value(None, "node")
         self._gradients[root] = self._gradient_of(root)

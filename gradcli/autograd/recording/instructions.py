@@ -16,7 +16,26 @@ WRITE = Inline("{1}", "write")
 _RUN_BACKWARD = Inline("backward({0})", "backward")
 
 
-class Call(Instruction):
+class Recorded(Instruction):
+    """An instruction of the program that runs: it has the program's place and calls."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        op: Any,
+        inputs: Sequence[Operand],
+        outputs: Sequence[Value | None] = (),
+        effects: Effects | None = None,
+        params: dict[str, Any] | None = None,
+    ) -> None:
+        place, stack = active.state.place, tuple(active.state.stack)
+        super().__init__(
+            op, inputs, outputs, params=params, span=place, stack=stack, effects=effects
+        )
+
+
+class Call(Recorded):
     """An instruction that calls an op or a custom function.
 
     Attributes:
@@ -38,20 +57,11 @@ class Call(Instruction):
         named = {*getattr(op, "tensors", op.inputs), *op.lists}
         params = {name: value for name, value in operands.items() if name not in named}
         inputs = [value for name, value in operands.items() if name in named]
-        state = active.state
-        super().__init__(
-            op,
-            inputs,
-            outputs,
-            params=params,
-            span=state.place,
-            stack=tuple(state.stack),
-            effects=effects,
-        )
+        super().__init__(op, inputs, outputs, effects, params)
         self.arguments = arguments
         self.output = output
         self.node = node
-        self.grad_enabled = state.grad_enabled
+        self.grad_enabled = active.state.grad_enabled
 
     @property
     def operands(self) -> dict[str, Operand]:
@@ -60,7 +70,7 @@ class Call(Instruction):
         return {n: self.params[n] if n in self.params else next(values) for n in self.arguments}
 
 
-class Write(Instruction):
+class Write(Recorded):
     """An instruction that makes a result the new value of a tensor.
 
     Attributes:
@@ -72,22 +82,14 @@ class Write(Instruction):
     def __init__(
         self, tensor: Tensor, result: Tensor | None, inputs: Sequence[Operand], after: Value
     ) -> None:
-        state = active.state
         about = inputs[0] if len(inputs) > 1 else after
         assert isinstance(about, Value)
-        super().__init__(
-            WRITE,
-            inputs,
-            [after],
-            span=state.place,
-            stack=tuple(state.stack),
-            effects={Effect.WRITES: (about,)},
-        )
+        super().__init__(WRITE, inputs, [after], {Effect.WRITES: (about,)})
         self.tensor = tensor
         self.result = result
 
 
-class BackwardPass(Instruction):
+class BackwardPass(Recorded):
     """The beginning of a backward pass; its outputs are the gradients that it begins with.
 
     Attributes:
@@ -103,8 +105,7 @@ class BackwardPass(Instruction):
         inputs: Sequence[Operand],
         outputs: Sequence[Value],
     ) -> None:
-        state = active.state
-        super().__init__(_RUN_BACKWARD, inputs, outputs, span=state.place, stack=tuple(state.stack))
+        super().__init__(_RUN_BACKWARD, inputs, outputs)
         self.roots = roots
         self.accumulate = accumulate
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import LAZY
 from gradcli.autograd.engine import accumulate as accumulation
 from gradcli.autograd.node import FREED, AccumulateGrad, Node
-from gradcli.autograd.recording.instructions import BackwardPass, Call, Write
+from gradcli.autograd.recording.instructions import BackwardPass, Call, Recorded, Write
 from gradcli.autograd.recording.recorder import Recorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.state import active
@@ -36,7 +37,7 @@ from gradcli.trace.ir import (
 _ITEM = Inline("{0}.item()", "item")
 _PRINT = Inline("print({0})", "print")
 _DRAW = Inline("{0}.draw()", "draw")
-_UPDATE = Inline("{0}", "update")
+UPDATE = Inline("{0}", "update")
 _ARRIVE = Inline("{0}.grad = {1}", "accumulate_grad")
 _HOOK = Inline("{0}", "hooks")
 _RETURN = Inline("{0}", "grad")
@@ -115,16 +116,27 @@ class TraceRecorder(Recorder):
         if known is not None:
             self._add(ALIAS, [known], [value])
             return value
+        if found is not None and self._is_unchanged(found[0], value):
+            self._add(
+                ALIAS, [found[0]], [value]
+            )  # `squeeze_` counts as a write, and writes nothing
+            return value
         if found is not None:
-            update = Instruction(_UPDATE, [found[0]], [value], effects={Effect.WRITES: found[:1]})
+            update = Instruction(UPDATE, [found[0]], [value], effects={Effect.WRITES: found[:1]})
             self.trace.add(update)
             return value
         (self.trace.inputs if tensor.requires_grad else self.trace.constants).append(value)
         return value
 
+    def _is_unchanged(self, before: Value, after: Value) -> bool:
+        """Whether a tensor whose version went up holds the same numbers."""
+        return (
+            self.arrays and before.array is not None and np.array_equal(before.array, after.array)
+        )
+
     def _value(self, tensor: Tensor) -> Value:
         """A new value for what a tensor holds now."""
-        array = np.array(tensor.array)[()] if self.arrays else None
+        array = np.array(to_host(tensor.array))[()] if self.arrays else None
         value = self._number(tensor.array, tensor, array)
         version = _version(tensor)
         self._by_tensor[id(tensor)] = self._by_array[id(tensor.array)] = value, version
@@ -147,7 +159,9 @@ class TraceRecorder(Recorder):
         """A new value for a gradient."""
         if type(gradient) is Tensor:
             return self._value(gradient)
-        value = self._number(gradient, None, np.array(gradient)[()] if self.arrays else None)
+        value = self._number(
+            gradient, None, np.array(to_host(gradient))[()] if self.arrays else None
+        )
         self._by_array[id(gradient)] = value, 0
         self._of_pass[id(gradient)] = value, gradient
         return value
@@ -178,26 +192,8 @@ class TraceRecorder(Recorder):
             return [self._read(each) for each in operand]
         return tuple(map(self._read, operand)) if type(operand) is tuple else operand
 
-    def _add(
-        self,
-        op: Any,
-        inputs: Sequence[Operand],
-        outputs: Sequence[Value | None] = (),
-        effects: Effects | None = None,
-        params: dict[str, Any] | None = None,
-    ) -> Instruction:
-        state = active.state
-        return self.trace.add(
-            Instruction(
-                op,
-                inputs,
-                outputs,
-                params=params,
-                span=state.place,
-                stack=tuple(state.stack),
-                effects=effects,
-            )
-        )
+    def _add(self, *parts: Any, **more: Any) -> None:
+        self.trace.add(Recorded(*parts, **more))
 
     def named(self) -> Trace:
         """The trace, with the program's names for its values."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -111,11 +111,23 @@ _RESULT: list[Decorator] = [
         "--format",
         type=click.Choice([*FORMATS, *PICTURES]),
         help="Print the result as text, as a JSON document, as one on a single line, or as a table"
-        " of names, shapes, dtypes, values and gradients; or the graph for Mermaid or Graphviz."
+        " of names, shapes, dtypes, values and gradients; or the graph for Mermaid or Graphviz,"
+        " as a picture in SVG,"
+        " or as a page that steps through both passes."
         " `run` prints a result when one of the"
         " last three is asked for, and its JSON is on a line per file.",
     ),
     click.option("--json", is_flag=True, help="Short for --format json."),
+]
+
+_PICTURE: list[Decorator] = [
+    click.option(
+        "--fold",
+        multiple=True,
+        metavar="MODULE",
+        help="Draw this module as one box of the picture: net.0. May be repeated.",
+    ),
+    click.option("--expand", is_flag=True, help="Give each repetition of a loop a box of its own."),
 ]
 
 _NUMBERS: list[Decorator] = [
@@ -134,7 +146,8 @@ _FILES: list[Decorator] = [
         "--output",
         metavar="FILE",
         help="Write the result to a file: output and gradients as .npz, .safetensors or .json,"
-        " gradients as the columns of a .csv, one gradient as .npy.",
+        " gradients as the columns of a .csv, one gradient as .npy, the graph as .svg or .png,"
+        " the page that steps as .html.",
     ),
     click.option(
         "--inputs",
@@ -203,44 +216,40 @@ _DRESS: list[Decorator] = [
 
 def with_options(command: Any) -> Any:
     """Give a command the options that one-shot and batch share."""
-    options = [*_OUTPUT, *_RESULT, *_NUMBERS, *_FILES, *_DRESS, *_LIMITS]
-    return _with(command, options)
+    return _with(command, *_OUTPUT, *_RESULT, *_PICTURE, *_NUMBERS, *_FILES, *_DRESS, *_LIMITS)
+
+
+PROGRAM_LINES = click.option(
+    "-e",
+    "programs",
+    multiple=True,
+    metavar="PROGRAM",
+    help="A program, or a line of one; repeatable.",
+)
 
 
 def with_program(command: Any) -> Any:
-    """Give a command the options of one that explains a program."""
+    """Give a command the words and options of one that explains a program."""
+    words = click.argument(
+        "words", nargs=-1, metavar="PROGRAM [NAME=VALUE]…", shell_complete=values
+    )
     file = click.option("--file", metavar="FILE", help="The file that the program is in.")
-    return _with(command, [file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS])
+    return _with(command, PROGRAM_LINES, file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words)
 
 
-def with_start(command: Any) -> Any:
-    """Give a command the options that say where tensors are, and random numbers start."""
-    return _with(command, [_DEVICE, _MANUAL_SEED])
-
-
-def with_limits(command: Any) -> Any:
-    """Give a command the options that set limits."""
-    return _with(command, _LIMITS)
-
-
-def with_color(command: Any) -> Any:
-    """Give a command the option that says whether text is coloured."""
-    return _with(command, [_COLOR])
+def with_session(command: Any) -> Any:
+    """Give a command the options of a session: its colour, where tensors are and random numbers
+    start, limits.
+    """
+    return _with(command, _COLOR, _DEVICE, _MANUAL_SEED, *_LIMITS)
 
 
 def with_json(command: Any) -> Any:
     """Give a command the option that asks for its answer as JSON."""
-    return _with(command, [click.option("--json", is_flag=True, help="Print the answer as JSON.")])
+    return click.option("--json", is_flag=True, help="Print the answer as JSON.")(command)
 
 
-def with_program_words(command: Any) -> Any:
-    """Give a command the words of a program and of its arguments."""
-    return click.argument(
-        "words", nargs=-1, metavar="PROGRAM [NAME=VALUE]…", shell_complete=values
-    )(command)
-
-
-def _with(command: Any, options: Sequence[Decorator]) -> Any:
+def _with(command: Any, *options: Decorator) -> Any:
     for option in reversed(options):
         command = option(command)
     return command

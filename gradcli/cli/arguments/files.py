@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
+from gradcli.cli.arguments.options import DRAWN
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.files.gate import opened
 from gradcli.files.programs import LARGEST_PROGRAM
@@ -81,8 +82,8 @@ def check_output(path: str) -> str | None:
     """Why a result cannot be written to a path, known before the run; None if it can."""
     from gradcli.files.writing import SUFFIXES  # lazy: start-up: few results go to a file
 
-    if not path.endswith(SUFFIXES):
-        return f"the suffix of {path} is none of {', '.join(SUFFIXES)}"
+    if not path.endswith((*SUFFIXES, *DRAWN)):
+        return f"the suffix of {path} is none of {', '.join((*SUFFIXES, *DRAWN))}"
     return None
 
 
@@ -90,14 +91,14 @@ def write_result(path: str, result: Result | None, text: Callable[[], str]) -> N
     """Write a result to a file, whole or not at all.
 
     Archives hold the output under its name and the gradients as `NAME.grad`; `.csv` and `.npy` hold
-    gradients only, `.npy` one of them; `.json` holds `text()`.
+    gradients only, `.npy` one of them; `.json` and `.svg` hold `text()`, `.png` its picture.
 
     Raises:
         GradcliError: E603 where the file cannot be written or does not hold such a result.
     """
     from gradcli.files.writing import write_arrays  # lazy: start-up: few results go to a file
 
-    if path.endswith(".json"):
+    if path.endswith((".json", *DRAWN)):
         write_text(path, text())
         return
     output: dict[str, Any] = {}
@@ -122,10 +123,17 @@ def write_result(path: str, result: Result | None, text: Callable[[], str]) -> N
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a text to a file, whole or not at all; raises E603, E606."""
+    """Write a text to a file, whole or not at all; an SVG as pixels where the file is a PNG.
+
+    Raises E603, E606.
+    """
     from gradcli.files.writing import replace  # lazy: start-up: few results go to a file
 
     content = text.encode("utf-8", "backslashreplace")
+    if path.endswith(".png"):
+        from gradcli.cli.process.converter import png  # lazy: start-up: few pictures
+
+        content = png(content)
     replace(path, lambda file: file.write(content))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gradcli.cli.process.memory import default_memory
@@ -9,8 +10,11 @@ from gradcli.limits import ELEMENTS, STEPS, Limits
 
 FORMATS = ("text", "json", "jsonl", "table")
 
-PICTURES = ("mermaid", "dot")
+PICTURES = ("mermaid", "dot", "svg", "html")
 """Formats of the graph itself."""
+
+DRAWN = (".svg", ".png", ".html")
+"""Suffixes of files that `-o` draws the graph in."""
 
 TRACES = ("tree", "next", "steps")
 
@@ -80,6 +84,8 @@ class Options:
         quiet: whether traces, warnings and notes are kept back.
         script: the words behind `--`, which are the script's own.
         explain_loops: whether it is said what became of the loops that ran often.
+        fold: the modules that are one box in a picture, as paths such as `net.0`.
+        expand: whether a picture has a box for each repetition.
     """
 
     def __init__(
@@ -104,6 +110,8 @@ class Options:
         quiet: bool = False,
         keep_going: bool = False,
         explain_loops: bool = False,
+        fold: Sequence[str] = (),
+        expand: bool = False,
         limits: Limits | None = None,
     ) -> None:
         self.seed = seed
@@ -125,6 +133,8 @@ class Options:
         self.quiet = quiet
         self.keep_going = keep_going
         self.explain_loops = explain_loops
+        self.fold = fold
+        self.expand = expand
         self.limits = limits or Limits()
         self.script: list[str] = []
 
@@ -145,8 +155,13 @@ class Options:
         return self.trace not in (None, "none")
 
     @property
+    def draws(self) -> bool:
+        """Whether the file of the result is a picture."""
+        return (self.output or "").endswith(DRAWN)
+
+    @property
     def record(self) -> str:
         """What the session has to record for it."""
-        if self.format in PICTURES:
+        if self.format in PICTURES or self.draws:
             return "all"
         return "steps" if self.trace == "steps" else "graph"

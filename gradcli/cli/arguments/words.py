@@ -113,9 +113,15 @@ def check_stdin(arguments: Sequence[Argument], others: Sequence[str]) -> None:
         raise UsageError(f"{' and '.join(readers)} both read standard input")
 
 
-def check_program(text: str) -> None:
-    """Raise a usage error for a first word that is likely meant as something else."""
-    if text.isidentifier():
+def check_program(text: str, words: Sequence[str] = ()) -> None:
+    """Raise a usage error for a first word that is likely meant as something else.
+
+    Args:
+        words: those behind it: a name that one of them binds is a program.
+    """
+    if text.isidentifier() and not any(
+        w.partition("=")[0].partition(":")[0] == text for w in words
+    ):
         if text in COMMANDS:
             raise UsageError(f"the command comes first: gradcli {text} …")
         known = [each for each in COMMANDS if each != PROGRAM]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_json, with_program, with_program_words
+from gradcli.cli.arguments.click_options import with_json, with_program
 from gradcli.cli.program.answer import answer_from_run
 from gradcli.cli.program.source import Asked, asked_of
 from gradcli.errors import GradcliError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 @click.option("--all", is_flag=True, help="Show every number that is not finite, in order.")
 @with_json
 @with_program
-@with_program_words
 def command(words: Sequence[str], file: str | None, all: bool, **given: Any) -> int:
     """Find the first NaN or infinity, and its cure.
 
@@ -47,6 +46,9 @@ def blame(
 
     def prepare(run: Run) -> None:
         with run.session.running():
+            provenance = run.session.interpreter.provenance
+            assert provenance is not None
+            watch.rounds = provenance.rounds
             watch.install()
 
     def report(run: Run, statements: Sequence[Statement], result: Result | None) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_json, with_program, with_program_words
+from gradcli.cli.arguments.click_options import with_json, with_program
 from gradcli.cli.program.error_notes import note_missing_values
 from gradcli.cli.program.source import Asked, asked_of
 from gradcli.errors import GradcliError
@@ -39,7 +39,6 @@ from gradcli.record import Record
 )
 @with_json
 @with_program
-@with_program_words
 def command(
     words: Sequence[str],
     file: str | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_program, with_program_words
+from gradcli.cli.arguments.click_options import with_program
 from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.answer import show_explanation
 from gradcli.cli.program.source import asked_of
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 )
 @click.option("--json", is_flag=True, help="Print the formulas as JSON.")
 @with_program
-@with_program_words
 def command(words: Sequence[str], file: str | None, shape: bool, target: str, **given: Any) -> int:
     """Write the gradients down as formulas of the inputs."""
     asked = asked_of("derive", words, file, given)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_program, with_program_words
+from gradcli.cli.arguments.click_options import with_program
+from gradcli.cli.arguments.options import PICTURES
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import show_explanation, show_run
 from gradcli.cli.program.source import asked_of
@@ -23,18 +24,23 @@ if TYPE_CHECKING:
 @click.option("--paths", metavar="NAME", help="List the paths to a leaf, each with its share.")
 @click.option("--saved", is_flag=True, help="List what the nodes saved, and when it is freed.")
 @click.option(
+    "--flow",
+    is_flag=True,
+    help="Print a table instead: the norm of each parameter's gradient, the gain of its layer,"
+    " zeros and NaN.",
+)
+@click.option(
     "--ir",
     is_flag=True,
     help="Print the trace instead: what ran, forward and backward, one instruction a line.",
 )
 @click.option(
     "--format",
-    type=click.Choice(["text", "json", "mermaid", "dot"]),
+    type=click.Choice(["text", "json", *PICTURES]),
     help="Print the ledger as text or as JSON, or the graph for Mermaid or Graphviz.",
 )
 @click.option("--json", is_flag=True, help="Short for --format json.")
 @with_program
-@with_program_words
 def command(
     words: Sequence[str],
     file: str | None,
@@ -42,6 +48,7 @@ def command(
     ties: bool,
     paths: str | None,
     saved: bool,
+    flow: bool,
     ir: bool,
     **given: Any,
 ) -> int:
@@ -55,15 +62,20 @@ def command(
     index = read_element(element)
     options = asked.options
     if ir:
-        if ties or paths or saved or element or options.format in ("mermaid", "dot"):
+        if ties or paths or saved or element or options.format in PICTURES:
             raise UsageError("--ir prints the trace, and takes no other part of explain")
         return asked.terminal.checked(show_run(asked, _trace))
 
-    def show(run: Run, result: Result) -> str:
-        if options.format in ("mermaid", "dot"):
-            from gradcli.cli.program.report import picture_text  # lazy: command: after the run
+    if flow:
+        if ties or paths or saved or element or options.format in ("mermaid", "dot"):
+            raise UsageError("--flow prints a table, and takes no other part of explain")
+        return asked.terminal.checked(show_explanation(asked, _flow))
 
-            return picture_text(run.session, options.format, result)
+    def show(run: Run, result: Result) -> str:
+        if options.format in PICTURES:
+            from gradcli.cli.program.picture import picture_text  # lazy: command: after the run
+
+            return picture_text(run.session, options, result, options.format)
         from gradcli.cli.program.explanation import (  # lazy: command: after the run
             Extras,
             explanation,
@@ -72,6 +84,13 @@ def command(
         return explanation(run, result, Extras(index, ties, paths, saved))
 
     return asked.terminal.checked(show_explanation(asked, show))
+
+
+def _flow(run: Run, result: Result) -> str:
+    """The flow of gradients through the modules of a run."""
+    from gradcli.cli.program.explanation import flow_of  # lazy: command: after the run
+
+    return flow_of(run, result)
 
 
 def _trace(run: Run) -> str:

@@ -7,7 +7,12 @@ from typing import Any
 
 import click
 
-from gradcli.cli.arguments.click_options import options_of, terminal_of, with_options
+from gradcli.cli.arguments.click_options import (
+    PROGRAM_LINES,
+    options_of,
+    terminal_of,
+    with_options,
+)
 from gradcli.cli.arguments.shell_completion import values
 from gradcli.cli.arguments.words import PROGRAM
 from gradcli.cli.program.one_shot import run_words
@@ -21,13 +26,7 @@ def _help(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None
 
 
 @click.command(PROGRAM, hidden=True, add_help_option=False)
-@click.option(
-    "-e",
-    "programs",
-    multiple=True,
-    metavar="PROGRAM",
-    help="A program, or a line of one; repeatable.",
-)
+@PROGRAM_LINES
 @click.option(
     "-h",
     "--help",

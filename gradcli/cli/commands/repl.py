@@ -7,13 +7,7 @@ from typing import Any
 
 import click
 
-from gradcli.cli.arguments.click_options import (
-    options_of,
-    terminal_of,
-    with_color,
-    with_limits,
-    with_start,
-)
+from gradcli.cli.arguments.click_options import options_of, terminal_of, with_session
 from gradcli.cli.arguments.files import STDIN
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.commands.run import batch
@@ -22,9 +16,7 @@ from gradcli.cli.repl.repl import repl
 
 
 @click.command("repl")
-@with_color
-@with_start
-@with_limits
+@with_session
 def command(**given: Any) -> int:
     """Work in a session: one statement after another."""
     return start(given)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_json, with_program, with_program_words
+from gradcli.cli.arguments.click_options import with_json, with_program
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import answer_from_run
 from gradcli.cli.program.source import Asked, asked_of
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.language.hints.spelling import closest
 from gradcli.record import Record
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 @click.argument("question", metavar="NAME.ATTRIBUTE")
 @with_json
 @with_program
-@with_program_words
 def command(question: str, words: Sequence[str], file: str | None, **given: Any) -> int:
     """Prove why a tensor has a gradient, or has none.
 
@@ -112,8 +111,7 @@ def write_why(run: Run, question: Question, found: Recorded) -> None:
             f"the program has no `{question.name}`" + (f"; did you mean `{near}`?" if near else "")
         )
     if type(tensor) is not Tensor:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"`{question.name}` is no tensor but a value of type {type_name(tensor)}",
             help="gradients and graphs belong to tensors",
         )

@@ -30,7 +30,7 @@ def answer(run: Run, name: str) -> str | None:
     """
     with run.session.running():
         op = _op_name(run, name)
-        text = None if op is None else _op_help(run, op)
+        text = None if op is None else op_help(op, run.terminal.style.width or 80)
         if text is not None:
             return text
         chain = name.split(".")
@@ -52,10 +52,6 @@ def _op_name(run: Run, name: str) -> str | None:
     if type(value) is Tensor:
         return f"Tensor.{last}"
     return f"{value.name}.{last}" if type(value) is Module else None
-
-
-def _op_help(run: Run, name: str) -> str | None:
-    return op_help(name, run.terminal.style.width or 80)
 
 
 # --- values -------------------------------------------------------------------------------------

@@ -137,11 +137,8 @@ def trace(run: Run, line: Line) -> None:
 
 def why(run: Run, line: Line) -> None:
     """Say why a tensor has a gradient, requires one or is a leaf."""
-    try:
+    with line.placing_errors(1):
         run.session.emit(Asked("why", line.argument(1) or ""))
-    except GradcliError as error:
-        error.span = error.span or line.words[1]
-        raise
 
 
 def blame(run: Run, _line: Line) -> None:

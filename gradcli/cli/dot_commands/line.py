@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gradcli.autograd.tensor import Tensor
@@ -87,6 +88,15 @@ class Line:
         argument = Argument("seed", True, self.source.text, self.rest(number).start)
         argument.source = self.source
         return seed_of(run.session, argument, output)
+
+    @contextmanager
+    def placing_errors(self, number: int) -> Iterator[None]:
+        """Let an error without a place of its own point at an argument."""
+        try:
+            yield
+        except GradcliError as error:
+            error.span = error.span or self.words[number]
+            raise
 
     def rest(self, number: int) -> Span:
         """The line from an argument on."""

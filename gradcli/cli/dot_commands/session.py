@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.cli.arguments.files import read_program
 from gradcli.cli.dot_commands.line import Line
-from gradcli.cli.program.report import gradient_text, warn_of_nan
+from gradcli.cli.program.report import advising_seed, gradient_text, warn_of_nan
 from gradcli.errors import GradcliError, SyntaxErrors
 from gradcli.explain.gradients import Gradient
 from gradcli.files.writing import replace
@@ -26,13 +26,8 @@ def backward(run: Run, line: Line) -> None:
     name, output = line.tensor(run, 1)
     seed = line.seed(run, 2, output)
     graph = session.graph(output)
-    try:
+    with advising_seed(output, f".backward {name} {{}}"):
         session.backward(output, seed)
-    except GradcliError as error:
-        if error.code in ("E401", "E406"):
-            sizes = ", ".join(map(str, output.array.shape))
-            error.help = f"give the gradient to start from: .backward {name} ones({sizes})"
-        raise
     gradients = [
         Gradient(node.variable, node.leaf, graph, name)
         for node in graph.nodes
@@ -51,11 +46,8 @@ def read(run: Run, line: Line) -> None:
         raise GradcliError(
             "E601", f"{path} is being read already: the files read each other", span=line.words[1]
         )
-    try:
+    with line.placing_errors(1):
         text = read_program(path)
-    except GradcliError as error:
-        error.span = line.words[1]
-        raise
     run.reading.append(inside)
     try:
         for _ in run.follow(run.session.parse(text, path)):
@@ -71,12 +63,9 @@ def read(run: Run, line: Line) -> None:
 def save(run: Run, line: Line) -> None:
     """Write the statements that succeeded, as a program that makes the same values."""
     path = _path(run, line)
-    try:
-        program = run.transcript.program().encode("utf-8", "backslashreplace")
+    program = run.transcript.program().encode("utf-8", "backslashreplace")
+    with line.placing_errors(1):
         replace(path, lambda stream: stream.write(program))
-    except GradcliError as error:
-        error.span = line.words[1]
-        raise
     count = len(run.transcript)
     statements = "1 statement" if count == 1 else f"{count:,} statements"
     failed = run.transcript.failed
@@ -116,9 +105,6 @@ def _path(run: Run, line: Line) -> str:
     """The file that a line names; raises E606 where files are out of bounds."""
     path = line.argument(1)
     assert path is not None
-    try:
+    with line.placing_errors(1):
         run.session.state.limits.check_file(path)
-    except GradcliError as error:
-        error.span = line.words[1]
-        raise
     return os.path.expanduser(path)

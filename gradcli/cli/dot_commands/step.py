@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.cli.dot_commands.line import Line
 from gradcli.cli.program.replay import explained
+from gradcli.cli.program.report import advising_seed
 from gradcli.errors import GradcliError
 from gradcli.explain.ledger.walk import Walk
 from gradcli.language.hints.spelling import closest
@@ -34,13 +35,8 @@ def step(run: Run, line: Line) -> None:
             span=line.words[1],
         )
     seed = line.seed(run, 2, output)
-    try:
+    with advising_seed(output, f".step {name} {{}}"):
         walk = explained(run, output, _walk, seed)
-    except GradcliError as error:
-        if error.code in ("E401", "E406"):
-            sizes = ", ".join(map(str, output.array.shape))
-            error.help = f"give the gradient to start from: .step {name} ones({sizes})"
-        raise
     with run.session.running():
         run.show(stop_text(walk, run.terminal.style))
         while (text := _read(run)) is not None:

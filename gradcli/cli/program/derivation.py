@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.cli.arguments.options import Options
+from gradcli.cli.program.rerun import Rerun
 from gradcli.cli.program.run import Run
 from gradcli.cli.program.source import run_program
 from gradcli.errors import GradcliError
 from gradcli.explain.derive.derive import derive
+from gradcli.explain.derive.textbook import textbook
+from gradcli.explain.symbols.text import text_of
 from gradcli.render.answers import derivation
 from gradcli.render.answers.derivation_json import derivation_document
 from gradcli.render.formulas.latex import latex
@@ -36,7 +41,7 @@ def formulas(run: Run, result: Result, program: str, target: str) -> str:
         target: "gradcli", "latex", "numpy" or "torch".
     """
     with run.session.running():
-        found = _derived(run, result)
+        found = _derived(run, result, program)
         if run.options.json:
             return json_text(derivation_document(found, result.name))
         if target == "latex":
@@ -75,7 +80,44 @@ def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
         return formulas(again, result, program, "gradcli")
 
 
-def _derived(run: Run, result: Result) -> Derivation:
+def _derived(run: Run, result: Result, program: str) -> Derivation:
     recorder = run.session.recorder
     assert isinstance(recorder, TraceRecorder)
-    return derive(result, recorder, run_program)
+    found = derive(result, recorder, run_program)
+    _confirm_nearby(run, found, program)
+    return textbook(found, run_program)
+
+
+def _confirm_nearby(run: Run, found: Derivation, program: str) -> None:
+    """Raise E413 where the formulas hold at the given inputs only, since a number that depends on
+    them stands there as a constant: at inputs nearby the program has other gradients.
+    """
+    random = np.random.default_rng(0)
+    inputs = {
+        name: (array * random.uniform(0.99, 1.01, array.shape)).astype(array.dtype)[()]
+        if name != "seed" and array.dtype.char in "fd"
+        else array
+        for name, array in found.inputs.items()
+    }
+    moved = {name: array for name, array in inputs.items() if name != "seed"}
+    outcome = Rerun(run.terminal, program, "program", run.arguments(), run.options)(values=moved)
+    if outcome is None:
+        return
+    lines = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in found.lines)
+    try:
+        values = run_program(lines, inputs)
+    except GradcliError:
+        return
+    for name, called in found.gradients.items():
+        right, given = outcome.gradients.get(name), values[called]
+        if right is None or not np.isfinite(right).all():
+            continue
+        scale = float(np.abs(right).max(initial=0.0))
+        if given.shape != right.shape or not np.allclose(
+            given, right, rtol=1e-3, atol=1e-3 * max(scale, 1e-30)
+        ):
+            raise GradcliError(
+                "E413",
+                f"the formulas of {name} hold at these inputs only, so they are not shown",
+                help="`gradcli explain` shows the numbers",
+            )

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from gradcli.autograd import naming
 from gradcli.autograd.tensor import Tensor
+from gradcli.cli.arguments.files import write_text
+from gradcli.cli.arguments.options import DRAWN
 from gradcli.cli.arguments.words import UsageError
+from gradcli.cli.program.picture import format_of, picture_text
 from gradcli.cli.program.replay import explained
-from gradcli.cli.program.report import output_text, trace_text
+from gradcli.cli.program.report import output_text, parameters_of, trace_text
+from gradcli.errors import GradcliError
+from gradcli.explain.ledger.flow import flows
 from gradcli.explain.ledger.kinks import kinks as kinks_of
-from gradcli.explain.ledger.ledger import ledger
+from gradcli.explain.ledger.ledger import last_pass, ledger
 from gradcli.explain.ledger.paths import paths_to
 from gradcli.explain.ledger.saved import saved_values
 from gradcli.explain.names import Operands
 from gradcli.explain.result import Result
 from gradcli.record import Record
 from gradcli.render.answers import ledger_extras as rendering
+from gradcli.render.answers.flow import flow_document, flow_text
 from gradcli.render.answers.ledger import ledger_text
 from gradcli.render.answers.ledger_json import ledger_document
 from gradcli.render.result_json import text
@@ -24,9 +32,6 @@ from gradcli.render.result_json import text
 if TYPE_CHECKING:
     from gradcli.autograd.recording.recorder import Event
     from gradcli.cli.program.run import Run
-    from gradcli.explain.ledger.kinks import Kink
-    from gradcli.explain.ledger.paths import Paths
-    from gradcli.explain.ledger.saved import SavedValues
 
 
 class Extras(Record):
@@ -58,9 +63,8 @@ def explanation_of_tensor(run: Run, tensor: Tensor) -> str:
     """The ledger of the backward pass that `tensor.backward()` runs."""
 
     def text(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
-        result = Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
         with run.session.running():
-            return _text(run, result, Extras(), None)
+            return _text(run, _result(run, tensor, events), Extras(), None)
 
     return explained(run, tensor, text)
 
@@ -69,10 +73,43 @@ def trace_of_tensor(run: Run, tensor: Tensor, style: str) -> str:
     """The backward graph of a tensor in a style, with a line end."""
 
     def shown(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
-        result = Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
-        return f"{trace_text(run.terminal, style, result)}\n"
+        return f"{trace_text(run.terminal, style, _result(run, tensor, events))}\n"
 
     return explained(run, tensor, shown) if style == "steps" else shown(run, tensor, ())
+
+
+def write_picture(run: Run, tensor: Tensor, path: str) -> None:
+    """Draw the graph of a tensor in a file, with the gradients that `tensor.backward()` would give.
+
+    Raises:
+        GradcliError: E204 where the suffix names no picture, E603 where the file cannot be written,
+            E606 where files are out of bounds.
+    """
+    if not path.endswith(DRAWN):
+        raise GradcliError("E204", f"the suffix of {path!r} is none of {', '.join(DRAWN)}")
+    run.options.limits.check_file(path)
+
+    def drawing(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
+        return picture_text(run.session, run.options, _result(run, tensor, events), format_of(path))
+
+    scalar = tensor.array.size == 1
+    write_text(path, explained(run, tensor, drawing) if scalar else drawing(run, tensor, ()))
+
+
+def _result(run: Run, tensor: Tensor, events: Sequence[Event]) -> Result:
+    return Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
+
+
+def flow_of(run: Run, result: Result) -> str:
+    """The flow of gradients through the modules of a run, as text or as JSON."""
+    parameters = parameters_of(run.session)
+    with run.session.running():
+        modules = dict(naming.module_paths().values())
+        owners = {name: modules.get(name.rpartition(".")[0]) for name, _ in parameters}
+        events = last_pass(result.graph, run.session.recorder.events or ())
+        calls = run.session.recorder.modules
+        rows = flows(parameters, result.gradients, events, calls, owners)
+    return text(flow_document(rows)) if run.options.json else flow_text(rows)
 
 
 def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:
@@ -96,40 +133,38 @@ def _text(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> str:
     rows = ledger(result.graph, result.events)
     parts = [f"{head}\n{ledger_text(rows, style, extras.element)}"]
     operands = Operands(result.graph)
-    ties, paths, saved = _extras(run, result, extras, leaf)
-    if ties is not None:
-        parts.append(rendering.ties_text(ties, operands))
-    if paths is not None:
-        parts.append(rendering.paths_text(paths, extras.paths or "", operands))
-    if saved is not None:
-        parts.append(rendering.saved_text(saved, operands))
+    parts += [shown(operands) for _, shown, _ in _extras(run, result, extras, leaf)]
     return "\n\n".join(parts) + "\n"
 
 
 def _json(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> str:
     found = ledger_document(result, ledger(result.graph, result.events), extras.element)
-    ties, paths, saved = _extras(run, result, extras, leaf)
-    if ties is not None:
-        found["ties"] = rendering.ties_document(ties)
-    if paths is not None:
-        found["paths"] = rendering.paths_document(paths)
-    if saved is not None:
-        found["saved"] = rendering.saved_document(saved)
-    return text(found)
+    more = {name: document() for name, _, document in _extras(run, result, extras, leaf)}
+    return text(found | more)
 
 
 def _extras(
     run: Run, result: Result, extras: Extras, leaf: Tensor | None
-) -> tuple[list[Kink] | None, Paths | None, SavedValues | None]:
-    """The ties, the paths and the saved values, where they are asked for."""
-    ties = paths = saved = None
+) -> Iterator[tuple[str, Callable[[Operands], str], Callable[[], Any]]]:
+    """The ties, the paths and the saved values that are asked for: name, text and document."""
+    graph, events = result.graph, result.events
     if extras.ties:
         recorder = run.session.recorder
         assert recorder is not None
-        ties = kinks_of(result.graph, result.events, recorder.made)
+        ties = kinks_of(graph, events, recorder.made)
+        yield "ties", partial(rendering.ties_text, ties), partial(rendering.ties_document, ties)
     if leaf is not None:
-        paths = paths_to(result.graph, result.events, leaf)
+        paths, name = paths_to(graph, events, leaf), extras.paths or ""
+        yield (
+            "paths",
+            lambda operands: rendering.paths_text(paths, name, operands),
+            partial(rendering.paths_document, paths),
+        )
     if extras.saved:
         names = {n: each for n, each in run.session.values.items() if type(each) is Tensor}
-        saved = saved_values(result.graph, result.events, names)
-    return ties, paths, saved
+        saved = saved_values(graph, events, names)
+        yield (
+            "saved",
+            partial(rendering.saved_text, saved),
+            partial(rendering.saved_document, saved),
+        )

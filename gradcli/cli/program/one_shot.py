@@ -43,7 +43,7 @@ def run_words(
     """
     if not programs:
         programs, words = words[:1], words[1:]
-        check_program(programs[0])
+        check_program(programs[0], words)
     arguments = arguments_of(words)
     check_stdin(arguments, stdin_options(options))
     return terminal.checked(one_shot(terminal, "\n".join(programs), arguments, options))

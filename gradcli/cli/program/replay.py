@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError
 from gradcli.explain.ledger.ledger import last_pass
-from gradcli.language.events import Explained, Traced
+from gradcli.language.events import Explained, Shown, Traced
 from gradcli.language.tree.syntax import Command
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class _Replay(Run):
             self._answer(value)
 
     def _emit(self, event: Any) -> None:
-        if isinstance(event, (Explained, Traced)):
+        if isinstance(event, (Explained, Shown, Traced)):
             self.asked += 1
             if self.asked == self._former.asked:
                 self._answer(event.tensor)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.engine.backward import retain_grad
@@ -65,7 +66,8 @@ def result_of(
             argument = Argument("seed", True, options.seed, 0)
             argument.source.name = "option --seed"
             seed = seed_of(session, argument, output)
-        _backward(session, output, seed)
+        with advising_seed(output, "--seed '{}'"):
+            session.backward(output, seed)
     called = name or "the output"
     with session.running():
         gradients = [Gradient(each, tensor, graph, called) for each, tensor in wanted]
@@ -169,13 +171,15 @@ def seed_of(session: Session, argument: Argument, output: Tensor) -> Tensor:
         return made
 
 
-def _backward(session: Session, output: Tensor, seed: Tensor | None) -> None:
+@contextmanager
+def advising_seed(output: Tensor, example: str) -> Iterator[None]:
+    """Let an error of a missing seed show how to give one, `{}` in the example being its value."""
     try:
-        session.backward(output, seed)
+        yield
     except GradcliError as error:
         if error.code in ("E401", "E406"):
-            sizes = ", ".join(map(str, output.array.shape))
-            error.help = f"give the gradient to start from: --seed 'ones({sizes})'"
+            ones = f"ones({', '.join(map(str, output.array.shape))})"
+            error.help = f"give the gradient to start from: {example.format(ones)}"
         raise
 
 
@@ -199,7 +203,9 @@ def show(terminal: Terminal, session: Session, options: Options, result: Result)
     """Print a result: value, seed, gradients and trace."""
     with session.running():
         if options.format in PICTURES:
-            terminal.write(picture_text(session, options.format, result))
+            from gradcli.cli.program.picture import picture_text  # lazy: start-up: few pictures
+
+            terminal.write(picture_text(session, options, result, options.format))
             return
         if options.format == "table":
             from gradcli.render.result_table import table  # lazy: start-up: few tables
@@ -258,27 +264,6 @@ def _show_trace(terminal: Terminal, options: Options, result: Result) -> None:
             terminal.note(f"the graph has {len(graph.nodes):,} nodes: --trace prints it")
             return
     terminal.write(f"\n{trace_text(terminal, options.trace or 'tree', result)}\n")
-
-
-def picture_text(session: Session, format: str, result: Result) -> str:
-    """The backward graph with values and gradients, for Mermaid or Graphviz."""
-    from gradcli.autograd.recording.trace_recorder import (  # lazy: start-up: few such graphs
-        TraceRecorder,
-    )
-    from gradcli.explain.ledger.annotated_graph import (  # lazy: start-up: few such graphs
-        AnnotatedGraph,
-    )
-
-    recorder = session.recorder
-    calls = recorder.made if isinstance(recorder, TraceRecorder) else None
-    annotated = AnnotatedGraph(result.graph, result.events, calls)
-    if format == "dot":
-        from gradcli.render.graph.dot import dot  # lazy: start-up: few such graphs
-
-        return f"{dot(annotated)}\n"
-    from gradcli.render.graph.mermaid import mermaid  # lazy: start-up: few such graphs
-
-    return f"{mermaid(annotated)}\n"
 
 
 def trace_text(terminal: Terminal, style: str, result: Result) -> str:

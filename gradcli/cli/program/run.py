@@ -229,8 +229,20 @@ class Run:
         elif result is not None:
             show(self.terminal, self.session, self.options, result)
         if self.options.output is not None:
-            write_result(self.options.output, result, lambda: self._json(result, False))
+            write_result(self.options.output, result, lambda: self._written(result))
         return result is not None
+
+    def _written(self, result: Any) -> str:
+        """What a file of text holds of the result: its graph as a picture, or its document."""
+        if result is None or not self.options.draws:
+            return self._json(result, False)
+        from gradcli.cli.program.picture import (  # lazy: start-up: few pictures
+            format_of,
+            picture_text,
+        )
+
+        format = format_of(self.options.output or "")
+        return picture_text(self.session, self.options, result, format)
 
     def _json(self, result: Any, compact: bool) -> str:
         from gradcli.render.result_json import text  # lazy: start-up: JSON

@@ -50,10 +50,15 @@ def asked_of(command: str, words: Sequence[str], file: str | None, given: dict[s
             exclude each other.
     """
     terminal = terminal_of(given)
-    if file is None:
+    lines = given.pop("programs", ())
+    if lines and file is not None:
+        raise UsageError("-e and --file exclude each other")
+    if lines:
+        words = ["\n".join(lines), *words]
+    elif file is None:
         if not words:
             raise UsageError(f"`gradcli {command}` needs a program, or --file FILE")
-        check_program(words[0])
+        check_program(words[0], words[1:])
     program = Program(words[0]) if file is None else Program(None, file)
     arguments = arguments_of(words[1:] if file is None else words)
     return Asked(terminal, command, program, arguments, options_of(given))

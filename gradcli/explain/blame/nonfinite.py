@@ -6,20 +6,25 @@ result that is computed from a non-finite number is a consequence, and not repor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd import naming
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.scopes import target_names
 from gradcli.record import Record
 from gradcli.state import active
 
 if TYPE_CHECKING:
     from gradcli.autograd.node import Node
     from gradcli.errors import Span
+    from gradcli.language.provenance import Round
 
 FORWARD = "forward"
 BACKWARD = "backward"
@@ -46,6 +51,10 @@ class FirstNonFinite:
 
     Attributes:
         phase: `forward`, `backward`, `data` or `seed`.
+        module: the path and the class of the module in whose call it happened.
+        stack: the functions that were running, outermost first.
+        rounds: the iterations of loops that were running, outermost first: the loop, the number of
+            the iteration, and what the loop goes through, in words.
         output: the tensor that holds it; in the backward pass the one whose gradient it is.
     """
 
@@ -73,6 +82,9 @@ class FirstNonFinite:
         self.incoming = incoming
         self.node = node
         self.dtype = array.dtype
+        self.module: tuple[str, str] | None = None
+        self.stack: Sequence[tuple[str, Span | None]] = ()
+        self.rounds: Sequence[tuple[Span, int, str]] = ()
 
 
 class Watch(Listener):
@@ -80,15 +92,34 @@ class Watch(Listener):
 
     Attributes:
         arrived: the leaves whose gradient is not finite.
+        rounds: the iterations of the program's loops that are running.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.nonfinites: list[FirstNonFinite] = []
+        self.rounds: Sequence[Round] = ()
         self.arrived: list[Tensor] = []
         # Tensors by identity, kept so that the numbers stay theirs.
         self._known: dict[int, Tensor] = {}
         self._given: dict[int, Tensor] = {}
+
+    def _found(self, found: FirstNonFinite) -> None:
+        """Keep what was found, with where the program stands."""
+        state = active.state
+        call = state.calls[-1] if state.calls else None
+        if found.node is not None:
+            call = self.recorder.modules.get(found.node)
+        if call is not None:
+            kind = type(call.module).__name__
+            found.module = naming.module_paths().get(id(call.module), (kind, None))[0], kind
+        found.stack = tuple(state.stack)
+        found.rounds = [
+            (each.loop.span, each.number, _goes_through(each))
+            for each in self.rounds
+            if each.number
+        ]
+        self.nonfinites.append(found)
 
     def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         """A call of an op: check that its outputs are finite."""
@@ -118,9 +149,7 @@ class Watch(Listener):
             return
         name = tensor.name or "the data"
         place = active.state.place
-        self.nonfinites.append(
-            FirstNonFinite(DATA, None, name, place, _held(tensor.array), [], tensor)
-        )
+        self._found(FirstNonFinite(DATA, None, name, place, _held(tensor.array), [], tensor))
 
     def _judge(self, op: Any, given: dict[str, Any], tensors: list[Tensor], out: Tensor) -> None:
         if any(id(tensor) in self._known for tensor in tensors):
@@ -138,7 +167,7 @@ class Watch(Listener):
         element = first_bad(array, nan=infinite)
         place = active.state.place
         operands = operands_of(op, given, element, array.shape)
-        self.nonfinites.append(
+        self._found(
             FirstNonFinite(FORWARD, op, op.name, place, array, operands, out, element=element)
         )
 
@@ -164,7 +193,7 @@ class Watch(Listener):
             operand = None
             if op is not None and number < len(op.inputs):
                 operand = given.get(op.inputs[number])
-            self.nonfinites.append(
+            self._found(
                 FirstNonFinite(
                     BACKWARD,
                     op,
@@ -184,7 +213,7 @@ class Watch(Listener):
             return
         for array in arrived:
             if array is not None and not is_finite(array):
-                self.nonfinites.append(
+                self._found(
                     FirstNonFinite(SEED, None, "the seed", node.place, _held(array), [], node=node)
                 )
 
@@ -193,6 +222,23 @@ class Watch(Listener):
         super().leaf(node, old, incoming, new)
         if not is_finite(_array(new)):
             self.arrived.append(node.variable)
+
+
+def _goes_through(each: Round) -> str:
+    """`epoch = 2, x is float32[4, 2]`."""
+    names = list(target_names(each.loop.target)) if isinstance(each.loop, tree.For) else []
+    values = [(name, each.variables[name]) for name in names if name in each.variables]
+    return ", ".join(f"{name} {_shown(value)}" for name, value in values)
+
+
+def _shown(value: Any) -> str:
+    if type(value) is Tensor:
+        return f"is {value.dtype.name}{list(value.array.shape)}"
+    if isinstance(value, (list, tuple)):
+        return f"is {', '.join(_shown(each).removeprefix('is ') for each in value[:4])}"
+    return (
+        f"= {value!r}" if isinstance(value, (bool, int, float, str)) else "is a value of Python's"
+    )
 
 
 # --- arrays -------------------------------------------------------------------------------------
@@ -222,7 +268,7 @@ def _plain(array: Any) -> Any:
 
 def first_bad(array: Any, nan: bool = False) -> tuple[int, ...]:
     """The index of the first number that is not finite; with `nan` of the first NaN."""
-    plain = np.asarray(_plain(array))
+    plain = np.asarray(to_host(_plain(array)))
     bad = np.isnan(plain) if nan else ~np.isfinite(plain)
     return tuple(int(n) for n in np.unravel_index(int(np.argmax(bad)), plain.shape))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import to_host
 from gradcli.explain.blame.finding import Fix, Outcome, Rewrite
 
 Rerun = Callable[..., Outcome | None]
@@ -100,16 +101,16 @@ def _compared(
     agree = chosen = 0
     references = [each.arrays() for each in (exact, former) if each is not None]
     for name, array in outcome.arrays().items():
-        array = np.asarray(array)
+        array = np.asarray(to_host(array))
         known = np.zeros(array.shape, bool)
         data = former.inputs.get(name.removesuffix(".grad"))
         # Where the data is no number, its gradient means nothing.
-        counts = np.ones(array.shape, bool) if data is None else np.isfinite(np.asarray(data))
+        counts = np.ones(array.shape, bool) if data is None else np.isfinite(to_host(data))
         for reference in references:
             right = reference.get(name)
             if right is None or right.shape != array.shape:
                 continue
-            right = np.asarray(right)
+            right = np.asarray(to_host(right))
             if guards and not name and np.isinf(right).any():
                 return None
             here = np.isfinite(right) & ~known & counts

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import to_host
 from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.recording.instructions import source_of
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
@@ -36,7 +37,7 @@ def derive(result: Result, recorder: TraceRecorder, run: Program) -> Derivation:
         inputs.setdefault(name, source_of(recorder.find(tensor)))
     seed = result.seed
     if seed is not None:
-        seed = Tensor(np.array(seed.array)[()])
+        seed = Tensor(np.array(to_host(seed.array))[()])
         inputs["seed"] = source_of(recorder.find(seed))
         forward = max(forward, len(recorder.values))
     state = active.state

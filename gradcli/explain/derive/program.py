@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import to_host
 from gradcli.arrays.dtypes import of_array
 from gradcli.autograd.recording.instructions import Call as OpCall
 from gradcli.autograd.recording.instructions import source_of
-from gradcli.autograd.recording.trace_recorder import TraceRecorder
+from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
 from gradcli.errors import GradcliError
 from gradcli.explain.derive.simplify import Simplification
 from gradcli.explain.derive.spellings import Unwritten, dtype_argument
@@ -173,6 +174,12 @@ class _Writer:
         if call is None and value.number >= self.forward and not self._is_number(value):
             # What an op computed aside and saved depends on the inputs in a way that is not told.
             raise without_expression(self._consumer(value))
+        if value.maker is not None and value.maker.op is UPDATE:
+            raise GradcliError(
+                "E413",
+                "the program changes a value in place that the gradient depends on",
+                help="derive the gradient of a program that makes new values instead",
+            )
         if not varies:
             self.known[value.number] = self._constant(value)
             return
@@ -239,7 +246,7 @@ class _Writer:
 
     def _constant(self, value: Value) -> Symbol:
         """A value that no input changes: a number where all its elements are alike."""
-        array = np.asarray(value.array)
+        array = np.asarray(to_host(value.array))
         if array.size > _MOST_ELEMENTS:
             raise GradcliError(
                 "E413",

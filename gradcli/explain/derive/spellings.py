@@ -48,10 +48,6 @@ def _item(value: Symbol, dim: int, ndim: int, index: Any) -> Symbol:
     return Item(value, Constant((*[slice(None)] * dim, index) if dim else index))
 
 
-def _select(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return _item(given["self"], given["dim"], len(shape) + 1, int(given["index"]))
-
-
 def _slice(given: Given, shape: tuple[int, ...]) -> Symbol:
     step = None if given["step"] == 1 else given["step"]
     cut = slice(given["start"], given["end"], step)
@@ -110,18 +106,6 @@ def _arguments(name: str, *parameters: str) -> Writer:
     return lambda given, shape: method(name, *(given[p] for p in parameters))
 
 
-def _shaped(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return method("reshape", given["self"], shape)
-
-
-def _same(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return lifted(given["self"])
-
-
-def _masked_fill(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return function("where", given["mask"], given["value"], given["self"])
-
-
 def _zeros(given: Given, shape: tuple[int, ...] | None = None) -> Symbol:
     """Zeros of the shape that a gradient is put into, and of its dtype."""
     shape = tuple(given["self_sizes"]) if shape is None else shape
@@ -178,10 +162,6 @@ def _embedding_backward(given: Given, shape: tuple[int, ...]) -> Symbol:
     return method("index_add", _zeros(given, shape), 0, flat, rows)
 
 
-def _embedding(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return Item(given["weight"], given["indices"])
-
-
 def _indexed(indices: Any) -> Symbol:
     if any(isinstance(each, Symbol) for each in indices):
         raise Unwritten("index")
@@ -203,20 +183,12 @@ def _copy(given: Given, shape: tuple[int, ...]) -> Symbol:
     return method("expand", given["src"], shape) if "src" in given else lifted(given["self"])
 
 
-def _to_copy(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return method("to", given["self"], Name(str(given["dtype"])))
-
-
 def _norm(given: Given, shape: tuple[int, ...]) -> Symbol:
     order = given.get("ord", given.get("p", 2))
     dims = given.get("dims", given.get("dim"))
     if dims is None:
         return method("norm", given["self"], order)
     return method("norm", given["self"], order, tuple(dims), given["keepdim"])
-
-
-def _flip(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return method("flip", given["self"], tuple(given["dims"]))
 
 
 def _deviation(name: str) -> Writer:
@@ -279,49 +251,49 @@ SEVERAL: dict[str, Callable[[Given, int], Symbol]] = {
 }
 """Ops of several outputs."""
 
+_METHODS = {
+    "t": "", "transpose": "dim0 dim1", "permute": "dims", "roll": "shifts dims",
+    "tril": "diagonal", "triu": "diagonal", "diag_embed": "offset dim1 dim2",
+    "diagonal": "offset dim1 dim2", "gather": "dim index", "index_select": "dim index",
+    "scatter_add": "dim index src", "index_add": "dim index source", "clamp": "min max",
+    "clamp_min": "min", "clamp_max": "max",
+}  # fmt: skip
+"""Methods of the same name, with the arguments that they take."""
+
 WRITERS: dict[str, Writer] = {
+    **{name: _arguments(name, "self", *taken.split()) for name, taken in _METHODS.items()},
+    **{name: _along(name) for name in ("unsqueeze", "cumsum", "cumprod", "softmax", "log_softmax")},
+    **{name: _reduction(name) for name in ("sum", "mean", "amax", "amin", "logsumexp")},
+    **dict.fromkeys(
+        ("alias", "detach", "clone", "contiguous"),
+        lambda given, shape: lifted(given["self"]),
+    ),
+    **dict.fromkeys(
+        ("view", "reshape", "_unsafe_view", "_reshape_alias", "squeeze"),
+        lambda given, shape: method("reshape", given["self"], shape),
+    ),
     "add": _scaled("+"),
     "sub": _scaled("-"),
     "rsub": _scaled("rsub"),
     "div": _div,
     "pow": _pow,
-    "view": _shaped,
-    "reshape": _shaped,
-    "_unsafe_view": _shaped,
-    "_reshape_alias": _shaped,
-    "squeeze": _shaped,
-    "alias": _same,
-    "detach": _same,
-    "clone": _same,
-    "contiguous": _same,
     "copy": _copy,
-    "_to_copy": _to_copy,
+    "_to_copy": lambda given, shape: method("to", given["self"], Name(str(given["dtype"]))),
     "expand": lambda given, shape: method("expand", given["self"], shape),
     "mv": _product,
     "dot": _product,
-    "t": _arguments("t", "self"),
-    "transpose": _arguments("transpose", "self", "dim0", "dim1"),
-    "permute": _arguments("permute", "self", "dims"),
-    "unsqueeze": _along("unsqueeze"),
-    "flip": _flip,
-    "roll": _arguments("roll", "self", "shifts", "dims"),
-    "tril": _arguments("tril", "self", "diagonal"),
-    "triu": _arguments("triu", "self", "diagonal"),
-    "diag_embed": _arguments("diag_embed", "self", "offset", "dim1", "dim2"),
-    "diagonal": _arguments("diagonal", "self", "offset", "dim1", "dim2"),
-    "select": _select,
+    "flip": lambda given, shape: method("flip", given["self"], tuple(given["dims"])),
+    "select": lambda given, shape: _item(
+        given["self"], given["dim"], len(shape) + 1, int(given["index"])
+    ),
     "slice": _slice,
-    "gather": _arguments("gather", "self", "dim", "index"),
     "scatter": lambda given, shape: method(
         "scatter", given["self"], given["dim"], given["index"], given.get("src", given.get("value"))
     ),
-    "scatter_add": _arguments("scatter_add", "self", "dim", "index", "src"),
-    "index_select": _arguments("index_select", "self", "dim", "index"),
-    "index_add": _arguments("index_add", "self", "dim", "index", "source"),
     "index": lambda given, shape: Item(given["self"], _indexed(given["indices"])),
     "index_put": _index_put,
     "_index_put_impl": _index_put,
-    "embedding": _embedding,
+    "embedding": lambda given, shape: Item(given["weight"], given["indices"]),
     "embedding_dense_backward": _embedding_backward,
     "slice_backward": lambda given, shape: method(
         "slice_scatter", _zeros(given), given["grad_output"], given["dim"], given["start"],
@@ -334,29 +306,19 @@ WRITERS: dict[str, Writer] = {
         "diagonal_scatter", _zeros(given), given["grad_output"], given["offset"], given["dim1"],
         given["dim2"],
     ),
-    "masked_fill": _masked_fill,
+    "masked_fill": lambda given, shape: function(
+        "where", given["mask"], given["value"], given["self"]
+    ),
     "cat": _joined("cat"),
     "stack": _joined("stack"),
-    "sum": _reduction("sum"),
-    "mean": _reduction("mean"),
-    "amax": _reduction("amax"),
-    "amin": _reduction("amin"),
-    "logsumexp": _reduction("logsumexp"),
     "prod": lambda given, shape: method(
         "prod", given["self"], *([given["dim"], given["keepdim"]] if "dim" in given else [])
     ),
     "linalg_vector_norm": _norm,
     "norm": _norm,
-    "cumsum": _along("cumsum"),
-    "cumprod": _along("cumprod"),
-    "softmax": _along("softmax"),
-    "log_softmax": _along("log_softmax"),
     "_softmax_backward_data": _softmax_backward,
     "_log_softmax_backward_data": _log_softmax_backward,
     "nll_loss_backward": _nll_loss_backward,
     "std": _deviation("std"),
     "var": _deviation("var"),
-    "clamp": _arguments("clamp", "self", "min", "max"),
-    "clamp_min": _arguments("clamp_min", "self", "min"),
-    "clamp_max": _arguments("clamp_max", "self", "max"),
 }  # fmt: skip

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
 from gradcli.autograd.recording.instructions import Call
 from gradcli.autograd.recording.recorder import Arrival, Event, Step
+from gradcli.autograd.tensor import Tensor
 from gradcli.explain.ledger.ledger import last_pass
 
 
 class AnnotatedGraph:
-    """A graph and its numbers."""
+    """A graph and its numbers.
+
+    Args:
+        calls: what ran, where that was recorded.
+        named: the tensors that names hold: their values are known without a record.
+    """
 
     def __init__(
-        self, graph: Graph, events: Sequence[Event] = (), calls: Mapping[Node, Call] | None = None
+        self,
+        graph: Graph,
+        events: Sequence[Event] = (),
+        calls: Mapping[Node, Call] | None = None,
+        named: Iterable[Tensor] = (),
     ) -> None:
         self.graph = graph
-        self._values: dict[Node, Any] = {}
+        self._values: dict[Node, Any] = {
+            tensor.grad_fn: tensor.array for tensor in named if tensor.grad_fn is not None
+        }
         self._gradients: dict[Node, Any] = {}
         self._passed: dict[tuple[Node, int], Any] = {}
         for node, call in (calls or {}).items():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
@@ -148,7 +149,7 @@ def _sorted(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
 
 
 def _array(value: Any) -> Any:
-    return np.asarray(forced(value.array if isinstance(value, Tensor) else value))
+    return np.asarray(to_host(forced(value.array if isinstance(value, Tensor) else value)))
 
 
 def _zero(_given: dict[str, Any]) -> Sequence[Any]:

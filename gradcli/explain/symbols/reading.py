@@ -72,6 +72,8 @@ class Reading:
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """What the function gives for symbols; raises Unreadable, and what it always raises."""
+        if isinstance(function, Op):
+            return self._explored(self._meaning(function), args, {})
         assert isinstance(function, types.FunctionType)
         return self._explored(self._with_meanings(function), args, {})
 

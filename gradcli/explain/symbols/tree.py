@@ -11,6 +11,8 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from gradcli.record import Record
+
 Decide = Callable[["Symbol"], bool]
 
 
@@ -28,18 +30,19 @@ def _reflected(text: str) -> Callable[[Symbol, Any], Symbol]:
     return lambda self, other: Operation(text, lifted(other), self)
 
 
-class Symbol:
-    """A part of an expression; `decide` answers which way a branch on it goes."""
+class Symbol(Record):
+    """A part of an expression."""
 
-    __slots__ = ("decide",)
     written: ClassVar[Callable[[Symbol], str]]
     """The text of a symbol, for `str` and `repr`: `symbols/text.py` sets it."""
     # NumPy's arrays and scalars leave mixed operations to the symbol.
     __array_ufunc__: ClassVar[None] = None
     __hash__ = object.__hash__
 
-    def __init__(self, decide: Decide | None) -> None:
-        self.decide = decide
+    @property
+    def decide(self) -> Decide | None:
+        """What answers which way a branch on it goes: that of a part."""
+        return next(filter(None, (part.decide for part in self.parts)), None)
 
     @property
     def parts(self) -> tuple[Symbol, ...]:
@@ -127,41 +130,30 @@ class Symbol:
 class Name(Symbol):
     """An operand, the result, the gradient, an argument; perhaps a number's name."""
 
-    __slots__ = ("is_number", "name")
-
-    def __init__(self, name: str, decide: Decide | None = None, is_number: bool = False) -> None:
-        super().__init__(decide)
-        self.name = name
-        self.is_number = is_number
+    name: str
+    decide: Decide | None = None
+    is_number: bool = False
 
 
 class Fragment(Symbol):
     """Source text of a program that stands for its value, and holds together loosely."""
 
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        super().__init__(None)
-        self.text = text
+    text: str
 
 
 class Constant(Symbol):
     """A number, or another value of Python that an argument has."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        super().__init__(None)
-        self.value = value
+    value: Any
 
 
 class Operation(Symbol):
     """An operator of Python between two operands, or before one."""
 
-    __slots__ = ("operands", "operator")
+    operator: str
+    operands: tuple[Symbol, ...]
 
     def __init__(self, operator: str, *operands: Symbol) -> None:
-        super().__init__(_decider(operands))
         self.operator = operator
         self.operands = operands
 
@@ -173,13 +165,9 @@ class Operation(Symbol):
 class Call(Symbol):
     """A function of the language, or `method`, a method of its first argument."""
 
-    __slots__ = ("arguments", "function", "method")
-
-    def __init__(self, function: str, arguments: tuple[Symbol, ...], method: bool = False) -> None:
-        super().__init__(_decider(arguments))
-        self.function = function
-        self.arguments = arguments
-        self.method = method
+    function: str
+    arguments: tuple[Symbol, ...]
+    method: bool = False
 
     @property
     def parts(self) -> tuple[Symbol, ...]:
@@ -189,12 +177,8 @@ class Call(Symbol):
 class Attribute(Symbol):
     """`value.name`."""
 
-    __slots__ = ("name", "value")
-
-    def __init__(self, value: Symbol, name: str) -> None:
-        super().__init__(value.decide)
-        self.value = value
-        self.name = name
+    value: Symbol
+    name: str
 
     @property
     def parts(self) -> tuple[Symbol, ...]:
@@ -204,12 +188,8 @@ class Attribute(Symbol):
 class Item(Symbol):
     """`value[index]`."""
 
-    __slots__ = ("index", "value")
-
-    def __init__(self, value: Symbol, index: Symbol) -> None:
-        super().__init__(value.decide)
-        self.value = value
-        self.index = index
+    value: Symbol
+    index: Symbol
 
     @property
     def parts(self) -> tuple[Symbol, ...]:
@@ -219,13 +199,9 @@ class Item(Symbol):
 class Choice(Symbol):
     """`then if condition else otherwise`: rules branch on arguments."""
 
-    __slots__ = ("condition", "otherwise", "then")
-
-    def __init__(self, condition: Symbol, then: Symbol, otherwise: Symbol) -> None:
-        super().__init__(condition.decide)
-        self.condition = condition
-        self.then = then
-        self.otherwise = otherwise
+    condition: Symbol
+    then: Symbol
+    otherwise: Symbol
 
     @property
     def parts(self) -> tuple[Symbol, ...]:
@@ -235,12 +211,9 @@ class Choice(Symbol):
 class Opaque(Symbol):
     """A rule that symbols cannot read: only what it is a function of is known."""
 
-    __slots__ = ("node_name", "parameters")
-
-    def __init__(self, node_name: str, parameters: tuple[Symbol, ...]) -> None:
-        super().__init__(None)
-        self.node_name = node_name
-        self.parameters = parameters
+    decide: ClassVar[None] = None
+    node_name: str
+    parameters: tuple[Symbol, ...]
 
     @property
     def parts(self) -> tuple[Symbol, ...]:
@@ -277,7 +250,3 @@ def is_condition(symbol: Symbol) -> bool:
 
 
 _QUESTIONS = ("isnan", "isinf", "isfinite", "logical_and", "logical_or", "logical_not")
-
-
-def _decider(parts: tuple[Symbol, ...]) -> Decide | None:
-    return next((part.decide for part in parts if part.decide is not None), None)

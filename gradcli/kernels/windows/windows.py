@@ -8,11 +8,12 @@ from math import prod
 from typing import Any
 
 from gradcli.arrays.backend import module_of
+from gradcli.record import Record
 
 Sizes = tuple[int, ...]
 
 
-class Windows:
+class Windows(Record):
     """The geometry of windows over the last dimensions of an array, one entry of each per
     dimension.
 
@@ -23,13 +24,10 @@ class Windows:
         dilation: how far apart the elements of a window are.
     """
 
-    __slots__ = ("dilation", "kernel", "padding", "stride")
-
-    def __init__(self, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
-        self.kernel = kernel
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
+    kernel: Sizes
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
 
     def counts(self, sizes: Sizes, ceil_mode: bool = False) -> Sizes:
         """How many windows fit each dimension. With `ceil_mode` the last one may stick out, if it

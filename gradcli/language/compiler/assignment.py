@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, Span
+from gradcli.errors import GradcliError, Span, type_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import Store, name_delete, name_store
 from gradcli.language.functions.control_flow import Run
@@ -147,8 +147,7 @@ def unpacked(state: State, target: tree.Tuple | tree.List, value: Any) -> list[A
 def _parts(value: Any) -> Any:
     """An iterator over a value that is unpacked; raises E202 for what cannot be unpacked."""
     if not hasattr(type(value), "__iter__"):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"a value of type {type_name(value)} cannot be unpacked",
             text=f"cannot unpack non-iterable {type_name(value)} object",
         )

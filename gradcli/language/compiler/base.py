@@ -29,6 +29,7 @@ Evaluate = Callable[[Variables], Any]
 HANDLERS: dict[type[tree.Syntax], Callable[[Compiler, Any, Scope], Evaluate | Run]] = {}
 """What compiles the nodes of each class: `@compiles` fills it."""
 
+Body = TypeVar("Body")
 Handler = TypeVar("Handler", bound=Callable[..., Evaluate | Run])
 
 
@@ -103,11 +104,11 @@ class Compiler:
 
         return run_until_ended
 
-    def loop_body(self, loop: tree.For | tree.While, scope: Scope) -> Run:
-        """The closure of a loop's body."""
+    def loop_body(self, loop: tree.For | tree.While, compile_block: Callable[[], Body]) -> Body:
+        """What `compile_block` makes of a loop's body."""
         outer, self.loop = self.loop, self.loop or loop
         try:
-            return self.block(loop.body, scope)
+            return compile_block()
         finally:
             self.loop = outer
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, Label
+from gradcli.errors import GradcliError, Label, type_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.classes import super_call
 from gradcli.language.functions.calls import Function, call_failed, for_op
@@ -252,10 +252,10 @@ def _operands(
 def _merge(named: dict[str, Any], more: Any) -> None:
     """Add the keywords of `**more`."""
     if not isinstance(more, dict):
-        raise GradcliError("E202", f"`**` takes a dict, not {type_name(more)}")
+        raise type_error(f"`**` takes a dict, not {type_name(more)}")
     for name, value in more.items():
         if not isinstance(name, str):
-            raise GradcliError("E202", f"keywords are strings, not {type_name(name)}")
+            raise type_error(f"keywords are strings, not {type_name(name)}")
         if name in named:
             raise _given_twice(name)
         named[name] = value

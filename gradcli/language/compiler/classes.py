@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import call, docstring
@@ -121,11 +121,9 @@ def super_call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         for _ in range(steps):
             variables = variables[PARENT]
         if not receiver or receiver not in variables:
-            raise GradcliError(
-                "E204",
+            raise runtime_error(
                 "super() without arguments belongs in a method that has a parameter",
                 text="super(): no arguments",
-                raises="RuntimeError",
                 help="name the class and the object: `super(Name, self)`",
             )
         return Super(variables[PARENT][CLASS], variables[receiver])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.limits import check_text
 from gradcli.language.objects.exceptions import converted
@@ -94,7 +94,7 @@ def dict_display(c: Compiler, node: tree.Dict, scope: Scope) -> Evaluate:
                 more = evaluate(variables)
                 state.place = span
                 if not isinstance(more, dict):
-                    raise GradcliError("E202", f"`**` takes a dict, not {type_name(more)}")
+                    raise type_error(f"`**` takes a dict, not {type_name(more)}")
                 found.update(more)
                 continue
             at = key(variables)

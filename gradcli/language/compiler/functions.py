@@ -10,7 +10,7 @@ from gradcli.language.functions.calls import Function, call
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.functions.parameters import Signature
 from gradcli.language.tree import syntax as tree
-from gradcli.language.tree.scopes import Scope, Variables, function_scope, is_generator
+from gradcli.language.tree.scopes import Scope, Variables, function_scope, has_yield
 
 
 @compiles(tree.Lambda)
@@ -54,7 +54,7 @@ def _function(
         if parameter.default is not None
     ]
     inside = function_scope(scope, name, parameters, body)
-    if is_generator(body):
+    if has_yield(body):
         from gradcli.language.compiler.generators import generator_body  # lazy: start-up
 
         run = generator_body(c, name, body, inside)

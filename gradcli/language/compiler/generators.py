@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Compiler, Evaluate
 from gradcli.language.compiler.handling import Context, clause_of, matching
@@ -23,7 +23,7 @@ from gradcli.language.limits import too_many_steps
 from gradcli.language.objects.exceptions import Raised, caught
 from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.language.tree import syntax as tree
-from gradcli.language.tree.scopes import Scope, Variables, is_generator
+from gradcli.language.tree.scopes import Scope, Variables, has_yield
 
 Resume = Callable[[Variables], Generator[Any, Any, Any]]
 """A statement or block that can wait: what it yields are the program's values, its result is how it
@@ -59,7 +59,7 @@ def generator_body(c: Compiler, name: str, body: list[tree.Statement], scope: Sc
 def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
     parts: list[tuple[Resume | None, Run | None]] = []
     for statement in body:
-        if is_generator([statement]):
+        if has_yield([statement]):
             parts.append((_statement(c, statement, scope), None))
         else:
             parts.append((None, c.statement(statement, scope)))
@@ -79,109 +79,218 @@ def _block(c: Compiler, body: list[tree.Statement], scope: Scope) -> Resume:
 
 
 def _statement(c: Compiler, node: tree.Statement, scope: Scope) -> Resume:
-    return _RESUMABLE.get(type(node), _simple)(c, node, scope)
+    maker = _RESUMABLE.get(type(node))
+    return _resumed(c, node, scope, c.statement) if maker is None else maker(c, node, scope)
 
 
-# --- simple statements ----------------------------------------------------------------------------
+# --- simple statements and expressions ------------------------------------------------------------
 
 
-def _simple(c: Compiler, node: tree.Statement, scope: Scope) -> Resume:
-    """A statement in whose expressions a `yield` stands."""
-    prepare, rewritten = _hoisted(c, node, scope)
-    run = c.statement(rewritten, scope)
+def _expression(c: Compiler, node: tree.Expression, scope: Scope) -> Resume:
+    return _resumed(c, node, scope, c.expression)
+
+
+def _resumed(
+    c: Compiler, node: Any, scope: Scope, closure: Callable[[Any, Scope], Evaluate]
+) -> Resume:
+    """What runs the `yield`s in an expression or a simple statement, and then the rest of it."""
+    yields, rewritten = _hoisted(c, node, scope)
+    run = closure(rewritten, scope)
 
     def resume(variables: Variables) -> Generator[Any, Any, Any]:
-        yield from prepare(variables)
+        for name, wait in yields:
+            variables[name] = yield from wait(variables)
         return run(variables)
 
     return resume
 
 
-def _expression(c: Compiler, node: tree.Expression, scope: Scope) -> tuple[Resume | None, Evaluate]:
-    """The closure of an expression, before it what runs the `yield`s in it."""
-    if not _yields(node):
-        return None, c.expression(node, scope)
-    prepare, rewritten = _hoisted(c, node, scope)
-    return prepare, c.expression(rewritten, scope)
-
-
-def _hoisted(c: Compiler, node: Any, scope: Scope) -> tuple[Resume, Any]:
+def _hoisted(c: Compiler, node: Any, scope: Scope) -> tuple[list[tuple[str, Resume]], Any]:
     """What runs the `yield`s of a part of the tree, and that part with variables in their place."""
-    hoist = _Hoist()
+    hoist = _Hoist(c, scope)
     rewritten = hoist.of(node)
-    scope.bound |= {name for name, _ in hoist.found}
-    yields = [(name, _yield(c, each, scope)) for name, each in hoist.found]
-
-    def prepare(variables: Variables) -> Generator[Any, Any, None]:
-        for name, resume in yields:
-            variables[name] = yield from resume(variables)
-
-    return prepare, rewritten
+    return hoist.steps, rewritten
 
 
 class _Hoist:
-    """Takes the `yield`s out of a part of the tree, to be run before it.
+    """Takes the `yield`s out of a part of the tree, to be run before it, and with them whatever is
+    evaluated before the last of them: in the same order, each into a variable.
 
     Attributes:
-        found: the variables in their place, and they.
-        passed: whether something with an effect is evaluated before what is looked at.
+        steps: the variables, and what they hold.
     """
 
-    def __init__(self) -> None:
-        self.found: list[tuple[str, tree.Yield | tree.YieldFrom]] = []
-        self.passed = False
+    def __init__(self, c: Compiler, scope: Scope) -> None:
+        self.c = c
+        self.scope = scope
+        self.steps: list[tuple[str, Resume]] = []
 
-    def of(self, part: Any) -> Any:
+    def of(self, part: Any, followed: bool = False) -> Any:
+        """The part without its `yield`s; `followed` says that another one comes behind it."""
         if isinstance(part, (list, tuple)):
-            return type(part)(map(self.of, part))
-        if not isinstance(part, tree.Syntax) or not _yields(part):
-            self.passed = self.passed or not _is_plain(part)
+            return type(part)(self._row(part, followed))
+        if not isinstance(part, tree.Syntax):
             return part
+        if not _yields(part):
+            return self._taken(part) if followed else part
         if isinstance(part, (tree.Yield, tree.YieldFrom)):
-            if self.passed or _yields(part.value):
-                raise _misplaced(part)
-            # No program has a variable of this name.
-            name = f"yield {part.span.start}"
-            self.found.append((name, part))
-            return tree.Name(part.span, name)
-        if isinstance(part, _UNDECIDED):
-            raise _misplaced(part)
-        parts: dict[str, Any] = {name: getattr(part, name) for name in part.fields}
-        order = sorted(parts, key=lambda name: _start(parts[name]))
+            inner = type(part)(part.span, self.of(part.value))
+            return self._kept(part.span, _yield(self.c, inner, self.scope))
+        if isinstance(part, (tree.Logical, tree.Conditional)):
+            return self._kept(part.span, _decided(self.c, part, self.scope))
         if isinstance(part, (tree.Assign, tree.AugmentedAssign)):
-            order = ["value"]  # which is evaluated first, but for a name that nobody else sees
-        parts.update((name, self.of(parts[name])) for name in order)
+            return self._assignment(part)
+        if isinstance(part, tree.Comprehension):
+            return self._comprehension(part)
+        if isinstance(part, tree.Lambda) or (
+            isinstance(part, tree.Comparison) and _yields(part.rest[1:])
+        ):
+            raise _misplaced(part)
+        return self._rebuilt(part, followed)
+
+    def _row(self, parts: Any, followed: bool) -> list[Any]:
+        return [
+            self.of(part, followed or _yields(list(parts[number + 1 :])))
+            for number, part in enumerate(parts)
+        ]
+
+    def _rebuilt(self, part: Any, followed: bool) -> Any:
+        """The part with its own parts looked at in their order in the text."""
+        parts = {name: getattr(part, name) for name in part.fields}
+        order = sorted(parts, key=lambda name: _start(parts[name]))
+        for name, later in zip(order, self._later([parts[each] for each in order]), strict=True):
+            if isinstance(part, tree.Call) and name == "function":
+                parts[name] = self._function(part.function, followed or later)
+            elif not isinstance(part, tree.NamedExpression) or name != "name":
+                parts[name] = self.of(parts[name], followed or later)
         return type(part)(*parts.values())
 
+    @staticmethod
+    def _later(parts: list[Any]) -> list[bool]:
+        """For each part, whether there is a `yield` behind it."""
+        return [_yields(parts[number + 1 :]) for number in range(len(parts))]
 
-_UNDECIDED = (tree.Logical, tree.Conditional, tree.Comparison, tree.Comprehension, tree.Lambda)
-"""Whose parts are evaluated now and then."""
+    def _function(self, function: tree.Expression, followed: bool) -> Any:
+        """What is called, which keeps its form: a name, or a method of a value."""
+        if isinstance(function, tree.Name):
+            return function
+        if isinstance(function, tree.Attribute):
+            return self._rebuilt(function, followed)
+        return self.of(function, followed)
+
+    def _assignment(self, part: tree.Assign | tree.AugmentedAssign) -> Any:
+        """The value comes before the targets; but what is changed in place comes first."""
+        parts = {name: getattr(part, name) for name in part.fields}
+        if isinstance(part, tree.Assign):
+            parts["value"] = self.of(part.value, _yields(part.targets))
+            later = self._later(part.targets)
+            parts["targets"] = [
+                self._target(target, followed)
+                for target, followed in zip(part.targets, later, strict=True)
+            ]
+        else:
+            parts["target"] = self._target(part.target, _yields(part.value))
+            parts["value"] = self.of(part.value)
+        return type(part)(*parts.values())
+
+    def _target(self, target: Any, followed: bool) -> Any:
+        if isinstance(target, tree.Name) or not (followed or _yields(target)):
+            return target
+        if isinstance(target, (tree.Tuple, tree.List)):
+            later = self._later(target.elements)
+            elements = zip(target.elements, later, strict=True)
+            return type(target)(
+                target.span, [self._target(e, followed or yes) for e, yes in elements]
+            )
+        return self._rebuilt(target, followed)
+
+    def _comprehension(self, part: tree.Comprehension) -> Any:
+        """The first iterable is evaluated outside of a comprehension, all else inside."""
+        first, *others = part.clauses
+        if _yields([part.element, part.value, first.conditions, first.target, others]):
+            raise _misplaced(part)
+        outside = tree.ComprehensionFor(
+            first.span, first.target, self.of(first.iterable), first.conditions
+        )
+        return tree.Comprehension(
+            part.span, part.kind, part.element, part.value, [outside, *others]
+        )
+
+    def _taken(self, part: Any) -> Any:
+        """A part without `yield` that is evaluated before one."""
+        if isinstance(part, (tree.Constant, tree.Lambda)):
+            return part
+        if isinstance(part, _IN_OTHERS):
+            return self._rebuilt(part, followed=True)
+        evaluate = self.c.expression(part, self.scope)
+
+        def resume(variables: Variables) -> Generator[Any, Any, Any]:
+            return evaluate(variables)
+            yield  # what makes it a generator
+
+        return self._kept(part.span, resume)
+
+    def _kept(self, span: Span, resume: Resume) -> tree.Name:
+        """A variable that holds what is run ahead."""
+        name = f"yield {span.start} {span.end} {len(self.steps)}"  # no name of a program's
+        self.scope.bound |= {name}
+        self.steps.append((name, resume))
+        return tree.Name(span, name)
+
+
+_IN_OTHERS = (tree.Argument, tree.Replacement, tree.Slice, tree.Starred)
+"""Expressions that have a value only inside of others."""
+
+
+def _decided(c: Compiler, node: tree.Logical | tree.Conditional, scope: Scope) -> Resume:
+    """`a and b`, `a or b`, `a if test else b`, of which one part decides whether another runs."""
+    state, span = c.state, node.span
+    if isinstance(node, tree.Conditional):
+        nodes, stops_at = [node.test, node.body, node.orelse], None
+    else:
+        nodes, stops_at = node.operands, node.operator == "or"
+    parts = [_expression(c, each, scope) for each in nodes]
+
+    def value_of(number: int, variables: Variables) -> Generator[Any, Any, Any]:
+        value = yield from parts[number](variables)
+        state.place = span
+        return value
+
+    def run(variables: Variables) -> Generator[Any, Any, Any]:
+        value = yield from value_of(0, variables)
+        if stops_at is None:
+            return (yield from value_of(1 if value else 2, variables))
+        for number in range(1, len(parts)):
+            if bool(value) is stops_at:
+                return value
+            value = yield from value_of(number, variables)
+        return value
+
+    return run
 
 
 def _misplaced(node: tree.Expression) -> GradcliError:
     return GradcliError(
         "E007",
-        "a `yield` stands here where it is not the first to be evaluated",
+        "a `yield` stands where it may be evaluated more than once, or not at all",
         span=node.span,
         help="give it a name on a line of its own: `value = yield …`",
     )
 
 
-def _yields(node: Any) -> bool:
-    return is_generator([node])
+def _yields(part: Any) -> bool:
+    """Whether there is a `yield` of the function's own in a part of the tree."""
+    if isinstance(part, (list, tuple)):
+        return any(map(_yields, part))
+    return isinstance(part, tree.Syntax) and has_yield([part])
 
 
-def _start(part: Any) -> int:
+def _start(part: Any) -> float:
     """Where a part stands in the text; what is no part comes first."""
-    while isinstance(part, (list, tuple)) and part:
-        part = part[0]
+    if isinstance(part, (list, tuple)):
+        starts = [start for start in map(_start, part) if start >= 0]
+        return min(starts, default=-1)
     return part.span.start if isinstance(part, tree.Syntax) else -1
-
-
-def _is_plain(part: Any) -> bool:
-    while isinstance(part, tree.Attribute):
-        part = part.value
-    return not isinstance(part, tree.Expression) or isinstance(part, (tree.Name, tree.Constant))
 
 
 def _yield(c: Compiler, node: tree.Yield | tree.YieldFrom, scope: Scope) -> Resume:
@@ -209,17 +318,15 @@ def _yield(c: Compiler, node: tree.Yield | tree.YieldFrom, scope: Scope) -> Resu
 @_resumes(tree.If)
 def _if(c: Compiler, node: tree.If, scope: Scope) -> Resume:
     branches = [
-        (*_expression(c, test, scope), test.span, _block(c, body, scope))
+        (_expression(c, test, scope), test.span, _block(c, body, scope))
         for test, body in node.branches
     ]
     orelse = _block(c, node.orelse, scope)
     state = c.state
 
     def run(variables: Variables) -> Generator[Any, Any, Any]:
-        for prepare, test, span, body in branches:
-            if prepare is not None:
-                yield from prepare(variables)
-            decision = test(variables)
+        for test, span, body in branches:
+            decision = yield from test(variables)
             state.place = span
             if decision:
                 return (yield from body(variables))
@@ -231,14 +338,13 @@ def _if(c: Compiler, node: tree.If, scope: Scope) -> Resume:
 @_resumes(tree.While)
 def _while(c: Compiler, node: tree.While, scope: Scope) -> Resume:
     state, steps, span = c.state, c.steps, node.test.span
-    prepare, test = _expression(c, node.test, scope)
-    body, orelse = _loop_body(c, node, scope), _block(c, node.orelse, scope)
+    test = _expression(c, node.test, scope)
+    body = c.loop_body(node, lambda: _block(c, node.body, scope))
+    orelse = _block(c, node.orelse, scope)
 
     def run(variables: Variables) -> Generator[Any, Any, Any]:
         while True:
-            if prepare is not None:
-                yield from prepare(variables)
-            decision = test(variables)
+            decision = yield from test(variables)
             state.place = span
             if not decision:
                 return (yield from orelse(variables))
@@ -254,25 +360,16 @@ def _while(c: Compiler, node: tree.While, scope: Scope) -> Resume:
     return run
 
 
-def _loop_body(c: Compiler, loop: tree.For | tree.While, scope: Scope) -> Resume:
-    outer, c.loop = c.loop, c.loop or loop
-    try:
-        return _block(c, loop.body, scope)
-    finally:
-        c.loop = outer
-
-
 @_resumes(tree.For)
 def _for(c: Compiler, node: tree.For, scope: Scope) -> Resume:
     state, steps, span = c.state, c.steps, node.iterable.span
-    prepare, iterable = _expression(c, node.iterable, scope)
+    iterable = _expression(c, node.iterable, scope)
     store = target_store(c, node.target, scope)
-    body, orelse = _loop_body(c, node, scope), _block(c, node.orelse, scope)
+    body = c.loop_body(node, lambda: _block(c, node.body, scope))
+    orelse = _block(c, node.orelse, scope)
 
     def run(variables: Variables) -> Generator[Any, Any, Any]:
-        if prepare is not None:
-            yield from prepare(variables)
-        values = iterable(variables)
+        values = yield from iterable(variables)
         state.place = span
         for value in iterate(values):
             steps.left -= 1
@@ -292,14 +389,12 @@ def _for(c: Compiler, node: tree.For, scope: Scope) -> Resume:
 
 @_resumes(tree.Match)
 def _match(c: Compiler, node: tree.Match, scope: Scope) -> Resume:
-    prepare, subject = _expression(c, node.subject, scope)
+    subject = _expression(c, node.subject, scope)
     cases = [(*case_test(c, case, scope), _block(c, case.body, scope)) for case in node.cases]
     state = c.state
 
     def run(variables: Variables) -> Generator[Any, Any, Any]:
-        if prepare is not None:
-            yield from prepare(variables)
-        value = subject(variables)
+        value = yield from subject(variables)
         for fits, span, body in cases:
             state.place = span
             if fits(value, variables):
@@ -375,16 +470,13 @@ def _with(c: Compiler, node: tree.With, scope: Scope) -> Resume:
     run = _block(c, node.body, scope)
     for context, target in reversed(node.items):
         store = None if target is None else target_store(c, target, scope)
-        prepare, evaluate = _expression(c, context, scope)
-        run = _within(Context(c.state, evaluate, context.span, store), prepare, run)
+        run = _within(Context(c.state, context.span, store), _expression(c, context, scope), run)
     return run
 
 
-def _within(context: Context, prepare: Resume | None, body: Resume) -> Resume:
+def _within(context: Context, value: Resume, body: Resume) -> Resume:
     def run(variables: Variables) -> Generator[Any, Any, Any]:
-        if prepare is not None:
-            yield from prepare(variables)
-        entered, leave = context.enter(variables)
+        entered, leave = context.enter((yield from value(variables)))
         try:
             context.bind(variables, entered)
             ended = yield from body(variables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import Store, name_store, name_unbind
@@ -142,11 +142,9 @@ def raise_statement(c: Compiler, node: tree.Raise, scope: Scope) -> Run:
         def raise_again(variables: Variables) -> None:
             state.place = span
             if not handled:
-                raise GradcliError(
-                    "E204",
+                raise runtime_error(
                     "there is no error at hand to raise again",
                     text="No active exception to reraise",
-                    raises="RuntimeError",
                 )
             raise handled[-1]
 
@@ -171,8 +169,7 @@ def _exception(value: Any) -> GradcliError:
     if is_exception(value):
         value = value()
     if not isinstance(value, GradcliError):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"only exceptions can be raised, not {type_name(value)}",
             text="exceptions must derive from BaseException",
         )
@@ -209,26 +206,20 @@ def with_statement(c: Compiler, node: tree.With, scope: Scope) -> Run:
     return run
 
 
-class Context:
+class Context(Record):
     """One `context as target` of a `with`, compiled."""
 
-    __slots__ = ("evaluate", "span", "state", "store")
+    state: State
+    span: Span
+    store: Store | None
 
-    def __init__(self, state: State, evaluate: Evaluate, span: Span, store: Store | None) -> None:
-        self.state = state
-        self.evaluate = evaluate
-        self.span = span
-        self.store = store
-
-    def enter(self, variables: Variables) -> tuple[Any, Any]:
-        """What entering the context gives, and what leaves it; E202 for a value that is none."""
-        value = self.evaluate(variables)
+    def enter(self, value: Any) -> tuple[Any, Any]:
+        """What entering a context gives, and what leaves it; E202 for a value that is none."""
         self.state.place = self.span
         if type(value) is Absent:
             value.refuse()
         if not getattr(type(value), "language_context", False):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"a value of type {type_name(value)} is no context",
                 text=f"'{type_name(value)}' object does not support the context manager protocol",
                 help="call it: `with torch.no_grad():`" if callable(value) else None,
@@ -261,13 +252,12 @@ class Context:
 
 def within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body: Run) -> Run:
     """What runs a body within a context."""
-    item = Context(c.state, context, span, store)
+    item = Context(c.state, span, store)
 
     def run(variables: Variables) -> Any:
-        entered, leave = item.enter(variables)
+        entered, leave = item.enter(context(variables))
         try:
-            if store is not None:
-                store(variables, entered)
+            item.bind(variables, entered)
             ended = body(variables)
         except BaseException as error:
             if item.takes(leave, error):

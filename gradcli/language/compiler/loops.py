@@ -33,7 +33,7 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     store = target_store(c, node.target, scope)
     # A plain name is bound right here, unless the value is a tensor, which has a name to learn.
     direct = node.target.name if is_direct(node.target, scope) else None
-    body = c.loop_body(node, scope)
+    body = c.loop_body(node, lambda: c.block(node.body, scope))
     orelse = c.block(node.orelse, scope)
     begin_hot = _beginning(c, node, scope, body)
     count = _counting(c, node.iterable, scope)
@@ -136,7 +136,7 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
     """`while test`, with its `else`."""
     state, steps, span = c.state, c.steps, node.test.span
     test = c.expression(node.test, scope)
-    body = c.loop_body(node, scope)
+    body = c.loop_body(node, lambda: c.block(node.body, scope))
     orelse = c.block(node.orelse, scope)
     begin_hot = _beginning(c, node, scope, body)
     iterations = 0

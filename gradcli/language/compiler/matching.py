@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.compiler.base import Compiler
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.control_flow import Run
@@ -151,10 +151,8 @@ def _class(c: Compiler, node: tree.Call, scope: Scope) -> Matches:
             return by_place[0](value, variables, bound) and _named(by_name, value, variables, bound)
         known = BUILTINS["getattr"](cls, "__match_args__", ()) if by_place else ()
         if len(by_place) > len(known):
-            raise GradcliError(
-                "E202",
-                f"a pattern of this class takes {len(known)} parts by position, not"
-                f" {len(by_place)}",
+            raise type_error(
+                f"a pattern of this class takes {len(known)} parts by position, not {len(by_place)}"
             )
         placed = zip(known, by_place, strict=False)
         return _named(chain(placed, by_name), value, variables, bound)

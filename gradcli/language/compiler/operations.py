@@ -16,6 +16,7 @@ from gradcli.language.objects.operators import (
     Operation,
     contains,
     identity,
+    on_host,
     operator_failed,
     own_operator,
     tensor_operator,
@@ -110,7 +111,7 @@ def _name_and_name(
                 if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
                     return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
-            return host(a, b)
+            return on_host(host, a, b) if FOREIGN else host(a, b)
         except _FAILURES as error:
             return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
@@ -164,7 +165,7 @@ def _name_and_any(
                 if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
                     return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
-            return host(a, b)
+            return on_host(host, a, b) if FOREIGN else host(a, b)
         except _FAILURES as error:
             return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
@@ -192,7 +193,7 @@ def _any_and_any(
                 if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
                     return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
-            return host(a, b)
+            return on_host(host, a, b) if FOREIGN else host(a, b)
         except _FAILURES as error:
             return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
@@ -254,8 +255,10 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
             try:
                 if FOREIGN and either and (type(a) in FOREIGN or type(b) in FOREIGN):
                     a = beside(symbol, a, b, on_tensors)
+                elif either:
+                    a = on_tensors(a, b)
                 else:
-                    a = on_tensors(a, b) if either else host(a, b)
+                    a = on_host(host, a, b) if FOREIGN else host(a, b)
             except _FAILURES as error:
                 spans = [step[-1] for step in steps]
                 done = spans.index(span)

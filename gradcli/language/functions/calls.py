@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.functions.parameters import Signature
 from gradcli.language.hints.spelling import closest
@@ -398,8 +398,7 @@ def call_failed(
     if isinstance(error, GradcliError):
         return _by_arguments(error, function, args, kwargs)
     if not callable(function):
-        return GradcliError(
-            "E202",
+        return type_error(
             f"a value of type {type_name(function)} cannot be called",
             text=f"'{_full_name(function)}' object is not callable",
         )
@@ -420,13 +419,13 @@ def call_failed(
         # arguments the mistake is not the program's, unless one of them stands for a number.
         values = [*args, *kwargs.values()]
         if not values:
-            return GradcliError("E202", f"{_name(function)}() needs a tensor")
+            return type_error(f"{_name(function)}() needs a tensor")
         if all(type(value) is Tensor for value in values) and not (
             (len(values) > 1 and "'Tensor'" in str(error)) or "not callable" in str(error)
         ):
             return error
         kinds = ", ".join(type_name(value) for value in values)
-        return GradcliError("E202", f"{_name(function)}() does not take ({kinds})")
+        return type_error(f"{_name(function)}() does not take ({kinds})")
     return converted(error) if isinstance(error, _OP_ERRORS) else error
 
 
@@ -463,9 +462,7 @@ def _parts(value: Any) -> list[Any]:
         return list(value.values())
     if isinstance(value, (list, tuple)):
         return list(value)
-    names = getattr(type(value), "settable_attributes", None)
-    if names is None:
-        return []
+    names = getattr(type(value), "settable_attributes", ())
     set_in_it = [getattr(value, name) for name in names if hasattr(value, name)]
     return [*set_in_it, *getattr(value, "__dict__", {}).values()]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.language.functions.calls import locate, too_many_calls
 from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
 from gradcli.state import State
@@ -87,7 +87,7 @@ class Running:
             locate(error, state)
             if error.raises != "StopIteration":
                 raise
-            made = GradcliError("E204", "generator raised StopIteration", raises="RuntimeError")
+            made = runtime_error("generator raised StopIteration")
             made.cause = error
             raise locate(made, state) from error
         finally:

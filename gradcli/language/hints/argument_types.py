@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.codegen.runtime import type_name
 
@@ -97,9 +97,7 @@ def wrong_flag(op: str, function: Any, name: str, value: Any) -> GradcliError | 
         return None
     if (op, name) in _READ_BY_PYTHON or not function.__module__.startswith("gradcli.ops."):
         return None
-    return GradcliError(
-        "E202", f"{op}(): argument '{name}' must be True or False, not {type_name(value)}"
-    )
+    return type_error(f"{op}(): argument '{name}' must be True or False, not {type_name(value)}")
 
 
 _READ_BY_PYTHON = frozenset({("gaussian_nll_loss", "full"), ("interpolate", "align_corners")})
@@ -126,7 +124,7 @@ def wrong_argument(
         tests = [_ACCEPTED[kind] for kind in kinds if kind != "None"]
         if tests and not any(accepts(value) for _, accepts in tests):
             wanted = " or ".join(words for words, _ in tests)
-            return GradcliError(
-                "E202", f"{name}(): argument '{argument}' must be {wanted}, not {type_name(value)}"
+            return type_error(
+                f"{name}(): argument '{argument}' must be {wanted}, not {type_name(value)}"
             )
     return None

@@ -103,8 +103,5 @@ def suggestion(name: str, candidates: Iterable[str], before: str = "") -> str | 
     """
     if name in ADVICE:
         return ADVICE[name]
-    known = list(candidates)
-    if name in known:  # which the index of ops did not know, since files have changed
-        return "ops have changed, and their index is made anew: run it again"
-    near = closest(name, known)
+    near = closest(name, candidates)
     return None if near is None else f"did you mean `{before}{near}`?"

@@ -12,8 +12,8 @@ from functools import wraps
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
-from gradcli.language.events import Asked, Explained, Printed, Traced
+from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.language.events import Asked, Explained, Printed, Shown, Traced
 from gradcli.language.functions.calls import call, offer_op
 from gradcli.language.library.iterators import ITERATORS
 from gradcli.language.library.load_save import FILES
@@ -46,6 +46,7 @@ from gradcli.language.objects.types import (
     EXCEPTIONS,
     TYPE,
     LanguageType,
+    called,
     define,
     is_subclass,
     type_name,
@@ -64,7 +65,7 @@ _ABSENT: Any = object()
 def _builtin(function: Callable[..., Any]) -> Callable[..., Any]:
     """Enter a function under its own name, without the `_` that keeps it apart from the host's."""
     name = function.__name__.rstrip("_")
-    function.__name__ = function.__qualname__ = name
+    called(name, function)
     BUILTINS[name] = function
     return function
 
@@ -86,7 +87,7 @@ def _class(full_name: str, *hosts: type) -> Callable[[Callable[..., Any]], Calla
     """Make a class of the language whose constructor is the function decorated."""
 
     def enter(construct: Callable[..., Any]) -> Callable[..., Any]:
-        construct.__name__ = construct.__qualname__ = full_name
+        called(full_name, construct)
         BUILTINS[full_name] = define(full_name, *hosts, construct=construct)
         return construct
 
@@ -124,18 +125,23 @@ def _text_or(value: Any, default: str, name: str) -> str:
         return default
     if isinstance(value, str):
         return value
-    raise GradcliError("E202", f"print(): {name} must be a string, not {type_name(value)}")
+    raise type_error(f"print(): {name} must be a string, not {type_name(value)}")
 
 
 @_builtin
 def trace(tensor: Any, style: str = "tree") -> None:
     if type(tensor) is not Tensor:
-        raise GradcliError("E202", f"trace() shows the graph of a tensor, not {type_name(tensor)}")
+        raise type_error(f"trace() shows the graph of a tensor, not {type_name(tensor)}")
     if style not in ("tree", "next", "steps"):
-        raise GradcliError(
-            "E204", f"there is no trace style {display(style)}", help="tree, next or steps"
-        )
+        raise value_error(f"there is no trace style {display(style)}", help="tree, next or steps")
     active.state.emit(Traced(tensor, style))
+
+
+@_builtin
+def show(tensor: Any, file: str) -> None:
+    if not isinstance(file, str):
+        raise GradcliError("E202", f"show() takes the name of a file, not {type_name(file)}")
+    active.state.emit(Shown(_explicable(tensor, "show"), file))
 
 
 @_builtin
@@ -151,7 +157,7 @@ def derive(tensor: Any) -> None:
 @_builtin
 def why(question: str) -> None:
     if not isinstance(question, str):
-        raise GradcliError("E202", 'why() takes a question in quotes: why("x.grad")')
+        raise type_error('why() takes a question in quotes: why("x.grad")')
     active.state.emit(Asked("why", question))
 
 
@@ -168,7 +174,7 @@ def check() -> None:
 def _explicable(tensor: Any, what: str) -> Tensor:
     """A tensor with gradients to explain; raises E202 and E402."""
     if type(tensor) is not Tensor:
-        raise GradcliError("E202", f"{what}() explains a tensor, not {type_name(tensor)}")
+        raise type_error(f"{what}() explains a tensor, not {type_name(tensor)}")
     if not tensor.requires_grad:
         raise GradcliError("E402", f"{what}() needs a tensor that requires grad")
     return tensor
@@ -187,7 +193,7 @@ def ascii_(value: Any, /) -> str:
 @_builtin
 def format_(value: Any, spec: str = "", /) -> str:
     if not isinstance(spec, str):
-        raise GradcliError("E202", f"a format spec is a string, not {type_name(spec)}")
+        raise type_error(f"a format spec is a string, not {type_name(spec)}")
     return format_value(value, spec)
 
 
@@ -203,7 +209,7 @@ def abs_(x: Any, /) -> Any:
 @_like_op
 def round_(number: Any, ndigits: Any = None) -> Any:
     if type(number) is Tensor:
-        raise GradcliError("E202", "a tensor cannot be rounded to a number of Python's")
+        raise type_error("a tensor cannot be rounded to a number of Python's")
     if isinstance(ndigits, int) and isinstance(number, int) and abs(ndigits) > LARGEST_FORMAT:
         return number if ndigits > 0 else 0
     return host.round(number, ndigits)
@@ -214,7 +220,7 @@ def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
     if mod is None:
         return binary("**", base, exp)
     if not all(isinstance(value, int) for value in (base, exp, mod)):
-        raise GradcliError("E202", "pow() with three arguments takes integers")
+        raise type_error("pow() with three arguments takes integers")
     # Squaring takes a step for each bit of the exponent, and each step the square of the modulus'
     # bits.
     check_integer(exp.bit_length() * mod.bit_length() // 64)
@@ -230,7 +236,7 @@ def divmod_(x: Any, y: Any, /) -> tuple[Any, Any]:
 @_like_op
 def sum_(iterable: Any, /, start: Any = 0) -> Any:
     if isinstance(start, str):
-        raise GradcliError("E202", "sum() adds no strings", help="join them: `''.join(values)`")
+        raise type_error("sum() adds no strings", help="join them: `''.join(values)`")
     total = start
     numbers = []
     for value in bounded(iterable):
@@ -250,30 +256,7 @@ def sum_(iterable: Any, /, start: Any = 0) -> Any:
 _SUMMED_AT_ONCE = 1 << 16
 
 
-@_builtin
-def bin_(number: Any, /) -> str:
-    return host.bin(number)
-
-
-@_builtin
-def hex_(number: Any, /) -> str:
-    return host.hex(number)
-
-
-@_builtin
-def oct_(number: Any, /) -> str:
-    return host.oct(number)
-
-
-@_builtin
-def chr_(i: Any, /) -> str:
-    return host.chr(i)
-
-
-@_builtin
-def ord_(c: Any, /) -> int:
-    return host.ord(c)
-
+BUILTINS |= {each.__name__: each for each in (host.bin, host.hex, host.oct, host.chr, host.ord)}
 
 # --- collections --------------------------------------------------------------------------
 
@@ -281,8 +264,7 @@ def ord_(c: Any, /) -> int:
 @_builtin
 def len_(collection: Any, /) -> int:
     if not hasattr(type(collection), "__len__"):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"a value of type {type_name(collection)} has no length",
             text=f"object of type '{type_name(collection)}' has no len()",
         )
@@ -325,8 +307,7 @@ def isinstance_(value: Any, classes: Any, /) -> bool:
         return bool(classes.language_instance(value))
     if isinstance(classes, type):  # a class of the catalogue, such as torch.no_grad
         return isinstance(value, classes)
-    raise GradcliError(
-        "E202",
+    raise type_error(
         f"isinstance() takes a class or a tuple of them, not {text(classes)}",
         text="isinstance() arg 2 must be a type, a tuple of types, or a union",
     )
@@ -339,9 +320,7 @@ def issubclass_(cls: Any, classes: Any, /) -> bool:
     if not isinstance(cls, (LanguageType, type)) or not isinstance(classes, (LanguageType, type)):
         first = isinstance(cls, (LanguageType, type))
         must = "2 must be a class, a tuple of classes, or a union" if first else "1 must be a class"
-        raise GradcliError(
-            "E202", "issubclass() takes two classes", text=f"issubclass() arg {must}"
-        )
+        raise type_error("issubclass() takes two classes", text=f"issubclass() arg {must}")
     return is_subclass(cls, classes)
 
 
@@ -420,7 +399,7 @@ def delattr_(value: Any, name: str, /) -> None:
 
 def _check_name(name: Any) -> None:
     if not isinstance(name, str):
-        raise GradcliError("E202", f"an attribute's name is a string, not {type_name(name)}")
+        raise type_error(f"an attribute's name is a string, not {type_name(name)}")
 
 
 # --- classes that are called --------------------------------------------------------------
@@ -479,10 +458,8 @@ def _frozenset(iterable: Any = (), /) -> frozenset[Any]:
 def _bytes(source: Any = b"", encoding: str = "", errors: str = "strict", /) -> bytes:
     if isinstance(source, str):
         if not encoding:
-            raise GradcliError(
-                "E202",
-                "bytes() of a string needs its encoding",
-                text="string argument without an encoding",
+            raise type_error(
+                "bytes() of a string needs its encoding", text="string argument without an encoding"
             )
         return source.encode(encoding, errors)
     if isinstance(source, int):
@@ -524,8 +501,7 @@ def _exception(name: str) -> Callable[..., Raised]:
         code = "E701" if name == "AssertionError" else "E702"
         return Raised(name, message, arguments, code)
 
-    make.__name__ = make.__qualname__ = name
-    return make
+    return called(name, make)
 
 
 _KNOWN_BY_MODULE = frozenset(

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.limits import check_collection
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 from gradcli.state import active
 
 
@@ -38,7 +38,6 @@ class Undrawn:
 
     language_name: ClassVar[str] = "Undrawn"
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     language_context: ClassVar[bool] = True
 
     def __init__(self, name: str) -> None:
@@ -101,7 +100,6 @@ class Axes:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"T", "flat", "flatten", "ndim", "ravel", "reshape", "shape", "size", "tolist"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -145,7 +143,7 @@ class Axes:
     def __getitem__(self, index: Any) -> Any:
         for each in index if isinstance(index, tuple) else (index,):
             if not isinstance(each, (int, slice)):
-                raise GradcliError("E202", f"an index of axes is a number, not {type_name(each)}")
+                raise type_error(f"an index of axes is a number, not {type_name(each)}")
         return _one_or_more(self.array[index])
 
     def __iter__(self) -> Iterator[Any]:
@@ -163,7 +161,7 @@ def _subplots(nrows: int = 1, ncols: int = 1, *, squeeze: bool = True, **setting
     """`plt.subplots(rows, columns)`: a figure, and one axes or an array of them."""
     for count in (nrows, ncols):
         if not isinstance(count, int) or count < 1:
-            raise GradcliError("E204", f"subplots() takes positive numbers, not {count!r}")
+            raise value_error(f"subplots() takes positive numbers, not {count!r}")
     check_collection(nrows * ncols)
     axes = np.empty((nrows, ncols), object)
     axes[:] = [[Undrawn("axes") for _ in range(ncols)] for _ in range(nrows)]
@@ -215,7 +213,6 @@ class SummaryWriter:
 
     language_name: ClassVar[str] = "torch.utils.tensorboard.writer.SummaryWriter"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"log_dir"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     language_context: ClassVar[bool] = True
 
     def __init__(self, log_dir: Any = None, *args: Any, **settings: Any) -> None:
@@ -230,8 +227,7 @@ class SummaryWriter:
         def take(*values: Any, **named: Any) -> Any:
             return self.log_dir if name == "get_logdir" else None
 
-        take.__name__ = take.__qualname__ = name
-        return take
+        return called(name, take)
 
     def __enter__(self) -> SummaryWriter:
         return self

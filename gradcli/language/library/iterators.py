@@ -8,10 +8,10 @@ from itertools import starmap
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.objects.iteration import Iterator, drawing, ended_iteration, iterate
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 from gradcli.ops.binding.catalogue import methods
 
 _ABSENT: Any = object()
@@ -48,7 +48,7 @@ def reversed_(sequence: Any, /) -> Any:
     if type(sequence) is Tensor:
         return methods["flip"](sequence, 0) if sequence.array.ndim else sequence
     if not hasattr(type(sequence), "__reversed__") and not isinstance(sequence, (str, tuple)):
-        raise GradcliError("E202", f"a value of type {type_name(sequence)} has no reverse order")
+        raise type_error(f"a value of type {type_name(sequence)} has no reverse order")
     return drawing("reversed", host.reversed(sequence))
 
 
@@ -62,8 +62,7 @@ def iter_(iterable: Any, sentinel: Any = _ABSENT, /) -> Iterator:
 
 def next_(iterator: Any, default: Any = _ABSENT, /) -> Any:
     if not hasattr(type(iterator), "__next__"):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"a value of type {type_name(iterator)} is no iterator",
             text=f"'{type_name(iterator)}' object is not an iterator",
         )
@@ -79,5 +78,5 @@ ITERATORS: dict[str, Callable[..., Any]] = {}
 """`enumerate`, `filter`, `iter`, `map`, `next`, `reversed` and `zip`."""
 
 for _function in (enumerate_, filter_, iter_, map_, next_, reversed_, zip_):
-    _function.__name__ = _function.__qualname__ = _function.__name__.rstrip("_")
+    called(_function.__name__.rstrip("_"), _function)
     ITERATORS[_function.__name__] = _function

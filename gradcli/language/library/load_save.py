@@ -10,8 +10,8 @@ import numpy as np
 from gradcli.arrays.backend import on_default_device, to_host
 from gradcli.arrays.dtypes import cast, default_dtype
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
-from gradcli.language.objects.types import type_name
+from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.language.objects.types import called, type_name
 from gradcli.ops.binding import catalogue
 from gradcli.state import active
 
@@ -20,7 +20,7 @@ def file_name(taker: str, value: Any, kind: str = "the name of a file") -> str:
     """The name that a text or a `pathlib.Path` gives; raises E202 for anything else."""
     name = getattr(value, "language_path", value)
     if not isinstance(name, str):
-        raise GradcliError("E202", f"{taker} takes {kind}, not {type_name(value)}")
+        raise type_error(f"{taker} takes {kind}, not {type_name(value)}")
     return name
 
 
@@ -86,9 +86,7 @@ def save(obj: Any, f: Any, /) -> None:
     if isinstance(obj, dict):
         for name in obj:
             if not isinstance(name, str):
-                raise GradcliError(
-                    "E202", f"save() takes a dict with names as keys, not {type_name(name)}"
-                )
+                raise type_error(f"save() takes a dict with names as keys, not {type_name(name)}")
         write_arrays(f, {name: _array(value) for name, value in obj.items()})
     else:
         write_arrays(f, _array(obj))
@@ -97,8 +95,7 @@ def save(obj: Any, f: Any, /) -> None:
 def _array(value: Any) -> Any:
     """The array of a tensor, or of what `torch.tensor` makes one of."""
     if not isinstance(value, (Tensor, bool, int, float, complex, list, tuple)):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"save() writes tensors, not {type_name(value)}",
             help="several go into a dict by name: save({'w': w, 'b': b}, 'm.npz')",
         )
@@ -137,7 +134,7 @@ def read_file(
     if "b" in mode:
         return ReadBytes(content, file, mode)
     if (encoding or "utf-8").lower() not in _ENCODINGS or errors not in _DECODING_ERRORS:
-        raise GradcliError("E204", f"open() knows no encoding {encoding!r} with errors={errors!r}")
+        raise value_error(f"open() knows no encoding {encoding!r} with errors={errors!r}")
     try:
         text = content.decode(encoding or "utf-8", errors or "strict")
     except UnicodeDecodeError as error:
@@ -147,7 +144,7 @@ def read_file(
     return ReadText(text, file, mode, newline)
 
 
-read_file.__name__ = read_file.__qualname__ = "open"
+called("open", read_file)
 
 _ENCODINGS = frozenset(
     {"utf-8", "utf8", "utf-8-sig", "ascii", "latin-1", "latin1", "iso-8859-1", "cp1252", "utf-16"}

@@ -107,6 +107,7 @@ ALIASES: dict[str, str] = {
     "torch.nn.modules": "torch.nn",
     "torch.nn.parameter": "torch.nn",
     "torch.random": "torch",
+    "torch.functional": "torch",
     "torch.autograd.variable": "torch.autograd",
     "torch.optim.optimizer": "torch.optim",
     "torch.utils.data.dataloader": "torch.utils.data",
@@ -202,6 +203,7 @@ def library_modules(torch: dict[str, Module]) -> dict[str, Module]:
     for name, kept in ALIASES.items():
         found[name] = module = Module(name, catalogue.modules[kept])
         module.load = torch[kept].load
+    found["torch.functional"].modules["F"] = torch["torch.nn.functional"]
     around = {**torch, **found}
     for name, module in found.items():
         parent, _, own = name.rpartition(".")

@@ -20,6 +20,7 @@ from gradcli.language.objects.types import (
     PARAMETER,
     TENSOR,
     UNINITIALIZED,
+    called,
     define,
     host_name,
 )
@@ -133,7 +134,7 @@ def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
     def load_and_call(*args: Any, **kwargs: Any) -> Any:
         return MODULES[module_name].names[name](*args, **kwargs)
 
-    load_and_call.__name__ = load_and_call.__qualname__ = name
+    called(name, load_and_call)
     # Whoever asks what it does is shown what the function does.
     vars(load_and_call)["loaded"] = lambda: _documented(MODULES[module_name].names[name])
     return load_and_call
@@ -148,7 +149,7 @@ def _of_arrays(name: str, summary: str, example: str) -> Callable[..., Any]:
         assert MODULES["numpy"].names
         return getattr(exchange, name)(*args, **kwargs)
 
-    exchange_and_call.__name__ = exchange_and_call.__qualname__ = name
+    called(name, exchange_and_call)
     describe(exchange_and_call, summary, example)
     return exchange_and_call
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.language.events import Printed, Reported
 from gradcli.language.limits import DEEPEST_ITERATOR, too_deep
 from gradcli.language.objects.iteration import iterate
@@ -83,7 +83,7 @@ class Tqdm:
 
     def __iter__(self) -> Iterator[Any]:
         if self.iterable is None:
-            raise GradcliError("E202", "'NoneType' object is not iterable")
+            raise type_error("'NoneType' object is not iterable")
         for value in iterate(self.iterable):
             yield value
             self.update()
@@ -91,7 +91,7 @@ class Tqdm:
 
     def __len__(self) -> int:
         if self.total is None:
-            raise GradcliError("E202", "the bar has no total, so no length")
+            raise type_error("the bar has no total, so no length")
         return int(self.total)
 
     def __bool__(self) -> bool:
@@ -190,9 +190,7 @@ def trange(*bounds: int, **settings: Any) -> Tqdm:
     """`trange(n)`: `tqdm(range(n))`."""
     for bound in bounds:
         if type(bound) is not int:
-            raise GradcliError(
-                "E202", f"'{type_name(bound)}' object cannot be interpreted as an integer"
-            )
+            raise type_error(f"'{type_name(bound)}' object cannot be interpreted as an integer")
     return Tqdm(range(*bounds), **settings)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import abc
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.language.library.python.named_tuples import NAMED_TUPLE
 from gradcli.language.objects.instances import Instance
 from gradcli.language.objects.iteration import Iterator
@@ -24,7 +24,6 @@ class TypeForm:
 
     language_name: ClassVar[str] = "typing._GenericAlias"
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -41,7 +40,7 @@ class TypeForm:
         known = {"Dict": "MutableMapping", "List": "MutableSequence"}.get(name, name)
         kind = getattr(abc, known, None)
         if kind is None:
-            raise GradcliError("E202", f"isinstance() takes no {self.text}")
+            raise type_error(f"isinstance() takes no {self.text}")
         if name == "Generator":
             return type(value) is Iterator and value.kind == "generator"
         return isinstance(value, kind)
@@ -74,7 +73,9 @@ def cast(typ: Any, val: Any) -> Any:
 
 def type_var(name: str, *constraints: Any, **named: Any) -> TypeForm:
     """`typing.TypeVar("T")`, `NewType` and their like: a name for annotations."""
-    return TypeForm(f"~{name}" if isinstance(name, str) else repr(name))
+    if not isinstance(name, str):
+        raise type_error("the name of a type variable is a string")
+    return TypeForm(f"~{name}")
 
 
 def new_type(name: str, tp: Any) -> Any:

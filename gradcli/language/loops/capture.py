@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from collections.abc import Iterator as HostIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.assignment import unpacked
@@ -34,10 +34,6 @@ from gradcli.language.tree.syntax import Expression, Statement
 from gradcli.nn.module import Module
 from gradcli.nn.traversal import Walk as ModuleWalk
 from gradcli.trace.ir import Inline, Value
-
-if TYPE_CHECKING:
-    pass
-
 
 _IF = Inline("if {0}: raise {1}", "exit_if")
 _UNLESS = Inline("if not {0}: raise {1}", "exit_unless")
@@ -130,8 +126,7 @@ class Capture(Reader):
         if self.broken is not None:
             return now
         op = Inline(f"{{{len(given)}}}({', '.join(texts)})")
-        symbol = self.attempt(self.builder.compute, op, [*given, function], now, fails)
-        return now if symbol is None else symbol
+        return self.either(now, self.builder.compute, op, [*given, function], now, fails)
 
     def truth(self, value: Any) -> bool:
         """Whether a value is true, checked with a side exit where that may vary."""

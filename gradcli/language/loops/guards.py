@@ -52,7 +52,10 @@ class Guard:
     def rely_on_contents(self, values: Any) -> None:
         """Rely on what is in a list, a tuple or a dict."""
         if id(values) not in self.contents:
-            self.contents[id(values)] = values, dict(values) if _is_dict(values) else list(values)
+            self.contents[id(values)] = (
+                values,
+                dict(values) if isinstance(values, dict) else list(values),
+            )
 
     def ignore(self, values: dict[str, Any], name: str) -> None:
         """Do not rely on one item of a dict: the iteration itself sets it."""
@@ -140,14 +143,10 @@ def _reads(read: Read, variables: Variables, value: Any) -> bool:
         return False
 
 
-def _is_dict(values: Any) -> bool:
-    return isinstance(values, dict)
-
-
 def _contains(values: Any, items: Any) -> bool:
     if len(values) != len(items):
         return False
-    if _is_dict(values):
+    if isinstance(values, dict):
         pairs = zip(values.items(), items.items(), strict=True)
         return all(k is j and (u is _ANY or is_same_value(v, u)) for (k, v), (j, u) in pairs)
     return all(map(is_same_value, values, items))

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.language.loops.compiled import SideExit
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.lower_backward import is_setting
@@ -333,7 +333,7 @@ def _same_number(array: Any) -> Callable[[Any], None]:
 
     def check(array: Any) -> None:
         if array.item() != number:
-            raise GradcliError("E202", "the number is another one")
+            raise type_error("the number is another one")
 
     return check
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.hints.spelling import suggestion
 from gradcli.language.objects.descriptors import MISSING
 from gradcli.language.objects.exceptions import exception_attribute
@@ -40,22 +40,20 @@ from gradcli.language.objects.methods import (
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import TYPE, LanguageType, define, type_name, type_of
 from gradcli.ops.binding import catalogue
+from gradcli.record import Record
 
 _FUNCTIONS = ("function", "builtin_function_or_method")
 
 _HOST_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
 
-class PerSession:
+class PerSession(Record):
     """A name of a module whose value each session has for itself: `read` gives it, and `write`
     changes it where a program may set it.
     """
 
-    __slots__ = ("read", "write")
-
-    def __init__(self, read: Callable[[], Any], write: Callable[[Any], None] | None = None) -> None:
-        self.read = read
-        self.write = write
+    read: Callable[[], Any]
+    write: Callable[[Any], None] | None = None
 
 
 class Module:
@@ -280,8 +278,8 @@ def unbound(host: type, name: str, function: Callable[..., Any]) -> Callable[...
 
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(self, host):
-            raise GradcliError(
-                "E202", f"{host.__name__}.{name}() works on {host.__name__}, not {type_name(self)}"
+            raise type_error(
+                f"{host.__name__}.{name}() works on {host.__name__}, not {type_name(self)}"
             )
         return function(self, *args, **kwargs)
 

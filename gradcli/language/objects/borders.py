@@ -25,12 +25,14 @@ class Hooks(Record):
         mixed: an operator, by its symbol, between a tensor and an array.
         argument: what a function of torch sees of an argument.
         indices: what a tensor sees of an index.
+        wrap: an array of the host's as a value.
     """
 
     array: type
     mixed: Callable[[str, Any, Any], Any]
     argument: Callable[[Any, Any], Any]
     indices: Callable[[Any], Any]
+    wrap: Callable[[Any], Any]
 
 
 _hooks: list[Hooks] = []
@@ -51,6 +53,11 @@ def argument(function: Any, value: Any) -> Any:
 def index(value: Any) -> Any:
     """What a tensor sees of an index."""
     return _hooks[0].indices(value) if type(value) in FOREIGN else value
+
+
+def wrapped(array: Any) -> Any:
+    """An array of the host's as a value."""
+    return _hooks[0].wrap(array)
 
 
 def number(value: Any) -> Any:

@@ -16,7 +16,6 @@ class _Derived:
 
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     stored: dict[str, Any]
 

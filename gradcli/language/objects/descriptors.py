@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import LanguageType, type_name
 
@@ -85,7 +85,7 @@ def property_function(function: Any, does: str) -> Any:
         raise GradcliError("E102", f"the property has no function that {does}")
     if not callable(function):
         text = f"'{type_name(function)}' object is not callable"
-        raise GradcliError("E202", f"what {does} in a property has to be a function", text=text)
+        raise type_error(f"what {does} in a property has to be a function", text=text)
     return function
 
 

@@ -16,7 +16,6 @@ class ExceptionInstance(Raised):
 
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     ancestors: ClassVar[frozenset[str]] = frozenset()
 
     values: dict[str, Any]

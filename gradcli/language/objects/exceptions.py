@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli.arrays.sizes import no_such_shape
 from gradcli.codes import CODES
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.types import is_exception
 from gradcli.state import active
 
@@ -47,7 +47,7 @@ def handles(classes: Any, error: GradcliError) -> bool:
         return classes.has_instance(error)
     if type(classes) is tuple and all(is_exception(each) for each in classes):
         return any(each.has_instance(error) for each in classes)
-    raise GradcliError("E202", "`except` needs an exception class or a tuple of them")
+    raise type_error("`except` needs an exception class or a tuple of them")
 
 
 def arguments_of(error: GradcliError) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.limits import LARGEST_FORMAT, check_text
 from gradcli.language.objects.borders import SCALARS, is_array
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
@@ -50,10 +50,9 @@ def format_value(value: Any, spec: str) -> str:
         _check_numbers(spec)
         return format(value, spec)
     if spec and is_array(value):
-        raise GradcliError("E202", "unsupported format string passed to numpy.ndarray.__format__")
+        raise type_error("unsupported format string passed to numpy.ndarray.__format__")
     if spec:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"a value of type {type_name(value)} takes no format spec",
             help="a number does, and so does a tensor of no dimension: `x.mean()`, `x[0]`",
         )
@@ -120,11 +119,11 @@ class _Fields:
             else:
                 end = rest.find("]") + 1
                 if not end:
-                    raise GradcliError("E204", "a `[` in the format string is never closed")
+                    raise value_error("a `[` in the format string is never closed")
                 key = rest[1 : end - 1]
                 value = self.item(value, int(key) if key.isdecimal() and len(key) < 20 else key)
                 if rest[end : end + 1] not in ("", ".", "["):
-                    raise GradcliError("E204", "after `]` in a format field comes `.` or `[`")
+                    raise value_error("after `]` in a format field comes `.` or `[`")
             rest = rest[end:]
         return value
 
@@ -135,12 +134,12 @@ class _Fields:
             return self.keywords[name]
         if name:
             if self.next_number > 0:
-                raise GradcliError("E204", "a format string numbers all its fields or none")
+                raise value_error("a format string numbers all its fields or none")
             self.next_number = -1
             number = int(name) if len(name) < 20 else len(self.arguments)
         else:
             if self.next_number < 0:
-                raise GradcliError("E204", "a format string numbers all its fields or none")
+                raise value_error("a format string numbers all its fields or none")
             number = self.next_number
             self.next_number += 1
         if number >= len(self.arguments):
@@ -156,7 +155,7 @@ class _Fields:
         from string import Formatter
 
         if depth == 0:
-            raise GradcliError("E204", "a format spec inside a format spec holds no fields")
+            raise value_error("a format spec inside a format spec holds no fields")
         pieces = []
         length = 0
         try:
@@ -167,7 +166,7 @@ class _Fields:
             piece = literal
             if field is not None:
                 if conversion not in (None, "r", "s", "a"):
-                    raise GradcliError("E204", f"there is no conversion !{conversion}")
+                    raise value_error(f"there is no conversion !{conversion}")
                 value = convert(self.value(field), conversion or "")
                 filled = self.fill(spec, depth - 1) if spec else ""
                 piece += format_value(value, filled)
@@ -222,7 +221,7 @@ def percent(template: str, values: Any) -> str:
                     value = _argument(arguments, used)
                     used += 1
                 elif mapping is None:
-                    raise GradcliError("E202", f"`%({key})` needs a dict on the right of `%`")
+                    raise type_error(f"`%({key})` needs a dict on the right of `%`")
                 elif key not in mapping:
                     raise Raised("KeyError", display(key), (key,), "E207")
                 else:
@@ -232,8 +231,7 @@ def percent(template: str, values: Any) -> str:
         length += len(piece)
         check_text(length)
     if used < len(arguments) and mapping is None:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             "the template has fewer `%` fields than there are values",
             text="not all arguments converted during string formatting",
         )
@@ -242,8 +240,7 @@ def percent(template: str, values: Any) -> str:
 
 def _argument(arguments: tuple[Any, ...], number: int) -> Any:
     if number >= len(arguments):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             "the template has more `%` fields than there are values",
             text="not enough arguments for format string",
         )
@@ -256,7 +253,7 @@ def _directive(template: str, at: int) -> tuple[str | None, str, int, int]:
     if template[at : at + 1] == "(":
         end = template.find(")", at)
         if end < 0:
-            raise GradcliError("E204", "a `%(` in the template is never closed")
+            raise value_error("a `%(` in the template is never closed")
         key = template[at + 1 : end]
         at = end + 1
     start = at
@@ -266,7 +263,7 @@ def _directive(template: str, at: int) -> tuple[str | None, str, int, int]:
     while at < len(template) and template[at] in "hlL":
         at += 1
     if at == len(template):
-        raise GradcliError("E204", "the template ends in the middle of a `%` field")
+        raise value_error("the template ends in the middle of a `%` field")
     _check_numbers(flags)
     return key, flags + template[at], flags.count("*"), at + 1
 
@@ -276,19 +273,19 @@ def _percent_value(spec: str, numbers: list[Any], value: Any) -> str:
     letter = spec[-1]
     for number in numbers:
         if not isinstance(number, int):
-            raise GradcliError("E202", "`*` in a `%` field takes an integer")
+            raise type_error("`*` in a `%` field takes an integer")
         if abs(number) > LARGEST_FORMAT:
             _check_numbers(str(abs(number)))
     if letter in "sra":
         value = convert(value, letter)
         spec = f"{spec[:-1]}s"
     elif letter not in "diouxXeEfFgGc":
-        raise GradcliError("E204", f"there is no `%{letter}` field")
+        raise value_error(f"there is no `%{letter}` field")
     try:
         if letter in _CONVERTED and type(value) not in _FORMATTED and hasattr(value, "__float__"):
             value = _CONVERTED[letter](value)
         if type(value) not in _FORMATTED and type(value) not in SCALARS:
-            raise GradcliError("E202", f"`%{letter}` takes a number, not {type_name(value)}")
+            raise type_error(f"`%{letter}` takes a number, not {type_name(value)}")
         return f"%{spec}" % (*numbers, value)
     except HOST_ERRORS as error:
         raise converted(error) from error

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.descriptors import (
     MISSING,
@@ -24,6 +24,7 @@ from gradcli.language.objects.descriptors import (
     computes,
     is_data,
 )
+from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import inherited_method
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.special_methods import is_special, sequence_iterator, special_method
@@ -51,7 +52,6 @@ class Instance:
 
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     language_class: ClassVar[UserClass]
 
     number: int
@@ -108,7 +108,7 @@ class UserClass(LanguageType):
         try:
             host: Any = HostClass(name, bases, {"__module__": __name__})
         except TypeError as error:  # an order of bases that cannot be, or two that are layers
-            raise GradcliError("E202", f"the bases of {name} do not go together") from error
+            raise type_error(f"the bases of {name} do not go together") from error
         self.host = host
         host.language_class = self
         super().__init__(f"__main__.{name}", (host,))
@@ -116,8 +116,22 @@ class UserClass(LanguageType):
             self._install(known, value)
         if "__eq__" in names and "__hash__" not in names:
             host.__hash__ = None
+        host.language_slots = self._slots()
         if "__getitem__" in names and not hasattr(host, "__iter__"):
             host.__iter__ = sequence_iterator
+
+    def _slots(self) -> frozenset[str] | None:
+        """The only names that instances may have; None where a class above allows any."""
+        own = self.names.get("__slots__")
+        above: list[Any] = [
+            getattr(base, "language_slots", frozenset()) for base in self.host.__bases__
+        ]
+        if own is None or None in above or not issubclass(self.host, Instance):
+            return None
+        names = [own] if isinstance(own, str) else list(bounded(own))
+        if not all(isinstance(name, str) for name in names):
+            raise GradcliError("E202", "__slots__ items must be strings")
+        return frozenset(names).union(*above)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A new instance."""
@@ -130,7 +144,7 @@ class UserClass(LanguageType):
                 return made
         returned = find_init(self.host)(made, *args, **kwargs)
         if returned is not None:
-            raise GradcliError("E202", f"__init__() must return None, not {type_name(returned)}")
+            raise type_error(f"__init__() must return None, not {type_name(returned)}")
         return made
 
     def find(self, name: str) -> Any:
@@ -283,9 +297,7 @@ def attributes_of(value: Any) -> dict[str, Any]:
         return held
     names = getattr(value, "language_names", None)
     if names is None:
-        raise GradcliError(
-            "E202", f"vars() needs an object of the program's, not {type_name(value)}"
-        )
+        raise type_error(f"vars() needs an object of the program's, not {type_name(value)}")
     return {name: value.language_getattr(name) for name in names()}
 
 
@@ -329,6 +341,9 @@ def store_attribute(value: Any, cls: UserClass, name: str, new: Any) -> None:
     elif name in getattr(type(value), "settable_attributes", ()):
         setattr(value, name, new)
     else:
+        slots = getattr(type(value), "language_slots", None)
+        if slots is not None and name not in slots:
+            raise GradcliError("E102", f"'{cls.name}' object has no attribute '{name}'")
         value.language_setattr(name, new)
 
 
@@ -396,14 +411,13 @@ class Super:
 
     def __init__(self, cls: Any, receiver: Any) -> None:
         if not isinstance(cls, UserClass):
-            raise GradcliError("E202", f"super() takes a class first, not {type_name(cls)}")
+            raise type_error(f"super() takes a class first, not {type_name(cls)}")
         # A class may be the class of its methods, or an object of a class of classes.
         self.of_class = isinstance(receiver, UserClass) and not isinstance(receiver, cls.host)
         host = receiver.host if self.of_class else type(receiver)
         if not issubclass(host, cls.host):
-            raise GradcliError(
-                "E202",
-                f"super(): the object is no instance of {cls.name} but {type_name(receiver)}",
+            raise type_error(
+                f"super(): the object is no instance of {cls.name} but {type_name(receiver)}"
             )
         self.cls = cls
         self.receiver = receiver
@@ -426,7 +440,7 @@ class Super:
                 found = getattr(super(previous, owner.host if of_class else receiver), name, None)
                 if found is not None:
                     return found
-            elif issubclass(host, (list, dict)):
+            else:
                 method = inherited_method(host, name)
                 if method is not None:
                     return BoundMethod(receiver, method)
@@ -449,7 +463,7 @@ _INHERITED = frozenset({"__call__", "__init__", "__repr__", "__str__"})
 def new_object(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
     """`object.__new__(cls)`: an instance that no `__init__` has seen."""
     if not isinstance(cls, UserClass):
-        raise GradcliError("E202", "object.__new__(X): X is not a class of the program's")
+        raise type_error("object.__new__(X): X is not a class of the program's")
     return cls.host.__new__(cls.host, *args, **kwargs)
 
 
@@ -476,7 +490,7 @@ def _object_getattr(value: Any, name: Any, /) -> Any:
 def _class_of(value: Any) -> UserClass:
     found: UserClass | None = getattr(type(value), "language_class", None)
     if found is None:
-        raise GradcliError("E202", f"can't apply this __setattr__ to {type_name(value)} object")
+        raise type_error(f"can't apply this __setattr__ to {type_name(value)} object")
     return found
 
 
@@ -538,7 +552,7 @@ def host_of(base: Any) -> type:
     if stand_in is not None:
         return stand_in
     if not isinstance(base, (LanguageType, type)):
-        raise GradcliError("E202", f"a base of a class is a class, not {type_name(base)}")
+        raise type_error(f"a base of a class is a class, not {type_name(base)}")
     host = base if isinstance(base, type) else base.hosts[0] if len(base.hosts) == 1 else object
     if host.__module__ == "builtins":
         from gradcli.language.objects.derived import DERIVED  # lazy: start-up
@@ -568,7 +582,6 @@ class Metaclass(UserClass):
     language_name: ClassVar[str] = "type"
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         return object.__new__(cls)
@@ -589,10 +602,10 @@ class Metaclass(UserClass):
 def made_class(metaclass: Any, name: Any, bases: Any, names: Any, /, **keywords: Any) -> UserClass:
     """A class of a name, bases and names; raises E202 for what is none."""
     if not isinstance(name, str) or type(bases) is not tuple or not isinstance(names, dict):
-        raise GradcliError("E202", "type() takes 1 or 3 arguments: a name, a tuple and a dict")
+        raise type_error("type() takes 1 or 3 arguments: a name, a tuple and a dict")
     host = host_of(metaclass)
     if not issubclass(host, Metaclass):
-        raise GradcliError("E202", "type.__new__(X): X is not a type object")
+        raise type_error("type.__new__(X): X is not a type object")
     held = dict(names)
     fields = held.pop("__annotations__", {})
     cell = held.pop("__classcell__", None)
@@ -600,7 +613,7 @@ def made_class(metaclass: Any, name: Any, bases: Any, names: Any, /, **keywords:
         held.pop(key, None)
     for key in held:
         if not isinstance(key, str):
-            raise GradcliError("E202", f"a name is a string, not {type_name(key)}")
+            raise type_error(f"a name is a string, not {type_name(key)}")
     made_known = cell.fill if type(cell) is Cell else lambda made: None
     kind = UserClass if host is Metaclass else host
     return define_class(name, list(bases), held, fields, keywords, made_known, kind)

@@ -11,7 +11,7 @@ from collections.abc import Iterator as HostIterator
 from functools import cache
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.limits import (
     DEEPEST_ITERATOR,
     charge,
@@ -22,7 +22,7 @@ from gradcli.language.limits import (
 )
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.repr import numbered, text
-from gradcli.language.objects.types import LanguageType, is_exception, type_name
+from gradcli.language.objects.types import LanguageType, called, is_exception, type_name
 from gradcli.state import active
 
 
@@ -78,8 +78,7 @@ def _told(method: Callable[..., Any]) -> Callable[..., Any]:
         except HOST_ERRORS as error:
             raise converted(error) from error
 
-    tell.__name__ = tell.__qualname__ = method.__name__
-    return tell
+    return called(method.__name__, tell)
 
 
 @cache
@@ -121,8 +120,7 @@ def iterate(values: Any) -> HostIterator[Any]:
     if kind is Iterator or kind in _CHANGING:
         return guarded(iter(values))
     if not hasattr(kind, "__iter__"):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"a value of type {type_name(values)} cannot be iterated over",
             text=f"'{type_name(values)}' object is not iterable",
             help="`range(n)` counts from 0 to n - 1" if kind is int else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.limits import charge_copy, check_collection, check_nesting, check_text
 from gradcli.language.objects.formatting import format_template
 from gradcli.language.objects.iteration import bounded, check_key
@@ -59,16 +59,14 @@ def _padded(name: str) -> Function:
 def join(self: str, values: Any, /) -> str:
     """`separator.join(values)`."""
     if not hasattr(type(values), "__iter__"):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"a value of type {type_name(values)} cannot be iterated over",
             text="can only join an iterable",
         )
     pieces = list(bounded(values))
     if not all(isinstance(piece, str) for piece in pieces):
         number, other = next((n, p) for n, p in enumerate(pieces) if not isinstance(p, str))
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"join() takes strings, not {type_name(other)}",
             text=f"sequence item {number}: expected str instance, {type_name(other)} found",
             help="turn the values into text first: `', '.join(str(v) for v in values)`",
@@ -197,7 +195,7 @@ def _range_searching(name: str) -> Function:
         if not isinstance(value, int):
             if name == "count":
                 return 0
-            raise GradcliError("E204", "the value is not in the range")
+            raise value_error("the value is not in the range")
         return method(self, value)
 
     search.__name__ = name

@@ -11,7 +11,7 @@ import numpy as np
 
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.limits import (
     charge_copy,
     check_collection,
@@ -24,6 +24,7 @@ from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.types import type_name
 from gradcli.ops.binding import catalogue
 
@@ -107,27 +108,21 @@ def _compared(host: Operation) -> Operation:
 
 
 HOST_OPERATORS: dict[str, Operation] = {
+    **{symbol: getattr(operator, f"__{name}__") for symbol, name in ARITHMETIC.items()},
+    **{s: _compared(getattr(operator, name)) for s, name in COMPARISONS.items()},
     "+": add,
-    "-": operator.sub,
     "*": multiply,
-    "/": operator.truediv,
-    "//": operator.floordiv,
     "%": remainder,
     "**": power,
-    "@": operator.matmul,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
     "<<": left_shift,
-    ">>": operator.rshift,
-    "==": _compared(operator.eq),
-    "!=": _compared(operator.ne),
-    "<": _compared(operator.lt),
-    "<=": _compared(operator.le),
-    ">": _compared(operator.gt),
-    ">=": _compared(operator.ge),
 }
 """Binary operators on values of which none is a tensor; they raise the host's errors."""
+
+
+def on_host(operation: Operation, left: Any, right: Any) -> Any:
+    """The value of one of them; a number of NumPy's and a list make an array."""
+    found = operation(left, right)
+    return borders.wrapped(found) if type(found) is np.ndarray else found
 
 
 def tensor_operator(symbol: str) -> Operation:
@@ -150,8 +145,7 @@ def operator_failed(symbol: str, left: Any, right: Any, error: Exception) -> Exc
         return error
     if not isinstance(error, (TypeError, AttributeError)):
         return converted(error)
-    made = GradcliError(
-        "E202",
+    made = type_error(
         f"`{symbol}` is not defined for {type_name(left)} and {type_name(right)}",
         text=_not_defined(symbol, left, right, error),
     )
@@ -190,7 +184,7 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
             if type(left) in FOREIGN or type(right) in FOREIGN:
                 return borders.beside(symbol, left, right, tensor_operator(symbol))
             return tensor_operator(symbol)(left, right)
-        return HOST_OPERATORS[symbol](left, right)
+        return on_host(HOST_OPERATORS[symbol], left, right)
     except GradcliError as error:
         method = own_operator(symbol, left, right)
         if method is None:
@@ -201,35 +195,23 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
         raise operator_failed(symbol, left, right, error) from error
 
 
-_METHODS = {
-    "+": ("add", "radd"),
-    "-": ("sub", "rsub"),
-    "*": ("mul", "rmul"),
-    "/": ("truediv", "rtruediv"),
-    "//": ("floordiv", "rfloordiv"),
-    "%": ("mod", "rmod"),
-    "**": ("pow", "rpow"),
-    "@": ("matmul", "rmatmul"),
-    "&": ("and", "rand"),
-    "|": ("or", "ror"),
-    "^": ("xor", "rxor"),
-    "<<": ("lshift", "rlshift"),
-    ">>": ("rshift", "rrshift"),
-    "==": ("eq", "eq"),
-    "!=": ("ne", "ne"),
-    "<": ("lt", "gt"),
-    "<=": ("le", "ge"),
-    ">": ("gt", "lt"),
-    ">=": ("ge", "le"),
-}
-"""The special methods of each operator: for the object on its left, and on its right."""
+_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+
+
+def _method(symbol: str, reflected: bool) -> str:
+    """The special method of an object on the left of an operator, or on its right."""
+    name = ARITHMETIC.get(symbol)
+    if name is not None:
+        return f"__{'r' * reflected}{name}__"
+    name = COMPARISONS[symbol]
+    return f"__{_SWAPPED.get(name, name) if reflected else name}__"
 
 
 def own_operator(symbol: str, left: Any, right: Any) -> Callable[[], Any] | None:
     """What an object of the program's does for an operator with a tensor; None if nothing."""
-    for position, (own, other) in enumerate(((left, right), (right, left))):
+    for reflected, own, other in ((False, left, right), (True, right, left)):
         if type(other) is Tensor and hasattr(type(own), "language_class"):
-            method = getattr(type(own), f"__{_METHODS[symbol][position]}__", None)
+            method = getattr(type(own), _method(symbol, reflected), None)
             if method is not None:
                 return partial(method, own, other)
     return None
@@ -300,19 +282,7 @@ def augmented(symbol: str, left: Any, right: Any) -> Any:
 
 
 _IN_PLACE: dict[str, Operation] = {
-    "+": operator.iadd,
-    "-": operator.isub,
-    "*": operator.imul,
-    "/": operator.itruediv,
-    "//": operator.ifloordiv,
-    "%": operator.imod,
-    "**": operator.ipow,
-    "@": operator.imatmul,
-    "&": operator.iand,
-    "|": operator.ior,
-    "^": operator.ixor,
-    "<<": operator.ilshift,
-    ">>": operator.irshift,
+    symbol: getattr(operator, f"__i{name}__") for symbol, name in ARITHMETIC.items()
 }
 _SET_OPERATORS = frozenset("|&-^")
 
@@ -331,8 +301,7 @@ def unary(symbol: str, operand: Any) -> Any:
         return _HOST_UNARY[symbol](operand)
     except HOST_ERRORS as error:
         if isinstance(error, TypeError):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"`{symbol}` is not defined for {type_name(operand)}",
                 text=f"bad operand type for unary {symbol}: '{type_name(operand)}'",
             ) from error

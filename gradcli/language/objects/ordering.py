@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.language.limits import check_nesting
 from gradcli.language.objects.iteration import bounded
 
@@ -40,10 +40,8 @@ def extreme(name: str, pick: Callable[..., Any]) -> Callable[..., Any]:
         if not items:
             if default is not _ABSENT:
                 return default
-            raise GradcliError(
-                "E204",
-                f"{name}() of nothing has no value",
-                text=f"{name}() arg is an empty sequence",
+            raise value_error(
+                f"{name}() of nothing has no value", text=f"{name}() arg is an empty sequence"
             )
         keys = items if key is None else [key(item) for item in items]
         check_nesting(keys)

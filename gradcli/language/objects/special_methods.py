@@ -11,18 +11,22 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.types import type_name
 
-_BINARY = (
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
-    "lshift", "rshift",
-)  # fmt: skip
+ARITHMETIC = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow",
+    "@": "matmul", "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift",
+}  # fmt: skip
+"""The names of operators in their special methods: `__add__`, `__radd__` and `__iadd__`."""
+
+COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+"""The names of comparisons in theirs."""
 
 _PLAIN = frozenset(
     {
-        *(f"__{prefix}{name}__" for name in _BINARY for prefix in ("", "r", "i")),
-        *(f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")),
+        *(f"__{prefix}{name}__" for name in ARITHMETIC.values() for prefix in ("", "r", "i")),
+        *(f"__{name}__" for name in COMPARISONS.values()),
         *(f"__{name}__" for name in ("neg", "pos", "invert", "abs", "round")),
         *(f"__{name}__" for name in ("call", "getitem", "setitem", "delitem", "contains")),
         *(f"__{name}__" for name in ("iter", "missing", "reversed", "enter", "exit", "getattr")),
@@ -53,7 +57,7 @@ def is_special(name: str) -> bool:
 def special_method(name: str, function: Any) -> Callable[..., Any]:
     """The host's method that calls the program's; raises E202 for a result of the wrong type."""
     if not callable(function):
-        raise GradcliError("E202", f"{name} of a class is a function, not {type_name(function)}")
+        raise type_error(f"{name} of a class is a function, not {type_name(function)}")
     kind = _RESULTS.get(name)
     if name == "__next__":
         return _next(function)
@@ -61,8 +65,7 @@ def special_method(name: str, function: Any) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = function(self, *args, **kwargs)
         if kind is not None and not isinstance(result, kind):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"{name}() must return {kind.__name__}, not {type_name(result)}",
                 text=f"{name} returned non-string (type {type_name(result)})"
                 if kind is str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.limits import check_collection
 from gradcli.language.objects import borders
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
@@ -23,8 +23,7 @@ def get_item(value: Any, index: Any) -> Any:
     if kind is dict:
         check_key(index)
     elif not hasattr(kind, "__getitem__"):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"{_described(value)} has no items to pick with []",
             text=f"type '{value.name}' is not subscriptable"
             if isinstance(value, LanguageType)
@@ -45,8 +44,7 @@ def set_item(value: Any, index: Any, new: Any) -> None:
     if kind is dict:
         check_key(index)
     elif kind is not list and not hasattr(kind, "__setitem__"):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"the items of {_described(value)} cannot be assigned to",
             text=f"'{type_name(value)}' object does not support item assignment",
         )
@@ -66,8 +64,7 @@ def delete_item(value: Any, index: Any) -> None:
     if kind is dict:
         check_key(index)
     elif kind is not list and not hasattr(kind, "__delitem__"):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"the items of {_described(value)} cannot be deleted",
             text=f"'{type_name(value)}' object doesn't support item deletion",
         )
@@ -90,8 +87,7 @@ def _failed(value: Any, index: Any, error: Exception) -> GradcliError:
             "E302", f"index {display(index)} is out of range{length}", text=str(error)
         )
     if isinstance(error, TypeError) and not isinstance(value, dict):
-        return GradcliError(
-            "E202",
+        return type_error(
             f"{type_name(value)} is indexed with integers and slices, not {type_name(index)}",
             text=str(error),
         )

@@ -8,10 +8,42 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
+
+Named = TypeVar("Named", bound=Callable[..., Any])
+
+
+def called(name: str, function: Named) -> Named:
+    """The function, with the name that programs and errors have for it."""
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+class Hosted:
+    """A value that shows of a host's object the attributes that its class allows: data that are
+    plain, and methods with plain results.
+    """
+
+    __slots__ = ("host",)
+
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, host: Any) -> None:
+        self.host = host
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.language_attributes:
+            raise AttributeError(name)
+        found = getattr(self.host, name)
+        if not callable(found):
+            return found
+        return called(name, lambda *values, **named: found(*values, **named))
+
+    def __repr__(self) -> str:
+        return repr(self.host)
 
 
 class LanguageType:
@@ -41,7 +73,7 @@ class LanguageType:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A new instance; raises E202 where the class has no constructor in the language."""
         if self.construct is None:
-            raise GradcliError("E202", f"instances of {self.name} cannot be made by calling it")
+            raise type_error(f"instances of {self.name} cannot be made by calling it")
         return self.construct(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -194,7 +226,7 @@ class _UninitializedType(LanguageType):
 def type_of(value: Any) -> LanguageType:
     """The class of a value."""
     host = type(value)
-    if host is Tensor and hasattr(value.array, "named"):
+    if host is Tensor and hasattr(type(value.array), "named"):
         return UNINITIALIZED[value.array.named]
     if host is Tensor and PARAMETER.has_instance(value):
         return PARAMETER

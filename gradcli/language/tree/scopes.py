@@ -168,8 +168,8 @@ def captured_names(pattern: tree.Expression) -> Iterator[str]:
             yield from captured_names(operand)
 
 
-def is_generator(body: list[tree.Statement]) -> bool:
-    """Whether a function with this body is a generator."""
+def has_yield(body: Iterable[tree.Syntax]) -> bool:
+    """Whether a function with this body is a generator, or these parts are why."""
     return any(isinstance(node, (tree.Yield, tree.YieldFrom)) for node in own_nodes(body))
 
 
@@ -209,7 +209,7 @@ def bound_by(node: tree.Syntax) -> Iterator[str]:
             yield alias or name
 
 
-def own_nodes(body: list[tree.Statement]) -> Iterator[tree.Syntax]:
+def own_nodes(body: Iterable[tree.Syntax]) -> Iterator[tree.Syntax]:
     """All nodes of a body that are not inside a function or a class of its own."""
     pending: list[Any] = list(body)
     while pending:

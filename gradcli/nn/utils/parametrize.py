@@ -195,7 +195,6 @@ class Cached:
     language_name: ClassVar[str] = f"{_MODULE}.cached"
     language_context: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     depth: ClassVar[str] = "parametrize.depth"
 
     def __enter__(self) -> None:

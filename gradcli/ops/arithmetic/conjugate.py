@@ -73,12 +73,12 @@ neg_view: Op = op("_neg_view", lambda self: -self, view=True, self=lambda grad: 
 conj_physical: Op = pointwise(
     "conj_physical",
     lambda self: np.conj(self),
-    self=lambda grad: conj_physical(grad),
+    linear=True,
 )
 
 conj_physical_written: Op = pointwise(
     "conj_physical_",
     conj_physical.forward,
     node="ConjPhysicalBackward1",
-    self=lambda grad: conj_physical(grad),
+    self=conj_physical,
 )

@@ -113,16 +113,20 @@ def checked_values(check: Callable[..., None], *operands: Any) -> None:
 
 
 def check_floating(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:
-    """Raise E203 for a tensor of bools, integers or complex numbers, as the class that PyTorch
-    raises.
+    """Raise E202 for what is no tensor, E203 for a tensor of bools, integers or complex numbers, as
+    the class that PyTorch raises.
     """
-    if tensor.array.dtype not in EVERYDAY:
+    if type(tensor) is not Tensor or tensor.array.dtype not in EVERYDAY:
+        check_tensors(name, input=tensor)
         check_dtype(name, tensor.dtype, dtype_names("bool", "int", "complex", raises=raises))
 
 
 def check_not_integral(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:
-    """Raise E203 for a tensor of bools or integers, as the class that PyTorch raises."""
-    if tensor.array.dtype not in EVERYDAY:
+    """Raise E202 for what is no tensor, E203 for a tensor of bools or integers, as the class that
+    PyTorch raises.
+    """
+    if type(tensor) is not Tensor or tensor.array.dtype not in EVERYDAY:
+        check_tensors(name, input=tensor)
         check_dtype(name, tensor.dtype, dtype_names("bool", "int", raises=raises))
 
 

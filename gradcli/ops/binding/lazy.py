@@ -4,8 +4,7 @@ To import all of them would take a seventh of the time of a short command. The i
 to its family. It is computed from the families: they are all imported once, and their names are
 recorded as they fill the tables. An installation has the index beside this file. A checkout builds
 it at its first run, keeps it in the user's cache, and rebuilds it when a file of a family has
-changed: added and removed files are checked when a name is not found, and every file when all names
-are listed, as for the error of an unknown name.
+changed.
 """
 
 from __future__ import annotations
@@ -19,49 +18,40 @@ from typing import Any
 from gradcli.files import cache
 
 # To be incremented when the format of the index changes.
-_FORMAT = 3
+_FORMAT = 4
 
 _PACKAGE = "gradcli.ops"
 _FOLDER = os.path.abspath(sys.modules[_PACKAGE].__path__[0])
 _INSTALLED = os.path.join(_FOLDER, "lazy_index.marshal")
+_CACHED = cache.path_of("lazy-index", (_FORMAT, sys.version, _FOLDER))
 
-Stamps = dict[str, tuple[int, int]]
-"""When each module of the package was last written, and its size; of a folder, when files were
-added or removed, and 0.
-"""
-
-
-class Index:
-    """The family of each name.
-
-    Attributes:
-        families: for each table the family's module by name; None until the index is built.
-        stamps: the files that it was built from; None in an installation, where it is never out of
-            date.
-    """
-
-    __slots__ = ("families", "is_checked", "stamps")
-
-    def __init__(
-        self, families: dict[str, dict[str, str]] | None = None, stamps: Stamps | None = None
-    ) -> None:
-        self.families = families
-        self.stamps = stamps
-        self.is_checked = False
+Index = dict[str, dict[str, str]]
+"""For each table the family's module by name; empty until it is built."""
 
 
 def _key() -> tuple[Any, ...]:
-    return (_FORMAT, sys.version, _FOLDER)
+    """What the index of a checkout is made from: each module, when it was written, and its size."""
+    return (_FORMAT, sys.version, _FOLDER, *sorted(_modules("")))
+
+
+def _modules(folder: str) -> Iterator[tuple[str, int, int]]:
+    for entry in os.scandir(os.path.join(_FOLDER, folder)):
+        path = os.path.join(folder, entry.name)
+        if entry.name.endswith(".py"):
+            status = entry.stat()
+            yield path, status.st_mtime_ns, status.st_size
+        elif entry.name != "__pycache__" and entry.is_dir():
+            yield from _modules(path)
 
 
 def _load() -> Index:
-    """The index of an installation, or that of the cache; else an empty one, not built yet."""
+    """The index of an installation, or that of the cache; else an empty one."""
     try:
         with open(_INSTALLED, "rb") as file:
-            return Index(*cache.unpacked(file.read()))
+            content = cache.unpacked(file.read())
     except (OSError, ValueError, EOFError, TypeError):
-        content = cache.read(cache.path_of("lazy-index", _key()), _key())
-    return Index() if content is None else Index(*content)
+        content = cache.read(_CACHED, _key())
+    return content[0] if content else {}
 
 
 _index = _load()
@@ -71,55 +61,18 @@ _index = _load()
 
 def bring(table_name: str, name: str) -> None:
     """Import the family of a name in a table; all families while the index is not built."""
-    if _index.families is None:
+    if not _index:
         _make()
-        return
-    family = _index.families.get(table_name, {}).get(name)
+    family = _index.get(table_name, {}).get(name)
     if family is not None:
-        try:
-            import_module(family)
-        except ModuleNotFoundError as error:
-            if error.name != family:
-                raise
-            _check()  # which finds that the family is gone
-
-
-def bring_all() -> None:
-    """Import all families."""
-    _check(each_file=True)
-    if _index.families is None:
-        _make()
-        return
-    for family in families():
         import_module(family)
 
 
-def families() -> list[str]:
-    """The modules that names come from; some of them are imported with the catalogue."""
-    if _index.families is None:
+def bring_all() -> None:
+    if not _index:
         _make()
-    return sorted({each for names in (_index.families or {}).values() for each in names.values()})
-
-
-def _check(each_file: bool = False) -> None:
-    """Where a family has changed since the index was built, import all, and delete the index: a
-    name may be new, or in another family.
-    """
-    stamps = _index.stamps
-    if stamps is None or (_index.is_checked and not each_file):
-        return
-    _index.is_checked = True
-    folders = [name for name, (_, size) in stamps.items() if not size]
-    if not each_file and all(_when_changed(name) == stamps[name] for name in folders):
-        return
-    if _modules_of(stamps) == _modules_of(_stamps()):
-        return
-    _import_all()
-    _index.families, _index.stamps = {}, None  # all families are imported now
-    try:
-        os.unlink(cache.path_of("lazy-index", _key()))
-    except OSError:
-        return
+    for family in sorted({each for names in _index.values() for each in names.values()}):
+        import_module(family)
 
 
 class Table(dict[str, Any]):
@@ -138,8 +91,6 @@ class Table(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         bring(self.name, name)
-        if not dict.__contains__(self, name):
-            _check()
         if dict.__contains__(self, name):
             return dict.__getitem__(self, name)
         raise KeyError(name)
@@ -172,7 +123,7 @@ class Table(dict[str, Any]):
 
 # --- building the index ---------------------------------------------------------------------------
 
-_recorded: dict[str, dict[str, str]] = {}
+_recorded: Index = {}
 
 
 class RecordingTable(Table):
@@ -194,7 +145,7 @@ class RecordingTable(Table):
 
 def table(name: str) -> Table:
     """A table of names, empty until families fill it."""
-    return Table(name) if _index.families is not None else RecordingTable(name)
+    return Table(name) if _index else RecordingTable(name)
 
 
 def _family_that_runs() -> str | None:
@@ -210,57 +161,20 @@ def _family_that_runs() -> str | None:
 
 def _make() -> None:
     """Import all families, and store the index of their names."""
-    _import_all()
-    _index.families, _index.stamps, _index.is_checked = _recorded, _stamps(), True
-    cache.write(cache.path_of("lazy-index", _key()), _key(), _index.families, _index.stamps)
-
-
-def _import_all() -> None:
-    for module in sorted(_modules_of(_stamps())):
-        import_module(f"{_PACKAGE}.{module}")
-
-
-def _stamps(folder: str = "") -> Stamps:
-    """The stamps of a folder of the package and of the modules in it, without the `__init__`
-    modules.
-    """
-    found: Stamps = {folder: _when_changed(folder)}
-    for entry in os.scandir(os.path.join(_FOLDER, folder)):
-        path = os.path.join(folder, entry.name)
-        if entry.name.endswith(".py"):
-            if entry.name != "__init__.py":
-                status = entry.stat()
-                found[path] = (status.st_mtime_ns, status.st_size)
-        elif entry.name != "__pycache__" and entry.is_dir():
-            found |= _stamps(path)
-    return found
-
-
-def _when_changed(folder: str) -> tuple[int, int]:
-    """The stamp of a folder; that of time 0 where it does not exist."""
-    try:
-        return os.stat(os.path.join(_FOLDER, folder)).st_mtime_ns, 0
-    except OSError:
-        return 0, 0
-
-
-def _modules_of(stamps: Stamps) -> Stamps:
-    """The stamps of modules, by their names in the package."""
-    return {
-        path.removesuffix(".py").replace(os.sep, "."): stamp
-        for path, stamp in stamps.items()
-        if path.endswith(".py")
-    }
+    key = _key()
+    for path, *_ in key[3:]:
+        if not path.endswith("__init__.py"):
+            import_module(f"{_PACKAGE}.{path.removesuffix('.py').replace(os.sep, '.')}")
+    _index.update(_recorded)
+    cache.write(_CACHED, key, _index)
 
 
 def installed_path() -> str:
-    """The path of an installation's index."""
     return _INSTALLED
 
 
 def write_installed() -> None:
     """Write the index that a wheel contains; raises OSError where it cannot be written."""
-    names = families()
-    assert names
+    bring_all()
     with open(_INSTALLED, "wb") as file:
-        file.write(cache.packed(_index.families))
+        file.write(cache.packed(_index))

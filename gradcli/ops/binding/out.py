@@ -6,7 +6,6 @@ it; then it is written, and the tensor gets the result's shape. Methods have no 
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
-from gradcli.ops.binding.results import ReturnType, return_type
+from gradcli.ops.binding.results import ReturnType, named
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.definition.lints import check_resized
 from gradcli.ops.definition.op import Function
@@ -166,11 +165,8 @@ def written(name: str, function: Function, out: Any, *args: Any, **kwargs: Any) 
     for target, each in zip(targets, results, strict=True):
         _write(name, target, each)
     if isinstance(result, ReturnType):
-        return _named(f"{result.name}_out", result.fields)(targets)
+        return named(f"{result.name}_out", " ".join(result.fields), targets)
     return out
-
-
-_named = cache(return_type)
 
 
 def _targets(name: str, out: Any) -> tuple[Tensor, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, ClassVar
 
 
@@ -31,13 +32,18 @@ class ReturnType(tuple[Any, ...]):
     __str__ = __repr__
 
 
-def return_type(name: str, fields: tuple[str, ...]) -> type[ReturnType]:
-    """The class of an op's results.
+def named(name: str, fields: str, values: Iterable[Any]) -> ReturnType:
+    """The result of an op with several outputs.
 
     Args:
         name: what stands after `torch.return_types.` in print.
-        fields: the outputs' names, in order.
+        fields: the outputs' names, in order, with spaces between them.
     """
+    return _return_type(name, tuple(fields.split()))(values)
+
+
+@cache
+def _return_type(name: str, fields: tuple[str, ...]) -> type[ReturnType]:
     body = {
         "__slots__": (),
         "name": name,

@@ -80,6 +80,10 @@ def on_arrays(function: Function) -> Function:
     functions, and so are those named by the functions of gradcli that it calls. Looking for a
     tensor among the operands of each would cost more than many of the entries do.
     """
+    if type(function) is Ref:
+        function = function.resolved()
+    if type(function) is Op:  # arrays of half precision are never passed here
+        function = getattr(function.forward, "__wrapped__", function.forward)
     if not isinstance(function, FunctionType):
         return function
     known = function.__globals__
@@ -95,12 +99,7 @@ def on_arrays(function: Function) -> Function:
         _on_arrays[function] = made  # before its names are resolved: it may be recursive
         for name in names_in(function.__code__):
             if name in known:
-                value = known[name]
-                if type(value) is Ref:
-                    value = value.resolved()
-                if type(value) is Op:  # arrays of half precision are never passed here
-                    value = getattr(value.forward, "__wrapped__", value.forward)
-                names[name] = on_arrays(value)
+                names[name] = on_arrays(known[name])
     return made
 
 

@@ -22,7 +22,9 @@ def check_saved(node: Node, name: str, tensor: Tensor, expected: int) -> None:
     """Raise E404 if a saved input was written to since."""
     assert tensor.storage is not None
     if tensor.storage.version != expected:
-        shown = tensor.name or ("input" if name == "self" else name)
+        base = tensor.base
+        shown = tensor.name or (None if base is None else base.name)
+        shown = shown or ("input" if name == "self" else name)
         refresh(tensor)
         made_by, storage = (tensor.grad_fn, tensor.output_nr), tensor.storage
         held = (tensor.array.shape, tensor.array.dtype)

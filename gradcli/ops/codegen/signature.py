@@ -45,7 +45,6 @@ class Signature:
         return served
 
     def slots(self) -> list[str]:
-        """The slots of the op's nodes."""
         names = [f"saved_{t}" for t in self.saved_tensors]
         names += [f"version_{t}" for t in self.saved_tensors]
         for r in self.saved_results:
@@ -130,7 +129,6 @@ def local(parameter: str) -> str:
 
 
 def tuple_of(names: list[str]) -> str:
-    """The source of a tuple."""
     return "(" + ", ".join(names) + ("," if len(names) == 1 else "") + ")"
 
 

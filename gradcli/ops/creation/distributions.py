@@ -413,7 +413,6 @@ def multinomial(
 
     Example: torch.multinomial(tensor([0.2, 0.8]), 1)
     """
-    check_tensors("multinomial", input=input)
     check_floating("multinomial", input, "RuntimeError")
     chances = input.array
     if chances.ndim not in (1, 2):

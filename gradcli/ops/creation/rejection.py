@@ -173,7 +173,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     Raises E204 for negative rates.
     """
     check_tensors("poisson", input=input)
-    if not np.all(np.asarray(input.array) >= 0):
+    if not np.all(input.array >= 0):
         raise runtime_error("invalid Poisson rate, expected rate to be non-negative")
     return Tensor(_each("poisson", _poisson, generator, (input,), input.array.dtype))
 

@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from gradcli.record import Record
+
 Body = TypeVar("Body", bound=Callable[..., Any])
 
 READS = "READS"
@@ -57,7 +59,7 @@ STEPS = "steps"
 LOOPS = (VECTOR, WIDE, SCALAR, STEPS)
 
 
-class OpDoc:
+class OpDoc(Record):
     """The text of an op's page of help.
 
     Attributes:
@@ -66,12 +68,9 @@ class OpDoc:
         conventions: what its derivative is where there is a choice, "" where there is none.
     """
 
-    __slots__ = ("conventions", "example", "summary")
-
-    def __init__(self, summary: str = "", example: str = "", conventions: str = "") -> None:
-        self.summary = summary
-        self.example = example
-        self.conventions = conventions
+    summary: str = ""
+    example: str = ""
+    conventions: str = ""
 
 
 NO_DOC = OpDoc()
@@ -95,7 +94,7 @@ function.
 """
 
 
-class Hazard:
+class Hazard(Record):
     """Where the result of an op, or its slope, is not finite, and why.
 
     Attributes:
@@ -110,26 +109,13 @@ class Hazard:
         undefined: whether the formula of the slope divides 0 by 0 where a test of `slopes` holds.
     """
 
-    __slots__ = ("infinities", "nothing", "slopes", "steep", "undefined", "values", "zeros")
-
-    def __init__(
-        self,
-        *,
-        values: tuple[tuple[Test, str, str], ...] = (),
-        slopes: tuple[tuple[Test, str], ...] = (),
-        infinities: tuple[str, str] | None = None,
-        nothing: str = "",
-        zeros: str = "",
-        steep: bool = False,
-        undefined: bool = False,
-    ) -> None:
-        self.values = values
-        self.slopes = slopes
-        self.infinities = infinities
-        self.nothing = nothing
-        self.zeros = zeros
-        self.steep = steep
-        self.undefined = undefined
+    values: tuple[tuple[Test, str, str], ...] = ()
+    slopes: tuple[tuple[Test, str], ...] = ()
+    infinities: tuple[str, str] | None = None
+    nothing: str = ""
+    zeros: str = ""
+    steep: bool = False
+    undefined: bool = False
 
     def of_value(self, operands: dict[str, Any]) -> tuple[str, str] | None:
         """Why operands have no finite result: a keyword and a sentence; None where they have

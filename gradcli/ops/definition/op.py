@@ -12,8 +12,9 @@ differentiable input. The parameters of a rule say what it needs, and so what is
     needs        which inputs require a gradient, for a joint rule
 
 A rule is called with arrays to compute and with tensors to record, so it is written with operators
-and with entries of the catalogue. It may return None: no gradient. The engine sums a gradient to
-its input's shape and casts it to its input's dtype, so rules do neither.
+and with entries of the catalogue. It may be an entry itself, whose first operand is `grad`. It may
+return None: no gradient. The engine sums a gradient to its input's shape and casts it to its
+input's dtype, so rules do neither.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ Function = Callable[..., Any]
 
 
 def parameters_of(function: Function) -> tuple[str, ...]:
-    """The names of a function's positional parameters."""
+    """The names of a function's positional parameters; an entry's as those of a rule."""
+    if isinstance(function, Op):
+        return ("grad", *function.parameters[1:])
     code = function.__code__
     return code.co_varnames[: code.co_argcount]
 
@@ -50,7 +53,8 @@ class Op:
         tensors: the parameters that are tensors.
         lists: the parameters that are lists of tensors (cat); at most one, and it is the only
             tensor parameter.
-        rules: the derivative rule of each differentiable input.
+        rules: the derivative rule of each differentiable input; that of the first operand is the op
+            itself where it is said to be `linear`.
         joint: one rule for several inputs, which returns their gradients in the order of `inputs`.
         inputs: the differentiable inputs, in the order of `next_functions`.
         outputs: the names of the outputs, `("result",)` for one, `("*",)` for as many as there are.
@@ -130,6 +134,7 @@ class Op:
         constant: tuple[str, ...] = (),
         lists: tuple[str, ...] = (),
         joint: Function | None = None,
+        linear: bool = False,
         inputs: tuple[str, ...] = (),
         outputs: tuple[str, ...] = ("result",),
         differentiable: tuple[int, ...] | None = None,
@@ -153,9 +158,11 @@ class Op:
         **rules: Function,
     ) -> None:
         self.name = name
+        self.parameters = parameters_of(forward)
+        if linear:
+            rules = {self.parameters[0]: self, **rules}
         self.node_name = node or (node_name_of(name) if rules or joint else "")
         self.forward = forward
-        self.parameters = parameters_of(forward)
         self.rules = rules
         self.joint = joint
         self.inputs = inputs or tuple(rules)

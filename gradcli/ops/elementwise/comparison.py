@@ -293,14 +293,10 @@ def equal(input: Tensor, other: Tensor) -> bool:
 # --- the step function ---------------------------------------------------------------------------
 
 
-def _step_array(self: Any, values: Any) -> Any:
-    return np.where(self == 0, values, (self > 0).astype(self.dtype))[()]
-
-
 _no_step = no_derivative("heaviside", "take heaviside() of a detached tensor")
 heaviside = pointwise(
     "heaviside",
-    _step_array,
+    lambda self, values: np.where(self == 0, values, (self > 0).astype(self.dtype))[()],
     node="NotImplemented",
     self=_no_step,
     values=_no_step,

@@ -59,7 +59,7 @@ view_as_complex: Op = op(
     "view_as_complex",
     lambda self: self.view(np.result_type(self.dtype, np.complex64))[..., 0],
     view=True,
-    self=lambda grad: view_as_real(grad),
+    self=view_as_real,
 )
 
 

@@ -17,7 +17,7 @@ from gradcli.ops.binding.arguments import (
     in_single,
 )
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import STEPS
 from gradcli.ops.definition.dtype_support import NOT_FLOATING, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op, pointwise
@@ -68,7 +68,6 @@ frexp = op(
     leading=True,
     self=lambda grads, exponent: grads[0] / _power_of_two(exponent),
 )
-_FREXP = return_type("frexp", ("mantissa", "exponent"))
 
 
 @function("frexp", method=True)
@@ -78,9 +77,8 @@ def frexp_(input: Tensor) -> Any:
 
     Example: torch.frexp(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("frexp", input=input)
     check_floating("frexp", input, "RuntimeError")
-    return _FREXP(frexp.apply(input))
+    return named("frexp", "mantissa exponent", frexp.apply(input))
 
 
 nextafter: Op = pointwise(

@@ -313,13 +313,9 @@ sigmoid_backward: Op = pointwise(
 )
 
 
-def _logistic(self: Any) -> Any:
-    return 1 / (1 + vector_math.exp(-self))
-
-
 sigmoid = pointwise(
     "sigmoid",
-    lambda self: in_single(_logistic, self),
+    lambda self: in_single(lambda self: 1 / (1 + vector_math.exp(-self)), self),
     floating=True,
     self=lambda grad, result: sigmoid_backward(grad, result),
     doc="The logistic function: `1 / (1 + exp(-input))`.",
@@ -360,10 +356,6 @@ sign = pointwise(
 )
 
 
-def _sgn_array(self: Any) -> Any:
-    return np.sign(self) if self.dtype.kind == "c" else _sign_array(self)
-
-
 def _sgn_rule(grad: Any, self: Any, result: Any) -> Any:
     from gradcli.ops.indexing.masks import masked_fill_number  # lazy: family: masks
 
@@ -383,7 +375,7 @@ def is_complex(value: Any) -> bool:
 
 sgn = pointwise(
     "sgn",
-    _sgn_array,
+    lambda self: np.sign(self) if self.dtype.kind == "c" else _sign_array(self),
     self=_sgn_rule,
     doc="The sign; of a complex number, the number over its magnitude.",
     example="torch.sgn(tensor([-1.5, 0., 2.5]))",

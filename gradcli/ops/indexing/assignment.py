@@ -166,7 +166,8 @@ def _check_values(tensor: Tensor, key: Key, values: Tensor, any_dtype: bool = Fa
             f"values of {values.dtype} cannot be put at an index of a tensor of {tensor.dtype}",
             help=f"cast them first: `.to({tensor.dtype})`",
         )
-    shape = np.broadcast_to(np.False_, tensor.array.shape)[key].shape
+    blank = module_of(tensor.array).zeros((), bool)
+    shape = np.broadcast_to(blank, tensor.array.shape)[key].shape
     try:
         fits = np.broadcast_shapes(shape, values.array.shape) == shape
     except ValueError:
@@ -264,7 +265,7 @@ select_scatter: Op = op(
     self=lambda grad, src_sizes, dim, index: select_scatter(
         grad, zeros(grad, src_sizes), dim, index
     ),
-    src=lambda grad, dim, index: select(grad, dim, index),
+    src=select,
 )
 
 slice_scatter: Op = op(
@@ -274,7 +275,7 @@ slice_scatter: Op = op(
     self=lambda grad, src_sizes, dim, start, end, step: slice_scatter(
         grad, zeros(grad, src_sizes), dim, start, end, step
     ),
-    src=lambda grad, dim, start, end, step: slice_(grad, dim, start, end, step),
+    src=slice_,
 )
 
 diagonal_scatter: Op = op(
@@ -284,7 +285,7 @@ diagonal_scatter: Op = op(
     self=lambda grad, src_sizes, offset, dim1, dim2: diagonal_scatter(
         grad, zeros(grad, src_sizes), offset, dim1, dim2
     ),
-    src=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
+    src=diagonal,
 )
 
 

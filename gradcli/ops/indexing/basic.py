@@ -160,7 +160,7 @@ def _index_put(name: str, forward: Function) -> Op:
         self=lambda grad, indices, accumulate: (
             grad if accumulate else index_put(grad, zeros(grad, ()), indices, False)
         ),
-        values=lambda grad, indices: index(grad, indices),
+        values=index,
         effects=(CHECKS,),
     )
 

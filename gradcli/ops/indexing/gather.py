@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.scalars import checked_cast, checked_number
 from gradcli.autograd.inplace.writes import check_distinct, check_graph
 from gradcli.autograd.tensor import Tensor, alias
@@ -87,14 +87,14 @@ def check_range(name: str, index: Any, extent: int, dim: int, raises: str) -> No
     """Raise E302, as the class `raises`, for a position that is not in a dimension."""
     outside = (index < 0) | (index >= extent)
     if outside.any():
+        wrong = np.asarray(to_host(index))[to_host(outside)].flat[0]
         error = PositionError(
             "E302",
-            f"{name}(): position {np.asarray(index)[outside].flat[0]} does not exist in dimension"
+            f"{name}(): position {wrong} does not exist in dimension"
             f" {dim}, which has {extent} elements",
             text="index out of range in self"
             if raises == "IndexError"
-            else f"index {np.asarray(index)[outside].flat[0]} is out of bounds for dimension {dim}"
-            f" with size {extent}",
+            else f"index {wrong} is out of bounds for dimension {dim} with size {extent}",
             raises=raises,
         )
         error.reached = int(np.argmax(outside))
@@ -155,13 +155,9 @@ def same_dtype(name: str, tensor: Tensor, source: Any) -> None:
 # --- gather and scatter -------------------------------------------------------------------------
 
 
-def _gathered(self: Any, dim: int, index: Any) -> Any:
-    return self.reshape(-1)[positions_along(self.shape, dim, index)]
-
-
 gather: Op = op(
     "gather",
-    _gathered,
+    lambda self, dim, index: self.reshape(-1)[positions_along(self.shape, dim, index)],
     constant=("index",),
     # PyTorch keeps the input, though only its shape is needed: so do the rules below that read a
     # value's shape, as a write to the value is an error then.
@@ -245,7 +241,7 @@ scatter_tensor: Op = op(
     constant=("index",),
     # Where several elements go to one position the last one stays, yet each gets the gradient.
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
-    src=lambda grad, dim, index: gather(grad, dim, index),
+    src=gather,
     effects=(CHECKS,),
 )
 
@@ -364,7 +360,7 @@ scatter_add: Op = op(
     _scatter_added,
     constant=("index",),
     self=lambda grad: grad,
-    src=lambda grad, dim, index: gather(grad, dim, index),
+    src=gather,
     effects=(CHECKS,),
 )
 

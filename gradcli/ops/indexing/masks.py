@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.fusion.tile_kernels import choose
 from gradcli.arrays.scalars import checked_number
 from gradcli.arrays.sizes import sizes_apart
@@ -274,10 +274,9 @@ def _checked_flat(name: str, tensor: Tensor, index: Any) -> None:
     size = tensor.array.size
     outside = (index.array < -size) | (index.array >= size)
     if outside.any():
+        wrong = np.asarray(to_host(index.array))[to_host(outside)].flat[0]
         raise GradcliError(
-            "E302",
-            f"{name}(): position {np.asarray(index.array)[outside].flat[0]} does not exist in a"
-            f" tensor of {size} elements",
+            "E302", f"{name}(): position {wrong} does not exist in a tensor of {size} elements"
         )
 
 

@@ -18,7 +18,7 @@ from gradcli.kernels.linalg.svd_signs import svd_arrays
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.unary import is_complex
 from gradcli.ops.linalg.linear_systems import (
@@ -101,8 +101,6 @@ qr: Op = op(
     keeps_layout=True,
     A=_qr_rule,
 )
-_LINALG_QR = return_type("linalg_qr", ("Q", "R"))
-_QR = return_type("qr", ("Q", "R"))
 
 
 @function("qr", module="torch.linalg")
@@ -114,13 +112,13 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     check_matrices("qr", square=False, A=A)
     if mode not in ("reduced", "complete", "r"):
         raise runtime_error(f"qr(): mode must be 'reduced', 'complete' or 'r', not {mode!r}")
-    return _LINALG_QR(qr.apply(A, mode))
+    return named("linalg_qr", "Q R", qr.apply(A, mode))
 
 
 @function("qr", method=True)
 def qr_(input: Tensor, some: bool = True) -> Any:
     """The QR decomposition, complete where `some` is false; see `torch.linalg.qr`."""
-    return _QR(linalg_qr(input, "reduced" if some else "complete"))
+    return named("qr", "Q R", linalg_qr(input, "reduced" if some else "complete"))
 
 
 # --- eigenvalues of symmetric matrices ----------------------------------------------------------
@@ -176,7 +174,6 @@ eigh: Op = op(
     outputs=("eigenvalues", "eigenvectors"),
     A=_eigh_rule,
 )
-_EIGH = return_type("linalg_eigh", ("eigenvalues", "eigenvectors"))
 
 
 def eigenvalues_of(name: str, A: Tensor, UPLO: str) -> Any:
@@ -193,7 +190,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Any:
 
     Only the lower (`UPLO="L"`) or upper triangle is read.
     """
-    return _EIGH(eigenvalues_of("eigh", A, UPLO))
+    return named("linalg_eigh", "eigenvalues eigenvectors", eigenvalues_of("eigh", A, UPLO))
 
 
 @function("eigvalsh", module="torch.linalg")
@@ -268,8 +265,6 @@ svd: Op = op(
     keeps_layout=True,
     A=_svd_rule,
 )
-_LINALG_SVD = return_type("linalg_svd", ("U", "S", "Vh"))
-_SVD = return_type("svd", ("U", "S", "V"))
 
 
 @function("svd", module="torch.linalg")
@@ -281,7 +276,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     check_matrices("svd", square=False, A=A)
     if driver is not None:
         raise GradcliError("E205", "svd(): a driver is chosen on CUDA only", raises="RuntimeError")
-    return _LINALG_SVD(svd.apply(A, full_matrices))
+    return named("linalg_svd", "U S Vh", svd.apply(A, full_matrices))
 
 
 @function("svd", method=True)
@@ -290,10 +285,10 @@ def svd_(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     check_matrices("svd", square=False, input=input)
     if compute_uv:
         U, S, Vh = svd.apply(input, not some)
-        return _SVD((U, S, conj(turned(Vh))))
+        return named("svd", "U S V", (U, S, conj(turned(Vh))))
     *batch, rows, columns = input.array.shape
     blank = [Tensor(zeros(input.array, (*batch, size, size))) for size in (rows, columns)]
-    return _SVD((blank[0], svd.apply(input, False)[1], blank[1]))
+    return named("svd", "U S V", (blank[0], svd.apply(input, False)[1], blank[1]))
 
 
 @function("svdvals", module="torch.linalg")

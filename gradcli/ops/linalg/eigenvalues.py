@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import real_part
 from gradcli.ops.linalg.decompositions import check_phases, converged
@@ -20,10 +20,6 @@ from gradcli.ops.linalg.solve import solve_ex
 from gradcli.ops.shape.partial_writes import assign, fill, matrix_diagonal_of
 from gradcli.ops.shape.views import unsqueeze
 from gradcli.packages import imported
-
-
-def _eig_array(A: Any) -> tuple[Any, Any]:
-    return _eig_on_host(A)
 
 
 @on_the_host
@@ -64,12 +60,11 @@ def _eig_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 eig: Op = op(
     "linalg_eig",
-    _eig_array,
+    lambda A: _eig_on_host(A),
     outputs=("eigenvalues", "eigenvectors"),
     keeps_layout=True,
     A=_eig_rule,
 )
-_EIG = return_type("linalg_eig", ("eigenvalues", "eigenvectors"))
 
 
 @function("eig", module="torch.linalg")
@@ -78,7 +73,7 @@ def eig_(A: Tensor) -> Any:
     Raises E301 for others.
     """
     check_matrices("eig", A=A)
-    return _EIG(eig.apply(A))
+    return named("linalg_eig", "eigenvalues eigenvectors", eig.apply(A))
 
 
 @function("eigvals", module="torch.linalg")

@@ -14,7 +14,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.definition.dtype_support import INTEGRAL, dtype_names
 from gradcli.ops.definition.op import Op, op, takes_tensors
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
@@ -155,9 +155,6 @@ def ormqr(
     return ormqr_.apply(input, tau, other, left, transpose)
 
 
-_GEQRF = return_type("geqrf", ("a", "tau"))
-
-
 @function("geqrf", method=True)
 def geqrf(input: Tensor) -> Any:
     """The QR decomposition as LAPACK has it: R and, below its diagonal, the reflections whose
@@ -167,4 +164,6 @@ def geqrf(input: Tensor) -> Any:
     """
     check_matrices("geqrf", square=False, input=input)
     reflections, tau = np.linalg.qr(np.asarray(input.array), "raw")
-    return _GEQRF((Tensor(column_major(np.swapaxes(reflections, -2, -1))), Tensor(tau)))
+    return named(
+        "geqrf", "a tau", (Tensor(column_major(np.swapaxes(reflections, -2, -1))), Tensor(tau))
+    )

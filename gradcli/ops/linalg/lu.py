@@ -16,7 +16,7 @@ from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
@@ -151,7 +151,6 @@ lu_unpack: Op = op(
     differentiable=(0, 1),
     LU_data=_unpacked_rule,
 )
-_LU_UNPACK = return_type("lu_unpack", ("P", "L", "U"))
 
 
 def _factored(A: Any) -> tuple[Any, Any, Any]:
@@ -174,8 +173,6 @@ lu_factor: Op = op(
     differentiable=(0,),
     A=_factored_rule,
 )
-_LU_FACTOR = return_type("linalg_lu_factor", ("LU", "pivots"))
-_LU_FACTOR_EX = return_type("linalg_lu_factor_ex", ("LU", "pivots", "info"))
 
 
 def _refuse_no_pivot(name: str, pivot: bool) -> None:
@@ -196,7 +193,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     factors, pivots, info = lu_factor.apply(A)
     if unbatched(info.array).any():
         raise runtime_error("lu_factor(): a pivot is 0, so lu_solve could not divide")
-    return _LU_FACTOR((factors, pivots))
+    return named("linalg_lu_factor", "LU pivots", (factors, pivots))
 
 
 @function("lu_factor_ex", module="torch.linalg")
@@ -206,7 +203,7 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
         linalg_lu_factor(A, pivot=pivot)
     check_matrices("lu_factor_ex", square=False, A=A)
     _refuse_no_pivot("lu_factor_ex", pivot)
-    return _LU_FACTOR_EX(lu_factor.apply(A))
+    return named("linalg_lu_factor_ex", "LU pivots info", lu_factor.apply(A))
 
 
 @function("lu", method=True)
@@ -229,7 +226,7 @@ def lu_unpack_(
     L, U, P = lu_unpack.apply(LU_data, LU_pivots)
     empty = Tensor(module_of(LU_data.array).empty(0, LU_data.array.dtype))
     data = (L, U) if unpack_data else (empty, empty)
-    return _LU_UNPACK((P if unpack_pivots else empty, *data))
+    return named("lu_unpack", "P L U", (P if unpack_pivots else empty, *data))
 
 
 linalg_lu_entry: Op = op(
@@ -240,7 +237,6 @@ linalg_lu_entry: Op = op(
     differentiable=(0, 1),
     A=lambda grads, L, U, P: _factors_gradient(grads[0], grads[1], P, L, U),
 )
-_LINALG_LU = return_type("linalg_lu", ("P", "L", "U"))
 
 
 @function("lu", module="torch.linalg")
@@ -249,7 +245,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
     check_matrices("lu", square=False, A=A)
     _refuse_no_pivot("lu", pivot)
     L, U, P = linalg_lu_entry.apply(A)
-    return _LINALG_LU((P, L, U))
+    return named("linalg_lu", "P L U", (P, L, U))
 
 
 # --- solutions from the factors -----------------------------------------------------------------

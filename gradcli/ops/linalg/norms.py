@@ -14,7 +14,7 @@ from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import reciprocal
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.arguments import check_not_integral, check_tensors
+from gradcli.ops.binding.arguments import check_not_integral
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
 from gradcli.ops.codegen.promotion import check_subtraction
@@ -319,7 +319,6 @@ def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
 
     Example: torch.renorm(tensor([[2., 1.], [1., 3.]]), 2, 0, 1.)
     """
-    check_tensors("renorm", input=input)
     check_not_integral("renorm", input, "RuntimeError")
     if p <= 0 or maxnorm < 0:
         raise runtime_error(

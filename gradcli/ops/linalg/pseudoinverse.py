@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.decompositions import converged
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
@@ -28,10 +28,10 @@ def _tolerance(magnitudes: Any, shape: tuple[int, ...], atol: Any, rtol: Any) ->
     if rtol is None:
         rtol = max(shape[-2:]) * float(np.finfo(magnitudes.dtype).eps)
         if atol is not None:
-            rtol = np.where(np.asarray(atol) > 0, 0.0, rtol)
+            rtol = np.where(atol > 0, 0.0, rtol)
     atol = 0.0 if atol is None else atol
     largest = np.maximum.reduce(magnitudes, axis=-1, initial=0)
-    return np.maximum(atol, np.asarray(rtol) * largest)[..., None]
+    return np.maximum(atol, rtol * largest)[..., None]
 
 
 def _plain(name: str, argument: str, value: Any) -> Any:
@@ -115,7 +115,7 @@ def matrix_rank(
         magnitudes = converged("matrix_rank", np.linalg.svd, A.array, compute_uv=False)
     given = _plain("matrix_rank", "atol", atol), _plain("matrix_rank", "rtol", rtol)
     counted = magnitudes > _tolerance(magnitudes, A.array.shape, *given)
-    rank = Tensor(np.int64(np.count_nonzero(counted)) if counted.ndim == 1 else counted.sum(-1))
+    rank = Tensor(counted.sum(-1))
     storage_of(rank).count_write()  # PyTorch writes it into a result that it has made before
     return rank
 
@@ -186,7 +186,6 @@ _lstsq: Op = op(
     inputs=("self", "b"),
     joint=_least_squares_rule,
 )
-_LSTSQ = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
 
 
 @function("lstsq", module="torch.linalg")
@@ -216,4 +215,8 @@ def lstsq(
             f" {tuple(b.array.shape)} do not fit",
         )
     limit = max(input.array.shape[-2:]) * float(np.finfo(input.array.dtype).eps)
-    return _LSTSQ(_lstsq.apply(input, b, limit if rcond is None else rcond, driver))
+    return named(
+        "linalg_lstsq",
+        "solution residuals rank singular_values",
+        _lstsq.apply(input, b, limit if rcond is None else rcond, driver),
+    )

@@ -16,7 +16,7 @@ from gradcli.ops.arithmetic.arithmetic import add
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.creation.copies import cast_to
 from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
 from gradcli.ops.definition.op import Op, op
@@ -83,9 +83,6 @@ def inverse_(input: Tensor) -> Tensor:
     return inv(input)
 
 
-_INV_EX = return_type("linalg_inv_ex", ("inverse", "info"))
-
-
 @function("inv_ex", module="torch.linalg")
 def inv_ex_(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverses, and for each the number of the pivot that is 0, or 0."""
@@ -93,7 +90,7 @@ def inv_ex_(A: Tensor, *, check_errors: bool = False) -> Any:
     inverse, info = inv_ex.apply(A)
     if check_errors:
         check_nonsingular("inv_ex", unbatched(info.array))
-    return _INV_EX((inverse, info))
+    return named("linalg_inv_ex", "inverse info", (inverse, info))
 
 
 # --- solutions ----------------------------------------------------------------------------------
@@ -167,16 +164,13 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return solution
 
 
-_SOLVE_EX = return_type("linalg_solve_ex", ("result", "info"))
-
-
 @function("solve_ex", module="torch.linalg")
 def solve_ex_(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """The solution, and for each matrix the number of the pivot that is 0, or 0."""
     solution, info = _solve("solve_ex", A, B, left)
     if check_errors:
         check_nonsingular("solve_ex", unbatched(info.array))
-    return _SOLVE_EX((solution, info))
+    return named("linalg_solve_ex", "result info", (solution, info))
 
 
 # --- determinants -------------------------------------------------------------------------------
@@ -279,22 +273,19 @@ slogdet: Op = op(
     A=_slogdet_rule,
 )
 
-_LINALG_SLOGDET = return_type("linalg_slogdet", ("sign", "logabsdet"))
-_SLOGDET = return_type("slogdet", ("sign", "logabsdet"))
-
 
 @function("slogdet", module="torch.linalg")
 def linalg_slogdet(A: Tensor) -> Any:
     """The sign of the determinant and the logarithm of its magnitude; 0 and -inf where it is 0."""
     check_matrices("slogdet", A=A)
-    return _LINALG_SLOGDET(slogdet.apply(A))
+    return named("linalg_slogdet", "sign logabsdet", slogdet.apply(A))
 
 
 @function("slogdet", method=True)
 def slogdet_(input: Tensor) -> Any:
     """The sign of the determinant and the logarithm of its magnitude."""
     check_matrices("slogdet", input=input)
-    return _SLOGDET(slogdet.apply(input))
+    return named("slogdet", "sign logabsdet", slogdet.apply(input))
 
 
 @function("logdet", method=True)

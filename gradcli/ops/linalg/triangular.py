@@ -13,7 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
@@ -139,7 +139,6 @@ _triangular_solve: Op = op(
     inputs=("self", "A"),
     joint=_older_rule,
 )
-_TRIANGULAR_SOLVE = return_type("triangular_solve", ("solution", "cloned_coefficient"))
 
 
 @function("triangular_solve", method=True)
@@ -151,7 +150,11 @@ def triangular_solve(
     Example: torch.triangular_solve(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
     _check_system("triangular_solve", A, b)
-    return _TRIANGULAR_SOLVE(_triangular_solve.apply(b, A, upper, transpose, unitriangular))
+    return named(
+        "triangular_solve",
+        "solution cloned_coefficient",
+        _triangular_solve.apply(b, A, upper, transpose, unitriangular),
+    )
 
 
 # --- the Cholesky decomposition -----------------------------------------------------------------
@@ -259,9 +262,6 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     return factor
 
 
-_CHOLESKY_EX = return_type("linalg_cholesky_ex", ("L", "info"))
-
-
 @function("cholesky_ex", module="torch.linalg")
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor, and the order of the first leading minor that is not positive, or 0."""
@@ -269,14 +269,13 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
     factor, info = cholesky_ex.apply(A, upper)
     if check_errors:
         _check_positive("cholesky_ex", info)
-    return _CHOLESKY_EX((factor, info))
+    return named("linalg_cholesky_ex", "L info", (factor, info))
 
 
 @function("cholesky", method=True)
 @effects(CHECKS)
 def cholesky_(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`."""
-    check_tensors("cholesky", input=input)
     check_not_integral("cholesky", input)
     check_matrices("cholesky", input=input)
     factor, info = cholesky.apply(input, upper)

@@ -104,9 +104,7 @@ binary_cross_entropy_ = op(
     _bce_array,
     keeps_layout=True,
     constant=("weight",),
-    self=lambda grad, self, target, weight, reduction: bce_backward(
-        grad, self, target, weight, reduction
-    ),
+    self=bce_backward,
     target=lambda grad, self, weight, reduction: shared(
         _weighted(-logit(self) * grad, weight), reduction
     ),

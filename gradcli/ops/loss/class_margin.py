@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
@@ -84,9 +85,7 @@ multi_margin_loss_ = op(
     "multi_margin_loss",
     _multi_margin_array,
     constant=("target", "weight"),
-    self=lambda grad, self, target, weight, p, margin, reduction: multi_margin_loss_backward(
-        grad, self, target, weight, p, margin, reduction
-    ),
+    self=multi_margin_loss_backward,
     effects=(CHECKS,),
 )
 
@@ -142,7 +141,7 @@ def _check_samples(name: str, input: Tensor, target: Tensor, fits: bool) -> None
 def _label_mask(target: Any) -> Any:
     """Which classes each row of a target names: those before its first -1."""
     named = np.cumsum(target < 0, axis=1) == 0
-    mask = np.zeros(target.shape, bool)
+    mask = module_of(target).zeros(target.shape, bool)
     rows, columns = np.nonzero(named)
     mask[rows, target[rows, columns]] = True
     return mask

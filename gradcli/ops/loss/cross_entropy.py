@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import device_of, module_of
+from gradcli.arrays.backend import device_of, module_of, to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.fusion.tile_kernels import places_along
 from gradcli.autograd.tensor import Tensor
@@ -208,9 +208,9 @@ def _check_range(target: Any, classes: int, ignore_index: int) -> None:
     if outside.any():
         raise GradcliError(
             "E302",
-            f"nll_loss(): there is no class {np.asarray(target)[outside].flat[0]}: the input"
+            f"nll_loss(): there is no class {to_host(target[outside])[0]}: the input"
             f" has {classes} classes",
-            text=f"Target {np.asarray(target)[outside].flat[0]} is out of bounds.",
+            text=f"Target {to_host(target[outside])[0]} is out of bounds.",
             help=f"classes are counted from 0: the last is {classes - 1}",
         )
 

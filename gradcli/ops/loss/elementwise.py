@@ -107,7 +107,7 @@ mse_loss_ = op(
     "mse_loss",
     lambda self, target, reduction: reduced_pairs((self - target) ** 2, self, target, reduction),
     keeps_layout=True,
-    self=lambda grad, self, target, reduction: mse_loss_backward(grad, self, target, reduction),
+    self=mse_loss_backward,
     target=lambda grad, self, target, reduction: mse_loss_backward(grad, target, self, reduction),
 )
 
@@ -182,9 +182,7 @@ smooth_l1_loss_ = op(
     "smooth_l1_loss",
     _smooth_l1_array,
     keeps_layout=True,
-    self=lambda grad, self, target, reduction, beta: smooth_l1_loss_backward(
-        grad, self, target, reduction, beta
-    ),
+    self=smooth_l1_loss_backward,
     target=lambda grad, self, target, reduction, beta: smooth_l1_loss_backward(
         grad, target, self, reduction, beta
     ),
@@ -256,9 +254,7 @@ huber_loss_ = op(
     "huber_loss",
     _huber_array,
     keeps_layout=True,
-    self=lambda grad, self, target, reduction, delta: huber_loss_backward(
-        grad, self, target, reduction, delta
-    ),
+    self=huber_loss_backward,
     target=lambda grad, self, target, reduction, delta: huber_loss_backward(
         grad, target, self, reduction, delta
     ),

@@ -41,9 +41,7 @@ soft_margin_loss_backward: Op = op(
         -target * sigmoid(-target * self) * grad_output, reduction
     ),
     constant=("target",),
-    grad_output=lambda grad, self, target, reduction: soft_margin_loss_backward(
-        grad, self, target, reduction
-    ),
+    linear=True,
     self=_soft_margin_bend,
 )
 
@@ -54,9 +52,7 @@ soft_margin_loss_ = op(
     ),
     keeps_layout=True,
     constant=("target",),
-    self=lambda grad, self, target, reduction: soft_margin_loss_backward(
-        grad, self, target, reduction
-    ),
+    self=soft_margin_loss_backward,
 )
 
 

@@ -99,7 +99,6 @@ silu_ = pointwise(
 @activation("silu")
 def silu(input: Tensor) -> Tensor:
     """`input * sigmoid(input)`."""
-    check_tensors("silu", input=input)
     check_not_integral("silu", input)
     return silu_.apply(input)
 
@@ -125,7 +124,6 @@ mish_ = pointwise(
 @activation("mish")
 def mish(input: Tensor) -> Tensor:
     """`input * tanh(softplus(input))`."""
-    check_tensors("mish", input=input)
     check_floating("mish", input)
     return mish_.apply(input)
 
@@ -182,7 +180,7 @@ def _gelu_backward_array(grad_output: Any, self: Any, approximate: str) -> Any:
 gelu_backward: Op = pointwise(
     "gelu_backward",
     _gelu_backward_array,
-    grad_output=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
+    linear=True,
     self=lambda grad, grad_output, self, approximate: (
         grad * grad_output * _gelu_curvature(self, approximate)
     ),
@@ -193,7 +191,7 @@ gelu_ = pointwise(
     lambda self, approximate: in_single(
         _gelu_array, self, approximate, self.size > 1 and of_array(self) in (float32, bfloat16)
     ),
-    self=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
+    self=gelu_backward,
 )
 
 
@@ -203,7 +201,6 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
 
     Raises E204 for any other way.
     """
-    check_tensors("gelu", input=input)
     check_floating("gelu", input)
     if approximate not in ("none", "tanh"):
         raise runtime_error(f"gelu(): `approximate` is 'none' or 'tanh', not {approximate!r}")
@@ -223,7 +220,7 @@ softplus_backward: Op = pointwise(
     lambda grad_output, self, beta, threshold: where(
         self * beta > threshold, grad_output, grad_output * sigmoid(self * beta)
     ),
-    grad_output=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
+    linear=True,
     self=lambda grad, grad_output, self, beta, threshold: where(
         self * beta > threshold,
         0.0,
@@ -234,7 +231,7 @@ softplus_backward: Op = pointwise(
 softplus_ = pointwise(
     "softplus",
     lambda self, beta, threshold: in_single(_softplus_array, self, beta, threshold),
-    self=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
+    self=softplus_backward,
 )
 
 
@@ -243,7 +240,6 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     """`log(1 + exp(beta * input)) / beta`, and the input itself where `beta * input` is above the
     threshold.
     """
-    check_tensors("softplus", input=input)
     check_floating("softplus", input)
     return softplus_.apply(input, beta, threshold)
 
@@ -258,7 +254,7 @@ def _logsigmoid_backward_array(grad_output: Any, self: Any) -> Any:
 logsigmoid_backward: Op = pointwise(
     "log_sigmoid_backward",
     _logsigmoid_backward_array,
-    grad_output=lambda grad, self: logsigmoid_backward(grad, self),
+    linear=True,
     self=lambda grad, grad_output, self: grad * grad_output * (sigmoid(self) - 1) * sigmoid(self),
 )
 
@@ -270,14 +266,13 @@ def _logsigmoid_array(self: Any) -> Any:
 logsigmoid_ = pointwise(
     "log_sigmoid",
     lambda self: in_row_order(in_single(_logsigmoid_array, self)),
-    self=lambda grad, self: logsigmoid_backward(grad, self),
+    self=logsigmoid_backward,
 )
 
 
 @function("logsigmoid", module="torch.nn.functional")
 def logsigmoid(input: Tensor) -> Tensor:
     """`log(sigmoid(input))`, without overflow."""
-    check_tensors("logsigmoid", input=input)
     check_floating("logsigmoid", input)
     return logsigmoid_.apply(input)
 
@@ -342,7 +337,7 @@ glu_ = op(
     "glu",
     _glu_array,
     keeps_layout=True,
-    self=lambda grad, self, dim: glu_backward(grad, self, dim),
+    self=glu_backward,
 )
 
 

@@ -62,7 +62,6 @@ def normalize(input: Tensor, p: float = 2.0, dim: Dims = 1, eps: float = 1e-12) 
 
     Example: F.normalize(tensor([[2., 1.], [1., 3.]]))
     """
-    check_tensors("normalize", input=input)
     check_not_integral("normalize", input, "RuntimeError")
     length = vector_norm.apply(input, float(p), normal_dims("normalize", input, dim), True)
     return div.apply(input, expand_as(clamp_min(length, eps), input))

@@ -223,9 +223,7 @@ embedding_bag_: Op = op(
     weight=lambda grad, weight_sizes, indices, bags, share, per_sample_weights: (
         embedding_bag_backward(grad, indices, bags, share, weight_sizes[0], per_sample_weights)
     ),
-    per_sample_weights=lambda grad, weight, indices, bags, share: embedding_bag_weights_backward(
-        grad, weight, indices, bags, share
-    ),
+    per_sample_weights=embedding_bag_weights_backward,
     effects=(CHECKS,),
 )
 

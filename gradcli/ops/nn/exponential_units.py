@@ -38,9 +38,7 @@ def _elu_gradient(
 elu_backward: Op = pointwise(
     "elu_backward",
     _elu_gradient,
-    grad_output=lambda grad, self, alpha, scale, input_scale: elu_backward(
-        grad, self, alpha, scale, input_scale
-    ),
+    linear=True,
     self=lambda grad, grad_output, self, alpha, scale, input_scale: where(
         self < 0,
         grad * grad_output * exp(self * input_scale) * (alpha * scale * input_scale**2),
@@ -51,9 +49,7 @@ elu_backward: Op = pointwise(
 elu_ = pointwise(
     "elu",
     lambda self, alpha, scale, input_scale: in_single(_elu_array, self, alpha, scale, input_scale),
-    self=lambda grad, self, alpha, scale, input_scale: elu_backward(
-        grad, self, alpha, scale, input_scale
-    ),
+    self=elu_backward,
 )
 
 
@@ -66,9 +62,7 @@ elu_backward_of_result: Op = pointwise(
         grad_output * scale,
     )[()],
     node="EluBackwardBackward0",
-    grad_output=lambda grad, self_or_result, alpha, scale, input_scale: elu_backward_of_result(
-        grad, self_or_result, alpha, scale, input_scale
-    ),
+    linear=True,
     self_or_result=lambda grad, grad_output, self_or_result, input_scale: where(
         self_or_result < 0, grad * grad_output * input_scale, 0.0
     ),
@@ -86,7 +80,6 @@ elu_written = pointwise("elu_", elu_.forward, node="EluBackward1", self=_elu_wri
 
 
 def _elu(entry: Op, name: str, input: Tensor, alpha: float, scale: float) -> Tensor:
-    check_tensors(name, input=input)
     check_floating(name, input)
     return entry.apply(input, alpha, scale, 1.0)
 

@@ -39,7 +39,7 @@ from gradcli.state import computed
 threshold_backward: Op = pointwise(
     "threshold_backward",
     lambda grad_output, self, threshold: choose(self <= threshold, 0, grad_output)[()],
-    grad_output=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
+    linear=True,
     self=lambda grad: zeros_like(grad),
 )
 
@@ -69,7 +69,7 @@ def _threshold_array(self: Any, threshold: float, value: Any) -> Any:
 threshold_ = pointwise(
     "threshold",
     _threshold_array,
-    self=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
+    self=threshold_backward,
 )
 
 
@@ -118,14 +118,14 @@ def _leaky_backward_array(grad_output: Any, self: Any, negative_slope: float) ->
 leaky_relu_backward: Op = pointwise(
     "leaky_relu_backward",
     _leaky_backward_array,
-    grad_output=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope),
+    linear=True,
     self=lambda grad: zeros_like(grad),
 )
 
 leaky_relu_ = pointwise(
     "leaky_relu",
     lambda self, negative_slope: in_single(_leaky_array, self, negative_slope),
-    self=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope),
+    self=leaky_relu_backward,
 )
 
 
@@ -156,7 +156,6 @@ leaky_relu_written = pointwise(
 
 
 def _leaky(entry: Op, name: str, input: Tensor, negative_slope: float) -> Tensor:
-    check_tensors(name, input=input)
     check_floating(name, input)
     return entry.apply(input, negative_slope)
 
@@ -179,7 +178,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 rrelu_backward: Op = pointwise(
     "rrelu_with_noise_backward",
     _leaky_backward_array,
-    grad_output=lambda grad, self, negative_slope: rrelu_backward(grad, self, negative_slope),
+    linear=True,
     self=lambda grad: zeros_like(grad),
 )
 
@@ -208,7 +207,7 @@ rrelu_noisy_backward: Op = pointwise(
     "rrelu_with_noise_backward",
     lambda grad_output, self, noise: grad_output * noise,
     node="RreluWithNoiseBackwardBackward0",
-    grad_output=lambda grad, self, noise: rrelu_noisy_backward(grad, self, noise),
+    linear=True,
     self=lambda grad: zeros_like(grad),
     constant=("noise",),
 )
@@ -218,7 +217,7 @@ rrelu_noisy, rrelu_noisy_written = (
         name,
         lambda self, noise: self * noise,
         node=node,
-        self=lambda grad, self, noise: rrelu_noisy_backward(grad, self, noise),
+        self=rrelu_noisy_backward,
         constant=("noise",),
     )
     for name, node in (
@@ -279,16 +278,14 @@ def _outside(grad_output: Any, self: Any, min_val: float, max_val: float) -> Any
 hardtanh_backward: Op = pointwise(
     "hardtanh_backward",
     _outside,
-    grad_output=lambda grad, self, min_val, max_val: hardtanh_backward(
-        grad, self, min_val, max_val
-    ),
+    linear=True,
     self=lambda grad: zeros_like(grad),
 )
 
 hardtanh_ = pointwise(
     "hardtanh",
     lambda self, min_val, max_val: in_single(np.clip, self, min_val, max_val),
-    self=lambda grad, self, min_val, max_val: hardtanh_backward(grad, self, min_val, max_val),
+    self=hardtanh_backward,
     unsupported=dtype_names("bool", raises="RuntimeError") | COMPLEX,
 )
 
@@ -335,7 +332,7 @@ hardsigmoid_backward = pointwise(
 hardsigmoid_ = pointwise(
     "hardsigmoid",
     lambda self: in_single(lambda x: np.clip(x + 3, 0, 6) / 6, self),
-    self=lambda grad, self: hardsigmoid_backward(grad, self),
+    self=hardsigmoid_backward,
 )
 
 
@@ -345,7 +342,6 @@ def hardsigmoid(input: Tensor) -> Tensor:
 
     Conventions: On its two kinks the gradient is 0.
     """
-    check_tensors("hardsigmoid", input=input)
     check_floating("hardsigmoid", input)
     return hardsigmoid_.apply(input)
 
@@ -358,7 +354,7 @@ def _hardswish_slope(grad_output: Any, self: Any) -> Any:
 hardswish_backward: Op = pointwise(
     "hardswish_backward",
     _hardswish_slope,
-    grad_output=lambda grad, self: hardswish_backward(grad, self),
+    linear=True,
     self=lambda grad, grad_output, self: where(
         logical_and(self > -3, self < 3), grad * grad_output / 3, 0.0
     ),
@@ -367,14 +363,13 @@ hardswish_backward: Op = pointwise(
 hardswish_ = pointwise(
     "hardswish",
     lambda self: in_single(lambda x: x * np.clip(x + 3, 0, 6) / 6, self),
-    self=lambda grad, self: hardswish_backward(grad, self),
+    self=hardswish_backward,
 )
 
 
 @activation("hardswish")
 def hardswish(input: Tensor) -> Tensor:
     """`input * relu6(input + 3) / 6`."""
-    check_tensors("hardswish", input=input)
     check_floating("hardswish", input)
     return hardswish_.apply(input)
 
@@ -392,14 +387,14 @@ def _shrunk(grad_output: Any, self: Any, lambd: float) -> Any:
 hardshrink_backward: Op = pointwise(
     "hardshrink_backward",
     _shrunk,
-    grad_output=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
+    linear=True,
     self=lambda grad: zeros_like(grad),
 )
 
 hardshrink_ = pointwise(
     "hardshrink",
     lambda self, lambd: _shrunk(self, self, lambd),
-    self=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
+    self=hardshrink_backward,
 )
 
 
@@ -409,7 +404,6 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
     Conventions: On its two edges the gradient is 0.
     """
-    check_tensors("hardshrink", input=input)
     check_floating("hardshrink", input)
     return hardshrink_.apply(input, lambd)
 
@@ -417,7 +411,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 softshrink_backward: Op = pointwise(
     "softshrink_backward",
     _shrunk,
-    grad_output=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
+    linear=True,
     self=lambda grad: zeros_like(grad),
 )
 
@@ -431,7 +425,7 @@ def _softshrink_array(self: Any, lambd: float) -> Any:
 softshrink_ = pointwise(
     "softshrink",
     lambda self, lambd: in_single(_softshrink_array, self, lambd),
-    self=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
+    self=softshrink_backward,
 )
 
 
@@ -441,7 +435,6 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
     Conventions: On its two edges the gradient is 0.
     """
-    check_tensors("softshrink", input=input)
     check_floating("softshrink", input)
     if lambd < 0:
         raise runtime_error(f"softshrink(): `lambd` must not be negative, and is {lambd}")
@@ -449,13 +442,6 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 # --- a learned slope ----------------------------------------------------------------------------
-
-
-def _prelu_backward_array(grad_output: Any, self: Any, weight: Any) -> tuple[Any, Any]:
-    return (
-        choose(self > 0, grad_output, weight * grad_output)[()],
-        choose(self > 0, 0, self * grad_output)[()],
-    )
 
 
 def _prelu_backward_rule(
@@ -471,7 +457,10 @@ def _prelu_backward_rule(
 
 prelu_kernel_backward = op(
     "_prelu_kernel_backward",
-    _prelu_backward_array,
+    lambda grad_output, self, weight: (
+        choose(self > 0, grad_output, weight * grad_output)[()],
+        choose(self > 0, 0, self * grad_output)[()],
+    ),
     joint=_prelu_backward_rule,
     inputs=("grad_output", "self", "weight"),
     outputs=("grad_self", "grad_weight"),

@@ -156,7 +156,7 @@ def _softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
 softmax_backward: Op = op(
     "_softmax_backward_data",
     _softmax_backward_array,
-    grad_output=lambda grad, output, dim: softmax_backward(grad, output, dim),
+    linear=True,
     output=lambda grad, grad_output, output, dim: (
         grad * grad_output
         - _sum_along(output * grad_output, dim) * grad

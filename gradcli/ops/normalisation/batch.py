@@ -43,8 +43,6 @@ _LANES = 8
 class ChannelStatistics(Statistics):
     """Those of batch norm: each channel is normalised over the batch."""
 
-    __slots__ = ()
-
     def of(self, values: Any) -> tuple[Any, Any]:
         """The mean, and one over the standard deviation; for planes in single precision each step
         rounds as PyTorch's kernel does.

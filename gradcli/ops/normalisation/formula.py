@@ -23,11 +23,12 @@ from gradcli.ops.definition.doc import WRITES
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import expand, reshape
+from gradcli.record import Record
 
 Sizes = tuple[int, ...]
 
 
-class Statistics:
+class Statistics(Record):
     """Which elements are normalised together, and how.
 
     Attributes:
@@ -39,21 +40,11 @@ class Statistics:
             own, which the gradient then goes through.
     """
 
-    __slots__ = ("dims", "eps", "given", "shape", "weight_shape")
-
-    def __init__(
-        self,
-        shape: Sizes,
-        dims: Sizes,
-        weight_shape: Sizes,
-        eps: float,
-        given: tuple[Any, Any] | None = None,
-    ) -> None:
-        self.shape = shape
-        self.dims = dims
-        self.weight_shape = weight_shape
-        self.eps = eps
-        self.given = given
+    shape: Sizes
+    dims: Sizes
+    weight_shape: Sizes
+    eps: float
+    given: tuple[Any, Any] | None = None
 
     def of(self, values: Any) -> tuple[Any, Any]:
         """The mean, and one over the standard deviation."""

@@ -45,8 +45,6 @@ _FEW = 3
 class GroupStatistics(Statistics):
     """Those of group norm, of shape (samples, groups, channels, *plane)."""
 
-    __slots__ = ()
-
     def of(self, values: Any) -> tuple[Any, Any]:
         """The mean, and one over the standard deviation; single precision rounds as PyTorch's
         kernel does.

@@ -29,8 +29,6 @@ from gradcli.ops.reduction.sum import mean_dims
 class RowStatistics(Statistics):
     """Those of layer norm: the last dimensions are normalised, each element has its weight."""
 
-    __slots__ = ()
-
     def of(self, values: Any) -> tuple[Any, Any]:
         """The mean, and one over the standard deviation."""
         elements = prod(self.shape[dim] for dim in self.dims)

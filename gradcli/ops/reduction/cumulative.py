@@ -22,7 +22,7 @@ from gradcli.ops.arithmetic.arithmetic import ones, sub, zeros, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, check_dtype, dtype_names
@@ -218,12 +218,13 @@ def _running_extreme(name: str, ufunc: Any) -> Function:
         self=rule,
         unsupported=COMPLEX,
     )
-    result = return_type(name, ("values", "indices"))
 
     @reduction(name)
     def running(input: Tensor, dim: int) -> Any:
         check_reduced(name, input)
-        return result(entry.apply(input, normal_dim(name, dim, input.array.ndim)))
+        return named(
+            name, "values indices", entry.apply(input, normal_dim(name, dim, input.array.ndim))
+        )
 
     describe(running, f"The running {name[3:]}imum along a dimension, and its indices.")
     return running

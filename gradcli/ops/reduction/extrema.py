@@ -15,7 +15,7 @@ from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
@@ -122,7 +122,6 @@ min_dim = _extreme_along("min", np.argmin)
 
 def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
     """`max` or `min` in its three forms: of all, along a dimension, and of two tensors."""
-    result = return_type(name, ("values", "indices"))
 
     @reduction(name)
     def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
@@ -136,7 +135,8 @@ def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
             if keepdim:
                 raise GradcliError("E201", f"{name}(): keepdim needs a dimension")
             return of_all.apply(input)
-        return result(along.apply(input, normal_dim(name, dim, input.array.ndim), keepdim))
+        at = normal_dim(name, dim, input.array.ndim)
+        return named(name, "values indices", along.apply(input, at, keepdim))
 
     describe(
         extreme,
@@ -211,7 +211,6 @@ aminmax = op(
     self=_aminmax_rule,
     unsupported=COMPLEX,
 )
-_AMINMAX = return_type("aminmax", ("min", "max"))
 
 
 @reduction("aminmax")
@@ -224,7 +223,7 @@ def aminmax_(input: Tensor, *, dim: int | None = None, keepdim: bool = False) ->
     if dim is None:
         check_not_empty("aminmax", input.array)
     dims = tuple(range(ndim)) if dim is None else (normal_dim("aminmax", dim, ndim),)[:ndim]
-    return _AMINMAX(aminmax.apply(input, dims, keepdim))
+    return named("aminmax", "min max", aminmax.apply(input, dims, keepdim))
 
 
 # --- indices ------------------------------------------------------------------------------------

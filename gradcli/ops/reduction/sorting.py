@@ -19,7 +19,7 @@ from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import op
@@ -82,7 +82,6 @@ sort = op(
     keeps_layout=True,
     self=_put_sorted,
 )
-_SORT = return_type("sort", ("values", "indices"))
 
 
 @reduction("sort")
@@ -96,7 +95,7 @@ def sort_(
     """
     check_reduced("sort", input)
     at = normal_dim("sort", dim, input.array.ndim)
-    return _SORT(sort.apply(input, at, descending, bool(stable)))
+    return named("sort", "values indices", sort.apply(input, at, descending, bool(stable)))
 
 
 @reduction("argsort")
@@ -136,7 +135,6 @@ topk = op(
     self=_put_sorted,
     unsupported=dtype_names("bool", "complex", raises="RuntimeError"),
 )
-_TOPK = return_type("topk", ("values", "indices"))
 
 
 @reduction("topk")
@@ -155,7 +153,7 @@ def topk_(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bo
             f"topk(): dimension {at} has {size} elements, not {count}",
             text="selected index k out of range",
         )
-    return _TOPK(topk.apply(input, count, at, largest, sorted))
+    return named("topk", "values indices", topk.apply(input, count, at, largest, sorted))
 
 
 def _kthvalue_array(self: Any, k: int, dim: int, keepdim: bool) -> tuple[Any, Any]:
@@ -176,7 +174,6 @@ kthvalue = op(
     ),
     unsupported=dtype_names("bool", "complex"),
 )
-_KTHVALUE = return_type("kthvalue", ("values", "indices"))
 
 
 @reduction("kthvalue")
@@ -194,7 +191,7 @@ def kthvalue_(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> An
             f"kthvalue(): dimension {at} has {size} elements, and no {k}-th",
             raises="RuntimeError" if size else "IndexError",
         )
-    return _KTHVALUE(kthvalue.apply(input, k, at, keepdim))
+    return named("kthvalue", "values indices", kthvalue.apply(input, k, at, keepdim))
 
 
 # --- what leaves the graph ----------------------------------------------------------------------

@@ -14,7 +14,7 @@ from gradcli.kernels import selection
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.variance import mean_and_squares, squares_about
 from gradcli.ops.binding.dims import normal_dim, normal_dims
-from gradcli.ops.binding.results import return_type
+from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import Hazard, describe
 from gradcli.ops.definition.dtype_support import (
     COMPLEX,
@@ -267,14 +267,14 @@ def _median(name: str, number: str, ignore_nan: bool) -> Function:
     along = _picked_along(
         name, f"{number}Backward1", lambda self: _middle(self, ignore_nan), _BOOL_OR_COMPLEX
     )
-    result = return_type(name, ("values", "indices"))
 
     @reduction(name)
     def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         check_reduced(name, input, keepdim)
         if dim is None:
             return of_all.apply(input)
-        return result(along.apply(input, normal_dim(name, dim, input.array.ndim), keepdim))
+        at = normal_dim(name, dim, input.array.ndim)
+        return named(name, "values indices", along.apply(input, at, keepdim))
 
     left = ", nan left out" if ignore_nan else ""
     describe(
@@ -337,7 +337,6 @@ def _most_frequent_beside_nan(values: Any) -> int:
 
 
 mode = _picked_along("mode", "ModeBackward0", _most_frequent, COMPLEX)
-_MODE = return_type("mode", ("values", "indices"))
 
 
 @reduction("mode")
@@ -347,4 +346,5 @@ def mode_(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     Example: torch.mode(tensor([[2., 1.], [1., 3.]]), 0)
     """
     check_reduced("mode", input, keepdim)
-    return _MODE(mode.apply(input, normal_dim("mode", dim, input.array.ndim), keepdim))
+    at = normal_dim("mode", dim, input.array.ndim)
+    return named("mode", "values indices", mode.apply(input, at, keepdim))

@@ -36,7 +36,7 @@ flip: Op = op(
     "flip",
     lambda self, dims: _flipped(self, dims),
     keeps_layout=True,
-    self=lambda grad, dims: flip(grad, dims),
+    linear=True,
     numpy="flip",
 )
 
@@ -254,7 +254,7 @@ def _embedded(self: Any, offset: int, dim1: int, dim2: int) -> Any:
 diag_embed: Op = op(
     "diag_embed",
     _embedded,
-    self=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
+    self=diagonal,
 )
 
 

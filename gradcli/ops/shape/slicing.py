@@ -49,7 +49,7 @@ def _put_selected(grad_output: Any, self_sizes: Sizes, dim: int, index: int) -> 
 select_backward: Op = op(
     "select_backward",
     _put_selected,
-    grad_output=lambda grad, dim, index: select(grad, dim, index),
+    grad_output=select,
 )
 
 
@@ -105,7 +105,7 @@ def _put_slice(
 slice_backward: Op = op(
     "slice_backward",
     _put_slice,
-    grad_output=lambda grad, dim, start, end, step: slice_(grad, dim, start, end, step),
+    grad_output=slice_,
 )
 
 
@@ -173,7 +173,7 @@ def _put_diagonal(grad_output: Any, self_sizes: Sizes, offset: int, dim1: int, d
 diagonal_backward: Op = op(
     "diagonal_backward",
     _put_diagonal,
-    grad_output=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
+    grad_output=diagonal,
 )
 
 
@@ -238,7 +238,7 @@ def _put_windows(grad_output: Any, self_sizes: Sizes, dimension: int, size: int,
 unfold_backward: Op = op(
     "unfold_backward",
     _put_windows,
-    grad_output=lambda grad, dimension, size, step: unfold(grad, dimension, size, step),
+    grad_output=unfold,
 )
 
 

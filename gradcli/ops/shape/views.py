@@ -393,7 +393,7 @@ unsqueezed_in_place: Op = op(
     lambda self, dim: _unsqueezed(self, dim),
     node="UnsqueezeBackward1",
     keeps_layout=True,
-    self=lambda grad, dim: squeeze_dim(grad, dim),
+    self=squeeze_dim,
 )
 
 
@@ -414,7 +414,7 @@ transpose: Op = op(
     "transpose",
     lambda self, dim0, dim1: with_strides(self).swapaxes(dim0, dim1) if self.ndim else self,
     view=True,
-    self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
+    linear=True,
     numpy=".swapaxes",
 )
 
@@ -422,7 +422,7 @@ t: Op = op(
     "t",
     lambda self: with_strides(self).T,
     view=True,
-    self=lambda grad: t(grad),
+    linear=True,
     numpy="{head}.T",
 )
 
@@ -439,14 +439,14 @@ transposed_in_place: Op = op(
     lambda self, dim0, dim1: with_strides(self).swapaxes(dim0, dim1) if self.ndim else self,
     node="TransposeBackward1",
     keeps_layout=True,
-    self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
+    self=transpose,
 )
 t_in_place: Op = op(
     "t_",
     lambda self: with_strides(self).T,
     node="TBackward1",
     keeps_layout=True,
-    self=lambda grad: t(grad),
+    self=t,
 )
 
 

@@ -72,7 +72,6 @@ def stft(
 
     Example: torch.stft(arange(8.), 4, return_complex=True)
     """
-    check_tensors("stft", input=input)
     check_not_integral("stft", input, "RuntimeError")
     if not return_complex:
         raise _wrong("stft", "the result is complex, so `return_complex=True` is needed")

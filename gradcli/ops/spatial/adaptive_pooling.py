@@ -73,7 +73,7 @@ def _largest_array(self: Any, output_size: Sizes) -> tuple[Any, Any]:
     """The largest of every window, the first of ties, and its position in row order."""
     ndim = len(output_size)
     leading, sizes = self.shape[:-ndim], self.shape[-ndim:]
-    order = np.arange(prod(sizes)).reshape(sizes)
+    order = module_of(self).arange(prod(sizes)).reshape(sizes)
     indices = module_of(self).empty((*leading, *output_size), np.int64)
     for position, where in _cells(sizes, output_size):
         within = order[where].reshape(-1)

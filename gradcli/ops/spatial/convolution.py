@@ -29,9 +29,10 @@ from gradcli.ops.shape.slicing import select
 from gradcli.ops.shape.views import expand, reshape, squeeze_dim, unsqueeze
 from gradcli.ops.spatial.padding import constant_pad
 from gradcli.ops.spatial.unfold import per_dimension, windows_from
+from gradcli.record import Record
 
 
-class Geometry:
+class Geometry(Record):
     """How a convolution lays its windows.
 
     Attributes:
@@ -41,13 +42,10 @@ class Geometry:
         sizes: the last sizes of a transposed convolution's output; () for any other.
     """
 
-    __slots__ = ("groups", "sizes", "transposed", "windows")
-
-    def __init__(self, windows: Windows, groups: int, transposed: bool, sizes: Sizes = ()) -> None:
-        self.windows = windows
-        self.groups = groups
-        self.transposed = transposed
-        self.sizes = sizes
+    windows: Windows
+    groups: int
+    transposed: bool
+    sizes: Sizes = ()
 
 
 # --- on arrays ----------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def of_slopes(
         for tap, size in zip(chosen[1:], sizes[1:], strict=True):
             index, inside = index * size + tap[0], inside & tap[1]
         coordinates = np.broadcast_to(index[:, None], (batch, channels, count))
-        where = constant(np.ascontiguousarray(coordinates), grid)
+        where = constant(coordinates.copy(), grid)
         plain = grad_output.array if type(grad_output) is Tensor else grad_output
         kept = constant(inside.astype(plain.dtype), grid)
         change: Any = None

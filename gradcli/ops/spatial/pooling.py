@@ -28,6 +28,7 @@ from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.gather import gather
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
 from gradcli.ops.spatial.unfold import check_counts, per_dimension
+from gradcli.record import Record
 from gradcli.state import active
 
 # --- the largest of a window --------------------------------------------------------------------
@@ -108,7 +109,7 @@ _MAX_OF_LINE: Op = op(
 # --- the mean of a window -----------------------------------------------------------------------
 
 
-class Averaging:
+class Averaging(Record):
     """How an average pool counts.
 
     Attributes:
@@ -118,15 +119,10 @@ class Averaging:
         divisor: what every sum is divided by; None for the number of elements.
     """
 
-    __slots__ = ("ceil_mode", "count_include_pad", "divisor", "windows")
-
-    def __init__(
-        self, windows: Windows, ceil_mode: bool, count_include_pad: bool, divisor: int | None
-    ) -> None:
-        self.windows = windows
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor = divisor
+    windows: Windows
+    ceil_mode: bool
+    count_include_pad: bool
+    divisor: int | None
 
     def divisors(self, sizes: Sizes, counts: Sizes) -> Any:
         """The number that each window's sum is divided by."""

@@ -251,7 +251,7 @@ pixel_unshuffle_: Op = op(
     "pixel_unshuffle",
     _unshuffled,
     leading=True,
-    self=lambda grad, factor: pixel_shuffle_(grad, factor),
+    self=pixel_shuffle_,
 )
 
 

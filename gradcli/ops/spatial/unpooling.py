@@ -177,7 +177,6 @@ def _expose_fractional(ndim: int) -> None:
         return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> Any:
-        check_tensors(name, input=input)
         check_floating(name, input)
         shape = input.array.shape
         if len(shape) not in (ndim + 1, ndim + 2):

@@ -173,13 +173,9 @@ def _spherical_j0(array: Any) -> Any:
     return imported("scipy.special").spherical_jn(0, array).astype(array.dtype)
 
 
-def _spherical_bessel_j0(self: Any) -> Any:
-    return in_single(_spherical_j0, self)
-
-
 spherical_bessel_j0 = pointwise(
     "special_spherical_bessel_j0",
-    _spherical_bessel_j0,
+    lambda self: in_single(_spherical_j0, self),
     floating=True,
     unsupported=_NOT_SINGLE,
     doc="`sin(input) / input`, without derivative.",

@@ -26,6 +26,10 @@ _HINTS = {
 """What is said of kinds for which a finite number would be wrong."""
 
 
+_MOST_NAMES = 4
+"""Outputs and gradients that are named as not finite."""
+
+
 def blame_text(blame: Blame, style: Style = PLAIN, *, all: bool = False) -> str:
     """The first birth with its place, operands, cure and proof; with `all` the others too."""
     if blame.first is None:
@@ -44,8 +48,12 @@ def blame_text(blame: Blame, style: Style = PLAIN, *, all: bool = False) -> str:
 
 def _blamed(blamed: Blamed, style: Style) -> list[str]:
     verb = "is" if len(blamed.spoilt) == 1 else "are"
-    parts = [f"{' and '.join(blamed.spoilt)} {verb} not finite: {_headline(blamed)}"]
+    spoilt = list(blamed.spoilt)
+    if len(spoilt) > _MOST_NAMES:
+        spoilt[_MOST_NAMES - 1 :] = [f"{len(spoilt) - _MOST_NAMES + 1} more"]
+    parts = [f"{' and '.join(spoilt)} {verb} not finite: {_headline(blamed)}"]
     parts.append(_place(blamed, style))
+    parts.append(_context(blamed))
     parts.append(_numbers(blamed))
     if blamed.fix is not None:
         parts.append(_cure(blamed.fix, blamed, style))
@@ -78,6 +86,19 @@ def _place(blamed: Blamed, style: Style) -> str:
         if blamed.nonfinite.phase != BACKWARD:
             labels = (Label(blamed.mask.place, "it goes in here"),)
     return finding(blamed.text, blamed.nonfinite.place, None, labels, style)
+
+
+def _context(blamed: Blamed) -> str:
+    """The module, the calls and the iterations in which it happened."""
+    birth = blamed.nonfinite
+    lines = [] if birth.module is None else [f"in {birth.module[0]}, {birth.module[1]}"]
+    for name, place in reversed(birth.stack):
+        at = "" if place is None else f", called at {location(place)}: {one_line(place.text)}"
+        lines.append(f"in {name}(){at}")
+    for loop, number, through in reversed(birth.rounds):
+        shown = f" ({through})" if through else ""
+        lines.append(f"in round {number} of the loop at {location(loop)}{shown}")
+    return "\n".join(lines)
 
 
 def _numbers(blamed: Blamed) -> str:
@@ -156,6 +177,11 @@ def _object(blamed: Blamed) -> dict[str, Any]:
             for each in birth.operands
         ],
         "gradient_in": None if birth.incoming is None else _spelled(birth.incoming),
+        "module": None if birth.module is None else birth.module[0],
+        "rounds": [
+            {"loop": span_object(loop), "number": number, "values": through}
+            for loop, number, through in birth.rounds
+        ],
         "spoilt": list(blamed.spoilt),
         "masked_by": None if blamed.mask is None else span_object(blamed.mask.place),
     }

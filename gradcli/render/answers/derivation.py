@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,16 @@ _COMMENT_COLUMN = 48
 
 def program_text(found: Derivation) -> str:
     """The formulas in the language, with the shape of each behind it."""
-    return "\n".join(_noted(f"{line.name} = {text_of(line.formula)}", line) for line in found.lines)
+    return "\n".join(_noted(f"{line.name} = {_shown(line.formula)}", line) for line in found.lines)
+
+
+def _shown(formula: Symbol) -> str:
+    """The text of a formula; a number is shown as that."""
+    if isinstance(formula, Call) and formula.function in ("tensor", "torch.tensor"):
+        value = formula.arguments[0].value if isinstance(formula.arguments[0], Constant) else None
+        if isinstance(value, float) and len(formula.arguments) == 1:
+            return text_of(Constant(int(value) if value.is_integer() else value))
+    return text_of(formula)
 
 
 def numpy_text(found: Derivation, program: str) -> str:
@@ -41,7 +51,12 @@ def numpy_text(found: Derivation, program: str) -> str:
     head = [*(["import math", ""] if uses_math else []), "import numpy as np"]
     parts = ["\n".join(head), *(text.rstrip() for text in definitions)]
     parts.append(_function(found, program, body))
-    return "\n\n\n".join(parts) + "\n\n\n" + _numpy_check(found) + "\n"
+    return (
+        "\n\n\n".join(parts)
+        + "\n\n\n"
+        + _check(found, _numpy_array, "np.testing.assert_allclose")
+        + "\n"
+    )
 
 
 def torch_text(found: Derivation, program: str) -> str:
@@ -49,7 +64,16 @@ def torch_text(found: Derivation, program: str) -> str:
     body = [_noted(f"{line.name} = {torch_formula(line.formula)}", line) for line in found.lines]
     uses_math = any("math." in text for text in body)
     head = "import math\n\nimport torch" if uses_math else "import torch"
-    return "\n\n\n".join([head, _function(found, program, body), _torch_check(found)]) + "\n"
+    return (
+        "\n\n\n".join(
+            [
+                head,
+                _function(found, program, body),
+                _check(found, _torch_tensor, "torch.testing.assert_close", ", equal_nan=True"),
+            ]
+        )
+        + "\n"
+    )
 
 
 def _noted(text: str, line: Line) -> str:
@@ -80,40 +104,23 @@ def _in_docstring(program: str) -> str:
 # --- the asserts ----------------------------------------------------------------------------------
 
 
-def _numpy_check(found: Derivation) -> str:
-    arguments = [f"    {name}={_numpy_array(array)}," for name, array in found.inputs.items()]
+def _check(found: Derivation, write: Callable[[Any], str], compare: str, more: str = "") -> str:
+    """What a file does as a program: it compares the gradients with those that were recorded."""
+    arguments = [f"    {name}={write(array)}," for name, array in found.inputs.items()]
     lines = ["found = gradients(", *arguments, ")"]
     for name, value in found.values.items():
         close = _CLOSE.get(value.dtype.name, "1e-4")
-        lines.append(f"expected = {_numpy_array(value)}")
-        lines.append(
-            f'np.testing.assert_allclose(found["{name}"], expected, rtol={close}, atol={close})'
-        )
-        lines.append(f'assert np.shape(found["{name}"]) == {tuple(value.shape)}')
+        lines.append(f"expected = {write(value)}")
+        lines.append(f'{compare}(found["{name}"], expected, rtol={close}, atol={close}{more})')
+        if write is _numpy_array:
+            lines.append(f'assert np.shape(found["{name}"]) == {tuple(value.shape)}')
     lines.append(f'print("the gradients of {", ".join(found.values)} agree")')
     return "\n".join(['if __name__ == "__main__":', *(f"    {line}" for line in lines)])
 
 
 def _numpy_array(array: Any) -> str:
-    return f"np.array({_elements(array)}, dtype=np.{_numpy_dtype(array)})"
-
-
-def _numpy_dtype(array: Any) -> str:
-    return "bool_" if array.dtype.name == "bool" else str(array.dtype.name)
-
-
-def _torch_check(found: Derivation) -> str:
-    arguments = [f"    {name}={_torch_tensor(array)}," for name, array in found.inputs.items()]
-    lines = ["found = gradients(", *arguments, ")"]
-    for name, value in found.values.items():
-        close = _CLOSE.get(value.dtype.name, "1e-4")
-        lines.append(f"expected = {_torch_tensor(value)}")
-        lines.append(
-            f'torch.testing.assert_close(found["{name}"], expected, rtol={close}, atol={close},'
-            " equal_nan=True)"
-        )
-    lines.append(f'print("the gradients of {", ".join(found.values)} agree")')
-    return "\n".join(['if __name__ == "__main__":', *(f"    {line}" for line in lines)])
+    name = array.dtype.name
+    return f"np.array({_elements(array)}, dtype=np.{'bool_' if name == 'bool' else name})"
 
 
 def _torch_tensor(array: Any) -> str:
@@ -145,7 +152,9 @@ def _qualified(symbol: Symbol) -> Symbol:
     parts = tuple(_qualified(part) for part in symbol.parts)
     if isinstance(symbol, Call) and not symbol.method:
         name = symbol.function
-        if name and name != "[]" and "." not in name:
+        if name.startswith("F."):
+            name = f"torch.nn.functional.{name.removeprefix('F.')}"
+        elif name and name != "[]" and "." not in name:
             name = f"torch.special.{name}" if name in _SPECIAL else f"torch.{name}"
         return Call(name, parts)
     if isinstance(symbol, (Name, Constant)):

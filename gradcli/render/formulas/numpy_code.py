@@ -220,6 +220,7 @@ def _norm(_writer: NumpyWriter, head: str, texts: list[str]) -> str:
 
 
 _FORMS: dict[str, Form] = {
+    "F.one_hot": lambda _writer, head, texts: f"np.eye({texts[1]}, dtype=int)[{texts[0]}]",
     "zeros": _filled("zeros"),
     "ones": _filled("ones"),
     "full": _filled("full"),

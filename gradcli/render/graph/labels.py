@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from gradcli.arrays.backend import to_host
 from gradcli.arrays.printing import format_elements
 from gradcli.autograd.graph import GraphNode
 from gradcli.autograd.tensor import Tensor
@@ -14,17 +18,24 @@ from gradcli.render.style import escaped
 _WIDEST = 40
 
 
-def node_lines(node: GraphNode, annotated: AnnotatedGraph) -> list[str]:
-    """The lines of a node: what it is, its name, its value and its gradient."""
-    first = node.variable if node.leaf is not None else source_of(node)
-    lines = [shortened(first)] if first else []
-    lines.append(node.name)
+def node_rows(
+    node: GraphNode, annotated: AnnotatedGraph, source: Callable[[GraphNode], str]
+) -> list[tuple[str, str]]:
+    """The lines of a node and the role of each: `name`, `node`, `value` or `gradient`."""
+    first = node.variable if node.leaf is not None else source(node)
+    rows = [("name", shortened(first))] if first else []
+    rows.append(("node", node.name))
     value, gradient = annotated.value(node), annotated.gradient(node)
     if value is not None:
-        lines.append(f"value {number_text(value)}")
+        rows.append(("value", f"value {number_text(value)}"))
     if gradient is not None:
-        lines.append(f"grad {number_text(gradient)}")
-    return lines
+        rows.append(("gradient", f"grad {number_text(gradient)}"))
+    return rows
+
+
+def node_lines(node: GraphNode, annotated: AnnotatedGraph) -> list[str]:
+    """The lines of a node: what it is, its name, its value and its gradient."""
+    return [text for _, text in node_rows(node, annotated, source_of)]
 
 
 def edge_text(node: GraphNode, number: int, annotated: AnnotatedGraph) -> str:
@@ -45,12 +56,24 @@ def constant_text(constant: Any) -> str:
 
 
 def number_text(array: Any) -> str:
-    """A small array on one line, the shape of another."""
+    """A small array on one line, shape and norm of another."""
     if array.size <= 6:
         text = " ".join(format_elements(array).split())
         if len(text) <= _WIDEST:
             return text
-    return f"of shape {tuple(array.shape)}"
+    return f"{tuple(array.shape)} norm {norm_text(array)}"
+
+
+def flow_text(gradient: Any) -> str:
+    """A gradient at an arrow: its numbers, or its norm where it is large; "" for none."""
+    if gradient is None:
+        return ""
+    return number_text(gradient) if gradient.size <= 2 else f"norm {norm_text(gradient)}"
+
+
+def norm_text(array: Any) -> str:
+    """The Euclidean norm of all elements, to four digits."""
+    return f"{float(np.linalg.norm(to_host(array).astype(np.complex128).ravel())):.4g}"
 
 
 def shortened(text: str) -> str:

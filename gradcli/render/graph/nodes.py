@@ -15,13 +15,14 @@ def source_of(node: GraphNode) -> str:
     """The source text of a node, of its assignment or else of its expression, behind the path of
     the module in whose call it was made.
     """
-    text = _source_of(node)
+    text = source_text(node)
     if node.module is None:
         return text
     return f"{node.module}: {text}" if text else node.module
 
 
-def _source_of(node: GraphNode) -> str:
+def source_text(node: GraphNode) -> str:
+    """The source text of a node: of its assignment or else of its expression."""
     span = node.place
     if span is None:
         return ""

@@ -20,7 +20,8 @@ from gradcli.explain.symbols.tree import Name, Symbol
 from gradcli.language.library.namespace import MODULES
 from gradcli.language.objects.repr import display
 from gradcli.ops.binding import catalogue
-from gradcli.ops.definition.op import Op, parameters_of
+from gradcli.ops.binding.lazy import bring_all
+from gradcli.ops.definition.op import Op, parameters_of, registry
 from gradcli.ops.lookup import (
     NAMESPACES,
     TENSOR,
@@ -46,6 +47,15 @@ _HEAD = 10
 """The columns of a row's heading."""
 
 _MOST_FORMS = 12
+
+
+def op_of_node(name: str) -> str | None:
+    """The name of the op that a node is made by, `mul` for `MulBackward0`; None for other names."""
+    if not re.fullmatch(r"[A-Z]\w*Backward\d*", name):
+        return None
+    bring_all()
+    found = next((op for op in registry.values() if op.node_name == name), None)
+    return None if found is None else found.name.partition(".")[0].strip("_")
 
 
 def op_help(name: str, width: int = 80) -> str | None:

@@ -36,7 +36,7 @@ def topic(name: str, style: Style = PLAIN) -> str | None:
         from gradcli.render.help.op_list import op_list  # lazy: start-up: all ops
 
         return op_list(style=style)
-    text = source(name)
+    text = source(name) or source(name.lower())
     return None if text is None else rendered(text, style)
 
 
@@ -62,9 +62,9 @@ def names() -> list[str]:
 
 
 def _op(name: str, style: Style) -> str | None:
-    from gradcli.render.help.op_page import op_help  # lazy: start-up: all ops
+    from gradcli.render.help.op_page import op_help, op_of_node  # lazy: start-up: all ops
 
-    text = op_help(name, min(style.width or 80, 80))
+    text = op_help(op_of_node(name) or name, min(style.width or 80, 80))
     if text is None:
         return None
     head, _, rest = text.partition("\n")

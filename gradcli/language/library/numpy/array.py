@@ -22,7 +22,7 @@ from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.autograd.tensor import Tensor, refresh, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.language.library.numpy.dtypes import (
     LONGEST_TEXT,
     SCALARS,
@@ -34,6 +34,7 @@ from gradcli.language.library.numpy.dtypes import (
 )
 from gradcli.language.limits import charge, check_collection, too_deep
 from gradcli.language.objects.exceptions import converted
+from gradcli.language.objects.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.types import LanguageType, define, type_name
 from gradcli.ops.binding import catalogue
 from gradcli.state import active, charge_steps
@@ -77,8 +78,7 @@ def unwrap(value: Any) -> Any:
         return dtype_of(value)
     if kind is DType:
         return dtype_of(value)
-    raise GradcliError(
-        "E202",
+    raise type_error(
         f"NumPy takes numbers, lists of them and arrays here, not {type_name(value)}",
         help="`list(…)` makes a list of it" if hasattr(kind, "__iter__") else None,
     )
@@ -146,30 +146,25 @@ def array_of(tensor: Tensor) -> Any:
     that NumPy does not have and for memory of a GPU.
     """
     if tensor.requires_grad:
-        raise GradcliError(
-            "E204",
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
-            raises="RuntimeError",
+        raise runtime_error(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
     if tensor.meta is not None and tensor.meta.base is not None:
         refresh(tensor)
     storage_of(tensor)
     if catalogue.methods["is_conj"](tensor):
-        raise GradcliError(
-            "E204",
+        raise runtime_error(
             "Can't call numpy() on Tensor that has conjugate bit set. Use"
-            " tensor.resolve_conj().numpy() instead.",
-            raises="RuntimeError",
+            " tensor.resolve_conj().numpy() instead."
         )
     array = tensor.array = forced(tensor.array)
     if module_of(array) is not np:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy"
-            " the tensor to host memory first.",
+            " the tensor to host memory first."
         )
     if not is_supported(array.dtype):
-        raise GradcliError("E202", "Got unsupported ScalarType BFloat16")
+        raise type_error("Got unsupported ScalarType BFloat16")
     return array
 
 
@@ -177,11 +172,10 @@ def tensor_on(array: Any) -> Tensor:
     """A tensor on the memory of a host array."""
     check_numbers(array)
     if any(stride < 0 for stride in array.strides):
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "At least one stride in the given numpy array is negative, and tensors with negative"
             " strides are not currently supported. (You can probably work around this by making a"
-            " copy of your array  with array.copy().) ",
+            " copy of your array  with array.copy().) "
         )
     made = Tensor(array)
     storage_of(made)
@@ -191,11 +185,10 @@ def tensor_on(array: Any) -> Tensor:
 def check_numbers(array: Any) -> None:
     """Raise E202 for an array that no tensor can hold."""
     if array.dtype not in _OF_TENSORS:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only"
             " supported types are: float64, float32, float16, complex64, complex128, int64, int32,"
-            " int16, int8, uint64, uint32, uint16, uint8, and bool.",
+            " int16, int8, uint64, uint32, uint16, uint8, and bool."
         )
 
 
@@ -231,7 +224,6 @@ class NamedResult(tuple[Any, ...]):
 
     fields: ClassVar[tuple[str, ...]] = ()
     language_attributes: ClassVar[frozenset[str]] = frozenset()
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __getattr__(self, name: str) -> Any:
         if name in self.fields:
@@ -548,28 +540,13 @@ def _axes(part: Any) -> int:
 
 # --- operators -----------------------------------------------------------------------------------
 
-_OPERATORS: dict[str, tuple[Function, Function | None, str]] = {
-    "add": (operator.add, operator.iadd, "add"),
-    "sub": (operator.sub, operator.isub, "subtract"),
-    "mul": (operator.mul, operator.imul, "multiply"),
-    "truediv": (operator.truediv, operator.itruediv, "divide"),
-    "floordiv": (operator.floordiv, operator.ifloordiv, "floor_divide"),
-    "mod": (operator.mod, operator.imod, "remainder"),
-    "pow": (operator.pow, operator.ipow, "power"),
-    "matmul": (operator.matmul, operator.imatmul, "matmul"),
-    "and": (operator.and_, operator.iand, "bitwise_and"),
-    "or": (operator.or_, operator.ior, "bitwise_or"),
-    "xor": (operator.xor, operator.ixor, "bitwise_xor"),
-    "lshift": (operator.lshift, operator.ilshift, "left_shift"),
-    "rshift": (operator.rshift, operator.irshift, "right_shift"),
-    "eq": (operator.eq, None, "equal"),
-    "ne": (operator.ne, None, "not_equal"),
-    "lt": (operator.lt, None, "less"),
-    "le": (operator.le, None, "less_equal"),
-    "gt": (operator.gt, None, "greater"),
-    "ge": (operator.ge, None, "greater_equal"),
-}
-"""For each special method its operator, the one in place, and the ufunc that warnings name."""
+UFUNCS: dict[str, Any] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide,
+    "%": np.remainder, "**": np.power, "@": np.matmul, "&": np.bitwise_and, "|": np.bitwise_or,
+    "^": np.bitwise_xor, "<<": np.left_shift, ">>": np.right_shift, "==": np.equal,
+    "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+}  # fmt: skip
+"""The ufunc of each operator, whose name is in warnings."""
 
 _OPERANDS = (
     frozenset({bool, int, float, complex, str, list, tuple, NDArray, range, type(None)}) | SCALARS
@@ -601,15 +578,12 @@ def product_size(left: Any, right: Any) -> tuple[int, int]:
     return made, max(made, rows) * a[-1] >> 6
 
 
-def _apply(name: str, run: Function, left: Any, right: Any) -> Any:
+def _apply(symbol: str, run: Function, left: Any, right: Any) -> Any:
     """A binary operator on unwrapped operands, one of them an array."""
-    if name == "matmul":
-        charge_elements(*product_size(left, right))
-    else:
-        charge_elements(broadcast_size(left, right))
+    charge_operator(symbol, left, right)
 
     def warn(kind: str, flag: int) -> None:
-        warned(f"{kind} encountered in {name}")
+        warned(f"{kind} encountered in {UFUNCS[symbol].__name__}")
 
     try:
         with np.errstate(all="call", under="ignore", call=warn):
@@ -618,47 +592,54 @@ def _apply(name: str, run: Function, left: Any, right: Any) -> Any:
         raise refused(error) from error
 
 
-def _define(special: str) -> None:
+def charge_operator(symbol: str, left: Any, right: Any) -> None:
+    """Check and count what a binary operator makes of unwrapped operands."""
+    if symbol == "@":
+        charge_elements(*product_size(left, right))
+    else:
+        charge_elements(broadcast_size(left, right))
+
+
+def _define(symbol: str, name: str) -> None:
     """Give arrays the special methods of one operator."""
-    run, in_place, name = _OPERATORS[special]
+    run = getattr(operator, f"__{name}__")
 
     def forward(self: NDArray, other: Any) -> Any:
         if type(other) not in _OPERANDS and not isinstance(other, tuple):
             return NotImplemented
-        return wrap(_apply(name, run, self.data, unwrap(other)))
+        return wrap(_apply(symbol, run, self.data, unwrap(other)))
+
+    setattr(NDArray, f"__{name}__", forward)
+    if symbol in COMPARISONS:
+        return
+    in_place = getattr(operator, f"__i{name}__")
 
     def reflected(self: NDArray, other: Any) -> Any:
         if type(other) not in _OPERANDS and not isinstance(other, tuple):
             return NotImplemented
-        return wrap(_apply(name, run, unwrap(other), self.data))
+        return wrap(_apply(symbol, run, unwrap(other), self.data))
 
     def update(self: NDArray, other: Any) -> Any:
-        assert in_place is not None
         if type(other) is not Tensor and type(other) not in _OPERANDS:
             return NotImplemented
         before_write(self.data)
-        _apply(name, in_place, self.data, unwrap(other))
+        _apply(symbol, in_place, self.data, unwrap(other))
         return self
 
-    setattr(NDArray, f"__{special}__", forward)
-    if in_place is not None:
-        setattr(NDArray, f"__r{special}__", reflected)
-        setattr(NDArray, f"__i{special}__", update)
+    setattr(NDArray, f"__r{name}__", reflected)
+    setattr(NDArray, f"__i{name}__", update)
 
 
-def _define_unary(special: str, run: Function) -> None:
+def _define_unary(name: str) -> None:
+    run = getattr(operator, name)
+
     def apply(self: NDArray) -> Any:
         return wrap(_called(lambda: run(self.data), self.data.size))
 
-    setattr(NDArray, f"__{special}__", apply)
+    setattr(NDArray, f"__{name}__", apply)
 
 
-for _special in _OPERATORS:
-    _define(_special)
-for _special, _run in (
-    ("abs", operator.abs),
-    ("invert", operator.invert),
-    ("neg", operator.neg),
-    ("pos", operator.pos),
-):
-    _define_unary(_special, _run)
+for _symbol, _name in (ARITHMETIC | COMPARISONS).items():
+    _define(_symbol, _name)
+for _name in ("abs", "invert", "neg", "pos"):
+    _define_unary(_name)

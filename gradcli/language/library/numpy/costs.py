@@ -87,6 +87,12 @@ def _einsum(subscripts: Any, *operands: Any, **_: Any) -> tuple[int, int]:
     return dots * math.prod(sizes[letter] for letter in kept), whole
 
 
+def _like(
+    a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, **_: Any
+) -> int:
+    return max(held(a), room(shape))
+
+
 def _histogram(a: Any, bins: Any = 10, *_: Any, **__: Any) -> int:
     if isinstance(bins, str):  # as many as the values ask for, which nobody knows before
         return held(a) + 10**6
@@ -197,47 +203,36 @@ def _unravel(indices: Any, shape: Any, *_: Any) -> int:
     return held(indices) * max(1, held(shape))
 
 
-COSTS: dict[str, Cost] = {
+_COSTS: dict[str, Cost] = {
     "arange": _arange,
+    "array_split dsplit hsplit split vsplit": _sections,
     "bincount": _bincount,
-    "blackman": count,
-    "bartlett": count,
-    "hamming": count,
-    "hanning": count,
-    "kaiser": lambda M, beta: count(M),
+    "bartlett blackman hamming hanning": count,
     "broadcast_to": lambda array, shape, **_: room(shape),
-    "convolve": lambda a, v, *_: (held(a) + held(v), held(a) * held(v) >> 2),
-    "correlate": lambda a, v, *_: (held(a) + held(v), held(a) * held(v) >> 2),
-    "corrcoef": _covariance,
-    "cov": _covariance,
+    (
+        "cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_rank pinv qr slogdet "
+        "solve svd svdvals tensorinv"
+    ): _square,
+    "convolve correlate": lambda a, v, *_: (held(a) + held(v), held(a) * held(v) >> 2),
+    "corrcoef cov": _covariance,
     "diag": _diag,
     "diag_indices": lambda n, ndim=2: count(n) * count(ndim),
     "diagflat": lambda v, k=0: (held(v) + abs(operator.index(k))) ** 2,
     "dot": product_size,
     "einsum": _einsum,
-    "empty": lambda shape, *_, **__: room(shape),
-    "empty_like": lambda prototype, dtype=None, order="K", subok=True, shape=None, **_: max(
-        held(prototype), room(shape)
+    "empty full ones zeros": lambda shape, *_, **__: room(shape),
+    "empty_like": lambda prototype, *more, **named: _like(prototype, *more, **named),
+    "eye tri": lambda N, M=None, *_, **__: count(N) * (count(N) if M is None else count(M)),
+    "fft hfft ifft ihfft irfft rfft": _transform,
+    "fft2 fftn ifft2 ifftn irfft2 irfftn rfft2 rfftn": _transforms,
+    "fftfreq rfftfreq": lambda n, *_, **__: count(n),
+    "full_like": lambda a, fill_value, *more, **named: _like(a, *more, **named),
+    "geomspace linspace logspace": lambda start, stop, num=50, *_, **__: (
+        count(num) * broadcast_size(start, stop)
     ),
-    "eye": lambda N, M=None, *_, **__: count(N) * (count(N) if M is None else count(M)),
-    "fft": _transform,
-    "fft2": _transforms,
-    "fftfreq": lambda n, *_, **__: count(n),
-    "fftn": _transforms,
-    "full": lambda shape, *_, **__: room(shape),
-    "full_like": lambda a, fill_value, dtype=None, order="K", subok=True, shape=None, **_: max(
-        held(a), room(shape)
-    ),
-    "geomspace": lambda start, stop, num=50, *_, **__: count(num) * broadcast_size(start, stop),
-    "histogram": _histogram,
-    "histogram_bin_edges": _histogram,
+    "histogram histogram_bin_edges": _histogram,
     "histogram2d": lambda x, y, bins=10, *_, **__: held(y) + _bins(x, bins),
-    "hfft": _transform,
     "identity": lambda n, *_, **__: count(n) ** 2,
-    "ifft": _transform,
-    "ifft2": _transforms,
-    "ifftn": _transforms,
-    "ihfft": _transform,
     "indices": lambda dimensions, *_, **__: held(dimensions) * room(dimensions),
     "inner": lambda a, b: (
         held(a) * held(b) // max(np.shape(a)[-1:] + np.shape(b)[-1:] + (1,)) ** 2,
@@ -245,70 +240,43 @@ COSTS: dict[str, Cost] = {
     ),
     "insert": _insert,
     "interp": lambda x, xp, fp, *_, **__: held(x) + held(xp),
-    "irfft": _transform,
-    "irfft2": _transforms,
-    "irfftn": _transforms,
     "isin": lambda element, test_elements, *_, **__: 2 * (held(element) + held(test_elements)),
     "ix_": lambda *args: sum(map(held, args)),
+    "kaiser": lambda M, beta: count(M),
     "kron": lambda a, b: held(a) * held(b),
-    "linspace": lambda start, stop, num=50, *_, **__: count(num) * broadcast_size(start, stop),
-    "logspace": lambda start, stop, num=50, *_, **__: count(num) * broadcast_size(start, stop),
     "matmul": lambda a, b, *_, **__: product_size(a, b),
     "matrix_power": _matrix_power,
     "meshgrid": _grid,
-    "multi_dot": lambda arrays, **_: max(
-        product_size(a, b) for a in arrays for b in arrays
-    ),
-    "ones": lambda shape, *_, **__: room(shape),
-    "ones_like": lambda a, dtype=None, order="K", subok=True, shape=None, **_: max(
-        held(a), room(shape)
-    ),
+    "multi_dot": lambda arrays, **_: max(product_size(a, b) for a in arrays for b in arrays),
+    "nanpercentile nanquantile percentile quantile": _samples,
+    "ones_like zeros_like": _like,
     "outer": lambda a, b, *_: held(a) * held(b),
     "pad": _pad,
-    "nanpercentile": _samples,
-    "nanquantile": _samples,
-    "percentile": _samples,
     "poly": lambda seq: (held(seq), held(seq) ** 2),
+    "polydiv": lambda u, v: (held(u) + held(v), held(u) * held(v)),
     "polyfit": lambda x, y, deg, *_, **__: (
         held(y) + held(x) * (1 + room(deg)),
         held(x) * (1 + room(deg)) ** 2 >> 4,
     ),
-    "polyval": lambda p, x: (held(x), held(p) * held(x)),
     "polymul": lambda a1, a2: (held(a1) + held(a2), held(a1) * held(a2)),
-    "polydiv": lambda u, v: (held(u) + held(v), held(u) * held(v)),
-    "quantile": _samples,
+    "polyval": lambda p, x: (held(x), held(p) * held(x)),
     "repeat": _repeat,
     "resize": lambda a, new_shape: room(new_shape),
-    "rfft": _transform,
-    "rfft2": _transforms,
-    "rfftfreq": lambda n, *_, **__: count(n),
-    "rfftn": _transforms,
     "roots": lambda p: (held(p) ** 2, held(p) ** 3 >> 3),
-    "array_split": _sections,
-    "dsplit": _sections,
-    "hsplit": _sections,
-    "split": _sections,
-    "vsplit": _sections,
-    "take": lambda a, indices, axis=None, *_, **__: held(indices)
-    * (1 if axis is None else held(a) // max(1, np.shape(a)[axis])),
+    "take": lambda a, indices, axis=None, *_, **__: (
+        held(indices) * (1 if axis is None else held(a) // max(1, np.shape(a)[axis]))
+    ),
     "tensordot": _tensordot,
     "tile": _tile,
-    "tri": lambda N, M=None, *_, **__: count(N) * (count(N) if M is None else count(M)),
-    "tril_indices": lambda n, k=0, m=None: 2 * count(n) * (count(n) if m is None else count(m)),
-    "triu_indices": lambda n, k=0, m=None: 2 * count(n) * (count(n) if m is None else count(m)),
+    "tril_indices triu_indices": lambda n, k=0, m=None: (
+        2 * count(n) * (count(n) if m is None else count(m))
+    ),
     "unravel_index": _unravel,
     "vander": lambda x, N=None, *_, **__: held(x) * (held(x) if N is None else count(N)),
     "vdot": lambda a, b: (1, held(a)),
-    "zeros": lambda shape, *_, **__: room(shape),
-    "zeros_like": lambda a, dtype=None, order="K", subok=True, shape=None, **_: max(
-        held(a), room(shape)
-    ),
-    **dict.fromkeys(
-        ("cholesky", "cond", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq",
-         "matrix_rank", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensorinv"),
-        _square,
-    ),
-}  # fmt: skip
+}
+
+COSTS = {name: cost for names, cost in _COSTS.items() for name in names.split()}
 """The costs by the names of the functions."""
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.dtypes import DType
-from gradcli.errors import GradcliError
-from gradcli.language.objects.types import LanguageType, define, type_name
+from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.language.objects.types import LanguageType, called, define, type_name
 
 LONGEST_TEXT = 1000
 """Characters of a string in an array: each element takes the room of the longest."""
@@ -53,7 +53,6 @@ class Dtype:
 
     language_name = "numpy.dtype"
     language_attributes = frozenset({"itemsize", "kind", "name", "str", "type", "char"})
-    settable_attributes: frozenset[str] = frozenset()
     language_str = True
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
@@ -105,7 +104,7 @@ def dtype_of(value: Any) -> np.dtype[Any]:
                 "E202", f"data type {value[:80]!r} not understood", raises="TypeError"
             ) from None
     shown = f"'{value}'" if type(value) is DType else type_name(value)
-    raise GradcliError("E202", f"Cannot interpret {shown} as a data type")
+    raise type_error(f"Cannot interpret {shown} as a data type")
 
 
 dtype_value = cache(Dtype)
@@ -143,7 +142,6 @@ class TypeLimits:
         {"bits", "dtype", "eps", "epsneg", "max", "min", "precision", "resolution",
          "smallest_normal", "smallest_subnormal", "tiny"}
     )  # fmt: skip
-    settable_attributes: frozenset[str] = frozenset()
 
     def __init__(self, limits: Any) -> None:
         self._limits = limits
@@ -165,10 +163,9 @@ def _limits(host: Any) -> Any:
         try:
             return TypeLimits(host(dtype_of(type)))
         except ValueError as error:
-            raise GradcliError("E204", str(error)) from None
+            raise value_error(str(error)) from None
 
-    limits.__name__ = limits.__qualname__ = host.__name__
-    return limits
+    return called(host.__name__, limits)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:

@@ -9,21 +9,22 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.library.numpy.array import (
     DEEPEST,
+    UFUNCS,
     NDArray,
     array_of,
-    broadcast_size,
+    charge_operator,
     check_numbers,
     compute,
-    product_size,
     tensor_on,
     unwrap,
 )
 from gradcli.language.library.numpy.dtypes import SCALARS
 from gradcli.language.limits import too_deep
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.special_methods import ARITHMETIC
+from gradcli.language.objects.types import called, type_name
 from gradcli.ops.binding import catalogue
 
 
@@ -48,27 +49,11 @@ def from_numpy(ndarray: Any, /) -> Tensor:
     if type(ndarray) is not NDArray:
         shown = type_name(ndarray)
         name = f"numpy.{shown}" if type(ndarray) in SCALARS else shown
-        raise GradcliError("E202", f"expected np.ndarray (got {name})")
+        raise type_error(f"expected np.ndarray (got {name})")
     return tensor_on(ndarray.data)
 
 
 # --- operators ------------------------------------------------------------------------------------
-
-_UFUNCS: dict[str, Any] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.true_divide,
-    "//": np.floor_divide,
-    "%": np.remainder,
-    "**": np.power,
-    "@": np.matmul,
-    "&": np.bitwise_and,
-    "|": np.bitwise_or,
-    "^": np.bitwise_xor,
-    "<<": np.left_shift,
-    ">>": np.right_shift,
-}
 
 
 def mixed(symbol: str, left: Any, right: Any) -> Any:
@@ -82,12 +67,10 @@ def mixed(symbol: str, left: Any, right: Any) -> Any:
         return True
     if symbol == "/" and type(right) is Tensor:
         return mixed("*", catalogue.methods["reciprocal"](right), left)
-    if symbol in _UFUNCS and type(left) is Tensor:
-        host = _UFUNCS[symbol]
+    if symbol in ARITHMETIC and type(left) is Tensor:
         operands = (unwrap(left), unwrap(right))
-        if symbol == "@":
-            return as_tensor(compute(host, operands, {}, *product_size(*operands)))
-        return as_tensor(compute(host, operands, {}, broadcast_size(*operands)))
+        charge_operator(symbol, *operands)
+        return as_tensor(compute(UFUNCS[symbol], operands, {}, 0))
     kinds = ["Tensor" if type(each) is Tensor else "numpy.ndarray" for each in (left, right)]
     if symbol == "+":
         words = (
@@ -100,8 +83,8 @@ def mixed(symbol: str, left: Any, right: Any) -> Any:
     else:
         shown = "** or pow()" if symbol == "**" else symbol
         words = f"unsupported operand type(s) for {shown}: '{kinds[0]}' and '{kinds[1]}'"
-    raise GradcliError(
-        "E202", words, help="`torch.from_numpy(array)` makes a tensor of it, on the same memory"
+    raise type_error(
+        words, help="`torch.from_numpy(array)` makes a tensor of it, on the same memory"
     )
 
 
@@ -152,7 +135,7 @@ def _data(values: Any) -> Any:
     lengths = {len(each) for each in values if type(each) in (NDArray, list, tuple)}
     if len(lengths) > 1:
         first, other = len(values[0]), next(len(v) for v in values if len(v) != len(values[0]))
-        raise GradcliError("E204", f"expected sequence of length {first} at dim 1 (got {other})")
+        raise value_error(f"expected sequence of length {first} at dim 1 (got {other})")
     return compute(np.array, (unwrap(values),), {}, 0).data
 
 
@@ -178,7 +161,7 @@ def sharing(as_tensor: Callable[..., Any]) -> Callable[..., Any]:
         return as_tensor(data, dtype, device)
 
     share.__module__ = as_tensor.__module__
-    share.__name__ = share.__qualname__ = "as_tensor"
+    called("as_tensor", share)
     share.__doc__ = as_tensor.__doc__
     return share
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.library.numpy.array import (
     NDArray,
     before_write,
@@ -20,6 +20,7 @@ from gradcli.language.library.numpy.array import (
 from gradcli.language.library.numpy.costs import cost_of, held, usual
 from gradcli.language.library.numpy.dtypes import dtype_of, supported
 from gradcli.language.library.numpy.exchange import as_tensor
+from gradcli.language.objects.types import called
 from gradcli.ops.binding import catalogue
 
 _REFUSED = frozenset(
@@ -88,8 +89,7 @@ def _function(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         return call(host, name, args, kwargs)
 
-    function.__name__ = function.__qualname__ = name
-    return function
+    return called(name, function)
 
 
 def _of_tensors(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,8 +99,7 @@ def _of_tensors(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
         result = call(host, name, args, kwargs)
         return as_tensor(result) if Tensor in map(type, args) else result
 
-    function.__name__ = function.__qualname__ = name
-    return function
+    return called(name, function)
 
 
 def _by_method(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,8 +109,7 @@ def _by_method(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
         if args and type(args[0]) is Tensor:
             method = catalogue.methods.get("permute" if name == "transpose" else name)
             if method is None or name in _NOT_OF_TENSORS:
-                raise GradcliError(
-                    "E202",
+                raise type_error(
                     f"np.{name}() does not take a tensor that needs its own {name}()",
                     help=f"`tensor.{name}()`, or `np.{name}(tensor.numpy())`",
                 )
@@ -122,8 +120,7 @@ def _by_method(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
             return method(*args, **kwargs)
         return call(host, name, args, kwargs)
 
-    function.__name__ = function.__qualname__ = name
-    return function
+    return called(name, function)
 
 
 _NOT_OF_TENSORS = frozenset({"all", "any", "max", "mean", "min", "prod", "std", "sum", "var"})
@@ -142,7 +139,6 @@ class Ufunc:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"__name__", "accumulate", "at", "nin", "nout", "outer", "reduce", "reduceat"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, host: Any) -> None:
         self.host = host
@@ -293,5 +289,4 @@ def scalar_of(host: type) -> Callable[..., Any]:
         taken = unwrap("" if host is np.str_ and value == 0 else value)
         return compute(host, (taken,), {}, held(taken))
 
-    construct.__name__ = construct.__qualname__ = host.__name__
-    return construct
+    return called(host.__name__, construct)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.library.numpy import dtypes, exchange, functions, methods, random
 from gradcli.language.library.numpy.array import (
     NDARRAY,
@@ -29,8 +29,9 @@ from gradcli.language.limits import charge
 from gradcli.language.objects import borders
 from gradcli.language.objects.iteration import Iterator, bounded, drawing
 from gradcli.language.objects.methods import METHODS, VALUES
-from gradcli.language.objects.types import EXCEPTIONS
+from gradcli.language.objects.types import EXCEPTIONS, called
 from gradcli.ops.binding import catalogue
+from gradcli.record import Record
 
 # --- printing ----------------------------------------------------------------------------------
 
@@ -65,7 +66,7 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
         try:
             np.set_printoptions(**found)
         except (TypeError, ValueError, OverflowError) as error:
-            raise GradcliError("E204", str(error)) from None
+            raise value_error(str(error)) from None
     return found
 
 
@@ -148,25 +149,21 @@ def _text_of(host: Callable[..., Any]) -> Callable[..., str]:
         if separator is None:
             return written(host, array, **options)
         if host is not np.array2string or type(separator) is not str or len(separator) > 80:
-            raise GradcliError("E202", "the separator is a short string")
+            raise type_error("the separator is a short string")
         return written(lambda array: np.array2string(array, separator=separator), array, **options)
 
-    text.__name__ = text.__qualname__ = host.__name__
-    return text
+    return called(host.__name__, text)
 
 
 # --- indices, and functions of the program -------------------------------------------------------
 
 
-class Indexed:
+class Indexed(Record):
     """`np.mgrid[0:2, 0:3]`, `np.r_[1:3, 5]`, `np.s_[1:3]`: made by indexing."""
 
-    __slots__ = ("host",)
+    host: Any
 
     language_name: ClassVar[str] = "numpy.lib._index_tricks_impl.IndexExpression"
-
-    def __init__(self, host: Any) -> None:
-        self.host = host
 
     def __getitem__(self, index: Any) -> Any:
         if self.host is np.s_ or self.host is np.index_exp:
@@ -269,8 +266,7 @@ def _assertion(name: str) -> Callable[..., None]:
     def check(actual: Any, desired: Any, *args: Any, **kwargs: Any) -> None:
         functions.call(host, name, (actual, desired, *args), kwargs)
 
-    check.__name__ = check.__qualname__ = name
-    return check
+    return called(name, check)
 
 
 TESTING = {
@@ -337,7 +333,8 @@ def _make_known() -> None:
         METHODS[host] = methods.methods_of(host)
         VALUES[host] = {} if host is np.str_ else dict(methods.SCALAR_VALUES)
     borders.open_border(
-        borders.Hooks(NDArray, exchange.mixed, exchange.argument, exchange.index), dtypes.SCALARS
+        borders.Hooks(NDArray, exchange.mixed, exchange.argument, exchange.index, wrap),
+        dtypes.SCALARS,
     )
     torch = catalogue.modules["torch"]
     shared = exchange.sharing(torch["as_tensor"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.language.library.numpy.array import (
     NDArray,
     before_write,
@@ -24,6 +24,7 @@ from gradcli.language.library.numpy.dtypes import dtype_of
 from gradcli.language.library.numpy.functions import given
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.methods import METHODS
+from gradcli.language.objects.types import called
 
 _GROWING = frozenset({"dot", "repeat", "take"})
 _READING = """
@@ -56,8 +57,7 @@ def _method(name: str) -> Method:
         out = kwargs.get("out")
         return out if type(out) is NDArray else result
 
-    method.__name__ = method.__qualname__ = name
-    return method
+    return called(name, method)
 
 
 def astype(self: NDArray, dtype: Any, *, copy: bool = True, **kwargs: Any) -> Any:
@@ -124,7 +124,7 @@ class Flags:
     def __setattr__(self, name: str, value: Any) -> None:
         # Memory that may not be written to stays so, whoever asks.
         if value and not self._flags.writeable:
-            raise GradcliError("E204", "cannot set WRITEABLE flag to True of this array")
+            raise value_error("cannot set WRITEABLE flag to True of this array")
         self._flags.writeable = bool(value)
 
 
@@ -169,8 +169,7 @@ def _scalar_method(name: str) -> Method:
         values, named = given(name, (NDArray(np.asarray(self)), *args), kwargs)
         return compute(getattr(np.ndarray, name), values, named, *cost_of(name, values, named))
 
-    method.__name__ = method.__qualname__ = name
-    return method
+    return called(name, method)
 
 
 def _scalar_astype(self: Any, dtype: Any, *, copy: bool = True) -> Any:

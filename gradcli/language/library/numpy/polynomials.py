@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.language.library.numpy.array import compute, unwrap, wrap, written
 from gradcli.language.library.numpy.costs import held
 
@@ -45,7 +45,6 @@ class Polynomial:
         {"c", "coef", "coefficients", "coeffs", "deriv", "integ", "o", "order", "r", "roots"}
         | {"variable"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     __array_ufunc__: ClassVar[None] = None
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
@@ -54,7 +53,7 @@ class Polynomial:
         if variable is not None and (
             type(variable) is not str or len(variable) > _LONGEST_VARIABLE
         ):
-            raise GradcliError("E202", "the variable of a polynomial is a short string")
+            raise type_error("the variable of a polynomial is a short string")
         given = host_of(c_or_r)
         terms = held(np.atleast_1d(given))
         self.host: Any = None

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.arrays.random.generator import session_seed
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.library.numpy.array import (
     NDArray,
     before_write,
@@ -21,7 +21,7 @@ from gradcli.language.library.numpy.array import (
 from gradcli.language.library.numpy.costs import held, room
 from gradcli.language.library.numpy.functions import given
 from gradcli.language.limits import charge
-from gradcli.language.objects.types import define
+from gradcli.language.objects.types import called, define
 
 _SIZE_AT = {
     **dict.fromkeys(("random", "standard_cauchy", "standard_exponential", "standard_normal"), 0),
@@ -62,7 +62,7 @@ def _elements(name: str, at: int, values: list[Any], named: dict[str, Any]) -> t
             if not isinstance(value, (str, bool, type(None), np.dtype)) and not np.all(
                 np.isfinite(np.asarray(value))
             ):
-                raise GradcliError("E204", f"{name}() takes parameters that are finite")
+                raise value_error(f"{name}() takes parameters that are finite")
     inner = sum(map(held, arrays))
     made = 1 if size is None else room(size)
     if name in ("multivariate_normal", "dirichlet", "multinomial"):
@@ -87,8 +87,7 @@ def _draw(generator: Any, name: str, at: int) -> Callable[..., Any]:
             raise refused(error) from error
         return compute(getattr(generator(), name), values, named, *cost)
 
-    draw.__name__ = draw.__qualname__ = name
-    return draw
+    return called(name, draw)
 
 
 def _draw_of_sizes(generator: Any, name: str) -> Callable[..., Any]:
@@ -102,8 +101,7 @@ def _draw_of_sizes(generator: Any, name: str) -> Callable[..., Any]:
             raise refused(error) from error
         return compute(getattr(generator(), name), values, {}, cost)
 
-    draw.__name__ = draw.__qualname__ = name
-    return draw
+    return called(name, draw)
 
 
 def _permutation(generator: Any, name: str) -> Callable[..., Any]:
@@ -113,8 +111,7 @@ def _permutation(generator: Any, name: str) -> Callable[..., Any]:
         return compute(getattr(generator(), name), values, named,
                        max(0, int(values[0])) if whole else held(values[0]))  # fmt: skip
 
-    permutation.__name__ = permutation.__qualname__ = name
-    return permutation
+    return called(name, permutation)
 
 
 def _shuffle(generator: Any) -> Callable[..., Any]:
@@ -130,7 +127,7 @@ def _shuffle(generator: Any) -> Callable[..., Any]:
             generator().shuffle(order)
             x[:] = [x[number] for number in order.tolist()]
         else:
-            raise GradcliError("E202", "shuffle() takes an array or a list")
+            raise type_error("shuffle() takes an array or a list")
 
     return shuffle
 
@@ -141,7 +138,6 @@ class Generator:
     __slots__ = ("host", "number", "table")
 
     language_name: ClassVar[str] = "numpy.random.Generator"
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     shown: ClassVar[str] = "Generator(PCG64)"
 
     def __init__(self, host: Any) -> None:
@@ -209,7 +205,7 @@ def methods_of(generator: Callable[[], Any]) -> dict[str, Any]:
         host = tuple(map(unwrap, parts)) if isinstance(parts, (tuple, list)) else ()
         fits = len(host) in (3, 5) and isinstance(host[2], int) and 0 <= host[2] <= 624
         if not fits or np.shape(host[1]) != (624,):  # NumPy trusts the position
-            raise GradcliError("E204", "set_state() takes what get_state() gave")
+            raise value_error("set_state() takes what get_state() gave")
         _checked(lambda: generator().set_state(host))
 
     return {

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.library.load_save import read_file
 from gradcli.language.library.numpy.array import compute
 from gradcli.language.library.numpy.functions import given
 from gradcli.language.library.python.system.streams import StringIO
 from gradcli.language.limits import check_text
 from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.types import called
 
 _REFUSED = {
     "converters": "change the numbers after they are read",
@@ -35,9 +36,7 @@ def _lines(fname: Any, encoding: Any) -> io.StringIO:
     else:
         lines = list(bounded(fname))
         if not all(isinstance(line, str) for line in lines):
-            raise GradcliError(
-                "E202", "fname must be a string, filehandle, list of strings,\nor generator"
-            )
+            raise type_error("fname must be a string, filehandle, list of strings,\nor generator")
         text = "\n".join(line.removesuffix("\n") for line in lines)
     check_text(len(text))
     return io.StringIO(text)
@@ -57,8 +56,7 @@ def _reader(host: Callable[..., Any]) -> Callable[..., Any]:
         cells = len(lines.getvalue()) // 2 + 1
         return compute(host, [lines, *values], named, cells, 16 * cells)
 
-    read.__name__ = read.__qualname__ = name
-    return read
+    return called(name, read)
 
 
 TABLES = {"genfromtxt": _reader(np.genfromtxt), "loadtxt": _reader(np.loadtxt)}

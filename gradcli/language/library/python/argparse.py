@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse as host
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Printed, Reported
 from gradcli.language.functions.calls import call
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import EXCEPTIONS
+from gradcli.language.objects.types import EXCEPTIONS, Hosted
 from gradcli.nn.extensible import discard_value, store_value, stored_value
 from gradcli.state import active
 
@@ -70,19 +70,13 @@ _ACTIONS = frozenset(
 _TEXTS = ("description", "epilog", "help", "metavar", "prog", "usage", "version", "title")
 
 
-class Group:
+class Group(Hosted):
     """What `add_argument_group` returns: arguments are added to the parser."""
 
-    __slots__ = ("target",)
+    __slots__ = ()
 
     language_name: ClassVar[str] = "argparse._ArgumentGroup"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"add_argument"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
-
-    target: Any
-
-    def __init__(self, target: Any) -> None:
-        self.target = target
 
     def add_argument(self, *names: str, **given: Any) -> None:
         """`parser.add_argument("--name", type=…, default=…)`."""
@@ -95,7 +89,7 @@ class Group:
             settings["action"] = host.BooleanOptionalAction
         if callable(given.get("type")):
             settings["type"] = _converter(given["type"])
-        self.target.add_argument(*names, **settings)
+        self.host.add_argument(*names, **settings)
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -106,11 +100,11 @@ def _checked(name: str, value: Any) -> Any:
         if value == host.SUPPRESS:
             return value
         if not isinstance(value, str):
-            raise GradcliError("E202", f"{name} is a string")
+            raise type_error(f"{name} is a string")
         # A width in a `%` field would have the host write any number of blanks.
         words = value.split("%(")
         if any(part.partition(")")[2][:1].isdigit() for part in words[1:]):
-            raise GradcliError("E204", "a width in a help text is outside the language")
+            raise value_error("a width in a help text is outside the language")
     if name == "choices":
         return list(bounded(value))
     return value
@@ -154,54 +148,28 @@ class ArgumentParser(Group):
         """A group of arguments."""
         texts = [_checked("title", each) for each in given]
         return Group(
-            self.target.add_argument_group(*texts, **{n: _checked(n, v) for n, v in named.items()})
+            self.host.add_argument_group(*texts, **{n: _checked(n, v) for n, v in named.items()})
         )
 
     def add_mutually_exclusive_group(self, required: Any = False) -> Group:
         """A group of which one argument may be given."""
-        return Group(self.target.add_mutually_exclusive_group(required=bool(required)))
-
-    def set_defaults(self, **kwargs: Any) -> None:
-        """Defaults beside those of the arguments."""
-        self.target.set_defaults(**kwargs)
+        return Group(self.host.add_mutually_exclusive_group(required=bool(required)))
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Namespace:
         """The arguments; a wrong word ends the program with exit code 2."""
-        return Namespace(**vars(self.target.parse_args(_words(args))))
+        return Namespace(**vars(self.host.parse_args(_words(args))))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """The arguments, and the words that are none."""
-        found, rest = self.target.parse_known_args(_words(args))
+        found, rest = self.host.parse_known_args(_words(args))
         return Namespace(**vars(found)), rest
-
-    def print_help(self) -> None:
-        """Show what the arguments are."""
-        self.target.print_help()
-
-    def print_usage(self) -> None:
-        """Show the usage line."""
-        self.target.print_usage()
-
-    def format_help(self) -> str:
-        """What `print_help` shows."""
-        return str(self.target.format_help())
-
-    def format_usage(self) -> str:
-        """What `print_usage` shows."""
-        return str(self.target.format_usage())
-
-    def error(self, message: str) -> None:
-        """End the program with a message."""
-        self.target.error(message)
 
 
 def _words(args: Any) -> list[str]:
     words = active.state.library.get("argv", [""])[1:] if args is None else list(bounded(args))
     for word in words:
         if not isinstance(word, str):
-            raise GradcliError(
-                "E202", f"a word of the command line is a string, not {display(word)}"
-            )
+            raise type_error(f"a word of the command line is a string, not {display(word)}")
     return list(words)
 
 

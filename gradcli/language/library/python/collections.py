@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections as host
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.functions.calls import call
 from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_collection
@@ -44,7 +44,7 @@ class DefaultDict(host.defaultdict[Any, Any]):
 
 def default_dict(default_factory: Any = None, /, *values: Any, **named: Any) -> DefaultDict:
     if default_factory is not None and not callable(default_factory):
-        raise GradcliError("E202", "first argument must be callable or None")
+        raise type_error("first argument must be callable or None")
     return DefaultDict(default_factory, dict_of(*values, **named))
 
 
@@ -55,7 +55,6 @@ class Counter(host.Counter[Any]):
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"copy", "elements", "most_common", "subtract", "total", "update"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def copy(self) -> Counter:
         """Another counter of the same values."""
@@ -121,7 +120,6 @@ class Deque(host.deque[Any]):
         {"append", "appendleft", "clear", "copy", "count", "extend", "extendleft", "index"}
         | {"insert", "maxlen", "pop", "popleft", "remove", "reverse", "rotate"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def append(self, value: Any) -> None:
         check_collection(len(self) + 1)
@@ -166,7 +164,7 @@ class Deque(host.deque[Any]):
 
 def deque(iterable: Any = (), maxlen: Any = None) -> Deque:
     if maxlen is not None and (not isinstance(maxlen, int) or maxlen < 0):
-        raise GradcliError("E204", "maxlen must be non-negative")
+        raise value_error("maxlen must be non-negative")
     return Deque(bounded(iterable), maxlen)
 
 
@@ -190,7 +188,7 @@ def namedtuple(
         names = [str(name) for name in bounded(field_names)]
     given = list(bounded(defaults)) if defaults is not None else []
     if len(given) > len(names):
-        raise GradcliError("E202", "Got more default values than field names")
+        raise type_error("Got more default values than field names")
     return named_tuple(
         typename, names, dict(zip(names[len(names) - len(given) :], given, strict=True))
     )

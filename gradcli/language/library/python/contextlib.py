@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.language.events import Printed, Reported
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.functions.generators import Running
@@ -12,7 +12,7 @@ from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.instances import OBJECT, Instance, Metaclass, host_of, made_class
 from gradcli.language.objects.iteration import Iterator
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 from gradcli.state import active
 
 
@@ -43,23 +43,22 @@ class GeneratorContext:
             return result
 
         vars(inside)["language_decorated"] = True
-        inside.__name__ = inside.__qualname__ = str(getattr(function, "__name__", "function"))
-        return inside
+        return called(str(getattr(function, "__name__", "function")), inside)
 
     def __enter__(self) -> Any:
         made = call(self.function, self.args, self.kwargs)
         if type(made) is not Iterator or type(made.source) is not Running:
-            raise GradcliError("E202", "a function under @contextmanager has a `yield`")
+            raise type_error("a function under @contextmanager has a `yield`")
         self.running = made.source
         try:
             return next(self.running)
         except StopIteration:
-            raise _wrong("generator didn't yield") from None
+            raise runtime_error("generator didn't yield") from None
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
         if error is None:
             for _ in self.running:
-                raise _wrong("generator didn't stop")
+                raise runtime_error("generator didn't stop")
             return False
         try:
             self.running.throw(error)
@@ -69,11 +68,7 @@ class GeneratorContext:
             if raised is error:
                 return False
             raise
-        raise _wrong("generator didn't stop after throw()")
-
-
-def _wrong(words: str) -> GradcliError:
-    return GradcliError("E204", words, raises="RuntimeError")
+        raise runtime_error("generator didn't stop after throw()")
 
 
 def contextmanager(func: Any) -> Any:
@@ -83,8 +78,7 @@ def contextmanager(func: Any) -> Any:
         return GeneratorContext(func, args, kwargs)
 
     vars(context)["language_decorated"] = True
-    context.__name__ = context.__qualname__ = str(getattr(func, "__name__", "context"))
-    return context
+    return called(str(getattr(func, "__name__", "context")), context)
 
 
 class Suppress:
@@ -163,7 +157,6 @@ class ExitStack:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"callback", "close", "enter_context"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
@@ -171,7 +164,7 @@ class ExitStack:
     def enter_context(self, cm: Any) -> Any:
         """Enter a context, to be left with the others."""
         if not getattr(type(cm), "language_context", False):
-            raise GradcliError("E202", f"a value of type {type_name(cm)} is no context")
+            raise type_error(f"a value of type {type_name(cm)} is no context")
         entered = cm.__enter__()
         self.leaves.append(cm.__exit__)
         return entered
@@ -240,10 +233,9 @@ class ABC(Instance):
         missing = _abstract(cls.language_class) if hasattr(cls, "language_class") else []
         if missing:
             many = "methods" if len(missing) > 1 else "method"
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"Can't instantiate abstract class {cls.language_class.name} with abstract {many}"
-                f" {', '.join(missing)}",
+                f" {', '.join(missing)}"
             )
         return super().__new__(cls)
 

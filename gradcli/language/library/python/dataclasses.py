@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.functions.calls import call, misfit, missing, unknown_keyword
 from gradcli.language.library.copy import deepcopy
 from gradcli.language.library.typing import TypeForm
 from gradcli.language.objects.instances import UserClass, set_instance_attribute, store_attribute
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import EXCEPTIONS, type_name, type_of
+from gradcli.record import Record
 
 
 class _Missing:
@@ -29,45 +30,23 @@ MISSING: Any = _Missing()
 _KEYWORD_ONLY = "KW_ONLY"
 
 
-class Field:
+class Field(Record):
     """`dataclasses.field(…)`: what is known of one name."""
-
-    __slots__ = (
-        "compare",
-        "default",
-        "default_factory",
-        "init",
-        "is_stored",
-        "kw_only",
-        "name",
-        "repr",
-        "type",
-    )
 
     language_name: ClassVar[str] = "dataclasses.Field"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"compare", "default", "default_factory", "init", "kw_only", "name", "repr", "type"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(
-        self,
-        default: Any = MISSING,
-        default_factory: Any = MISSING,
-        init: Any = True,
-        repr: Any = True,
-        compare: Any = True,
-        kw_only: Any = False,
-    ) -> None:
-        self.default = default
-        self.default_factory = default_factory
-        self.init = bool(init)
-        self.repr = bool(repr)
-        self.compare = bool(compare)
-        self.kw_only = bool(kw_only)
-        self.name = ""
-        self.type = ""
-        self.is_stored = True
+    default: Any = MISSING
+    default_factory: Any = MISSING
+    init: bool = True
+    repr: bool = True
+    compare: bool = True
+    kw_only: bool = False
+    name: str = ""
+    type: str = ""
+    is_stored: bool = True
 
     def value(self) -> Any:
         """The default, made anew where there is a factory; `MISSING` for none."""
@@ -89,8 +68,9 @@ def field(
 ) -> Field:
     """`dataclasses.field(…)`; raises E204 for two defaults."""
     if default is not MISSING and default_factory is not MISSING:
-        raise GradcliError("E204", "cannot specify both default and default_factory")
-    return Field(default, default_factory, init, repr, compare, kw_only)
+        raise value_error("cannot specify both default and default_factory")
+    shown = bool(init), bool(repr), bool(compare), bool(kw_only)
+    return Field(default, default_factory, *shown)
 
 
 def dataclass(
@@ -112,7 +92,7 @@ def dataclass(
 
     def make(cls: Any) -> Any:
         if not isinstance(cls, UserClass):
-            raise GradcliError("E202", f"dataclass() is for classes, not {type_name(cls)}")
+            raise type_error(f"dataclass() is for classes, not {type_name(cls)}")
         found = _fields(cls, bool(kw_only))
         methods: dict[str, Callable[..., Any]] = {}
         if init:
@@ -166,9 +146,8 @@ def _fields(cls: UserClass, keyword_only: bool) -> list[Field]:
         default = cls.names.get(name, MISSING)
         if isinstance(default, (list, dict, set)):
             kind = f"<class '{type_name(default)}'>"
-            raise GradcliError(
-                "E204",
-                f"mutable default {kind} for field {name} is not allowed: use default_factory",
+            raise value_error(
+                f"mutable default {kind} for field {name} is not allowed: use default_factory"
             )
         each = default if type(default) is Field else Field(default)
         each.name, each.type, each.kw_only = name, written, each.kw_only or keyword_only
@@ -182,9 +161,7 @@ def _fields(cls: UserClass, keyword_only: bool) -> list[Field]:
     for each in found.values():
         given = each.default is not MISSING or each.default_factory is not MISSING
         if each.init and not each.kw_only and not given and seen:
-            raise GradcliError(
-                "E202", f"non-default argument {each.name!r} follows default argument"
-            )
+            raise type_error(f"non-default argument {each.name!r} follows default argument")
         seen = seen or (each.name if given and each.init and not each.kw_only else "")
     return list(found.values())
 
@@ -276,7 +253,7 @@ def fields(class_or_instance: Any, /) -> tuple[Field, ...]:
     """`dataclasses.fields(value)`."""
     found = _known(class_or_instance)
     if found is None:
-        raise GradcliError("E202", "must be called with a dataclass type or instance")
+        raise type_error("must be called with a dataclass type or instance")
     return tuple([each for each in found.values() if each.is_stored])
 
 
@@ -308,7 +285,7 @@ def _plain(value: Any, make: Callable[[list[tuple[str, Any]]], Any], top: bool =
             ]
         )
     if top:
-        raise GradcliError("E202", "asdict() should be called on dataclass instances")
+        raise type_error("asdict() should be called on dataclass instances")
     if type(value) in (list, tuple):
         return type(value)([_plain(each, make, False) for each in value])
     if type(value) is dict:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.objects.derived import IntegerInstance, TextInstance
 from gradcli.language.objects.descriptors import BoundMethod, ClassMethod, Property, StaticMethod
 from gradcli.language.objects.exceptions import Raised
@@ -32,7 +33,7 @@ class EnumClass(UserClass):
                 return member
         if issubclass(self.host, Flag) and isinstance(value, int):
             return _combined(self, value)
-        raise GradcliError("E204", f"{display(value)} is not a valid {self.name}")
+        raise value_error(f"{display(value)} is not a valid {self.name}")
 
     def __getitem__(self, name: Any) -> Any:
         if name not in self.members:
@@ -69,7 +70,7 @@ class Enum(Instance):
     def __init__(self, *args: Any) -> None:
         """The value was set when the member was made."""
         if not hasattr(type(self), "language_class"):
-            raise GradcliError("E202", f"{_shown(type(self))} has no members defined")
+            raise type_error(f"{_shown(type(self))} has no members defined")
 
     def __str__(self) -> str:
         return f"{type(self).language_class.name}.{self.name}"
@@ -148,11 +149,28 @@ def _member(cls: EnumClass, name: str, value: Any) -> Any:
     return made
 
 
+def _value(other: Any) -> Any:
+    return other.language_value if isinstance(other, Enum) else other
+
+
+def _of_values(name: str) -> Callable[[Any, Any], Any]:
+    """An operator of members and numbers on the values."""
+    compute = getattr(operator, name)
+    return lambda self, other: compute(self.language_value, _value(other))
+
+
+def _of_bits(name: str) -> Callable[[Any, Any], Any]:
+    """An operator of flags on their bits."""
+    compute = getattr(operator, name)
+
+    def combine(self: Any, other: Any) -> Any:
+        return _combined(type(self).language_class, compute(self.language_value, _bits(other)))
+
+    return combine
+
+
 class _Number(Enum):
     """What members of numbers share: they are compared and counted with as numbers."""
-
-    def _other(self, other: Any) -> Any:
-        return other.language_value if isinstance(other, Enum) else other
 
     def __int__(self) -> int:
         return int(self.language_value)
@@ -160,22 +178,12 @@ class _Number(Enum):
     __index__ = __int__
 
     def __eq__(self, other: object) -> bool:
-        return bool(self.language_value == self._other(other))
+        return bool(self.language_value == _value(other))
 
     def __hash__(self) -> int:
         return hash(self.language_value)
 
-    def __lt__(self, other: Any) -> Any:
-        return self.language_value < self._other(other)
-
-    def __le__(self, other: Any) -> Any:
-        return self.language_value <= self._other(other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.language_value > self._other(other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self.language_value >= self._other(other)
+    __lt__, __le__, __gt__, __ge__ = map(_of_values, ("lt", "le", "gt", "ge"))
 
 
 class IntEnum(_Number):
@@ -186,18 +194,8 @@ class IntEnum(_Number):
     def __str__(self) -> str:
         return text(self.language_value)
 
-    def __add__(self, other: Any) -> Any:
-        return self.language_value + self._other(other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        return self.language_value - self._other(other)
-
-    def __mul__(self, other: Any) -> Any:
-        return self.language_value * self._other(other)
-
-    __rmul__ = __mul__
+    __add__, __sub__, __mul__ = map(_of_values, ("add", "sub", "mul"))
+    __radd__, __rmul__ = __add__, __mul__
 
 
 class StrEnum(Enum):
@@ -209,7 +207,7 @@ class StrEnum(Enum):
         return str(self.language_value)
 
     def __eq__(self, other: object) -> bool:
-        return bool(self.language_value == getattr(other, "language_value", other))
+        return bool(self.language_value == _value(other))
 
     def __hash__(self) -> int:
         return hash(self.language_value)
@@ -243,14 +241,7 @@ class Flag(Enum):
 
     language_name: ClassVar[str] = "enum.Flag"
 
-    def __or__(self, other: Any) -> Any:
-        return _combined(type(self).language_class, self.language_value | _bits(other))
-
-    def __and__(self, other: Any) -> Any:
-        return _combined(type(self).language_class, self.language_value & _bits(other))
-
-    def __xor__(self, other: Any) -> Any:
-        return _combined(type(self).language_class, self.language_value ^ _bits(other))
+    __or__, __and__, __xor__ = map(_of_bits, ("or_", "and_", "xor"))
 
     def __contains__(self, other: Any) -> bool:
         return bool(_bits(other) & self.language_value == _bits(other))
@@ -290,9 +281,7 @@ def unique(enumeration: Any) -> Any:
     """`@unique`: raises E204 where two names have one value."""
     for name, member in getattr(enumeration, "members", {}).items():
         if member.name != name:
-            raise GradcliError(
-                "E204", f"duplicate values found in {enumeration!r}: {name} -> {member.name}"
-            )
+            raise value_error(f"duplicate values found in {enumeration!r}: {name} -> {member.name}")
     return enumeration
 
 

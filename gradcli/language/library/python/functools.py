@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_nesting
@@ -14,6 +14,7 @@ from gradcli.language.objects.attributes import documentation
 from gradcli.language.objects.instances import Instance, UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.types import LanguageType, type_name
+from gradcli.record import Record
 
 
 class Partial:
@@ -27,11 +28,10 @@ class Partial:
 
     language_name: ClassVar[str] = "functools.partial"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"args", "func", "keywords"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> None:
         if not callable(func):
-            raise GradcliError("E202", f"partial() takes a function, not {type_name(func)}")
+            raise type_error(f"partial() takes a function, not {type_name(func)}")
         self.func = func
         self.args = args
         self.keywords = keywords
@@ -56,8 +56,7 @@ def reduce(function: Callable[[Any, Any], Any], iterable: Any, initial: Any = _N
     values = iter(bounded(iterable))
     result = next(values, _NONE) if initial is _NONE else initial
     if result is _NONE:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             "reduce() of nothing needs a value to begin with",
             text="reduce() of empty iterable with no initial value",
         )
@@ -76,7 +75,6 @@ class LruCache:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"__name__", "cache_clear", "cache_info"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, function: Any, maxsize: int | None) -> None:
         self.function = function
@@ -176,14 +174,11 @@ def cmp_to_key(mycmp: Any) -> Callable[[Any], Any]:
     return lambda value: _Compared(value, mycmp)
 
 
-class _Compared:
-    __slots__ = ("compare", "value")
+class _Compared(Record):
+    value: Any
+    compare: Any
 
     language_name: ClassVar[str] = "functools.KeyWrapper"
-
-    def __init__(self, value: Any, compare: Any) -> None:
-        self.value = value
-        self.compare = compare
 
     def __lt__(self, other: _Compared) -> bool:
         return bool(call(self.compare, (self.value, other.value), {}) < 0)
@@ -217,7 +212,7 @@ def total_ordering(cls: Any) -> Any:
     """`@total_ordering`: the comparisons that a class leaves out, from one that it has."""
     root = next((name for name in _ORDERINGS if name in getattr(cls, "names", ())), None)
     if not isinstance(cls, UserClass) or root is None:
-        raise GradcliError("E204", "must define at least one ordering operation: < > <= >=")
+        raise value_error("must define at least one ordering operation: < > <= >=")
     for name, function in _ORDERINGS[root].items():
         if name not in cls.names:
             cls.bind(name, function)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from collections.abc import Iterator as HostIterator
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.functions.calls import call
 from gradcli.language.limits import check_collection, too_many_steps
 from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
@@ -37,7 +37,7 @@ def _function(function: Any) -> Callable[..., Any]:
 
 def count(start: Any = 0, step: Any = 1) -> Iterator:
     if not all(isinstance(value, (int, float, complex)) for value in (start, step)):
-        raise GradcliError("E202", "a number is required")
+        raise type_error("a number is required")
     return drawing("count", host.count(start, step))
 
 
@@ -62,7 +62,6 @@ class Chain:
 
     language_name: ClassVar[str] = "type"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"__name__", "from_iterable"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     __name__ = "chain"
 
     def __call__(self, *iterables: Any) -> Iterator:
@@ -166,7 +165,7 @@ def starmap(function: Any, iterable: Any, /) -> Iterator:
 
 def tee(iterable: Any, n: Any = 2, /) -> tuple[Iterator, ...]:
     if not isinstance(n, int):
-        raise GradcliError("E202", f"tee() takes a number, not {type_name(n)}")
+        raise type_error(f"tee() takes a number, not {type_name(n)}")
     check_collection(max(n, 0))
     return tuple(drawing("_tee", each, iterable) for each in host.tee(_counted(iterable), n))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as host
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.functions.calls import call
 from gradcli.language.limits import check_nesting, check_text
 from gradcli.language.objects.attributes import get_attribute
@@ -38,7 +38,7 @@ def dumps(
     def other(value: Any) -> Any:
         if default is not None:
             return call(default, (value,), {})
-        raise GradcliError("E202", f"Object of type {type_name(value)} is not JSON serializable")
+        raise type_error(f"Object of type {type_name(value)} is not JSON serializable")
 
     encoder = host.JSONEncoder(
         skipkeys=bool(skipkeys), ensure_ascii=bool(ensure_ascii), check_circular=True,
@@ -64,9 +64,7 @@ def loads(
 ) -> Any:
     """`json.loads(text)`; raises E204 for a text that is no JSON."""
     if not isinstance(s, (str, bytes)):
-        raise GradcliError(
-            "E202", f"the JSON object must be str, bytes or bytearray, not {type_name(s)}"
-        )
+        raise type_error(f"the JSON object must be str, bytes or bytearray, not {type_name(s)}")
     hooks: dict[str, Any] = {
         name: (lambda value, hook=hook: call(hook, (value,), {}))
         for name, hook in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.functions.calls import misfit, missing, unknown_keyword
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.iteration import bounded
@@ -18,7 +18,6 @@ class NamedTuple(tuple[Any, ...]):
     language_name: ClassVar[str] = "typing.NamedTuple"
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset({"_asdict", "_replace"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     language_fields: ClassVar[tuple[str, ...]] = ()
     language_defaults: ClassVar[dict[str, Any]] = {}
 
@@ -74,7 +73,7 @@ class NamedTuple(tuple[Any, ...]):
         """Another one, with some items replaced."""
         for name in kwargs:
             if name not in self.language_fields:
-                raise GradcliError("E204", f"Got unexpected field names: [{name!r}]")
+                raise value_error(f"Got unexpected field names: [{name!r}]")
         return type_of(self)(**{**self._asdict(), **kwargs})
 
     def __repr__(self) -> str:
@@ -111,11 +110,11 @@ def named_tuple(
     """A class of named tuples; raises E204 for names that cannot be."""
     for number, field in enumerate(fields):
         if not field.isidentifier() or field.startswith("_") or field in fields[:number]:
-            raise GradcliError("E204", f"{field!r} cannot be the name of a field")
+            raise value_error(f"{field!r} cannot be the name of a field")
     left = False
     for field in fields:
         if field not in defaults and left:
-            raise GradcliError("E202", f"the field {field!r} without a default follows one with it")
+            raise type_error(f"the field {field!r} without a default follows one with it")
         left = left or field in defaults
     made = UserClass(name, methods or {}, (NamedTuple,), dict.fromkeys(fields, ""))
     host: Any = made.host

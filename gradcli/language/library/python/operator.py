@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from keyword import iskeyword
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.functions.calls import call
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.operators import augmented, binary, contains, identity, unary
+from gradcli.language.objects.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.subscripts import delete_item, get_item, set_item
+from gradcli.language.objects.types import called
 
-_BINARY = {
-    "add": "+", "and_": "&", "concat": "+", "eq": "==", "floordiv": "//", "ge": ">=", "gt": ">",
-    "le": "<=", "lshift": "<<", "lt": "<", "matmul": "@", "mod": "%", "mul": "*", "ne": "!=",
-    "or_": "|", "pow": "**", "rshift": ">>", "sub": "-", "truediv": "/", "xor": "^",
-}  # fmt: skip
+_NAMES = {symbol: f"{name}_" if iskeyword(name) else name for symbol, name in ARITHMETIC.items()}
 _UNARY = {"inv": "~", "invert": "~", "neg": "-", "pos": "+"}
-_IN_PLACE = {
-    f"i{name.rstrip('_')}": symbol for name, symbol in _BINARY.items() if symbol[-1] != "="
-}
-
-
-def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    function.__name__ = function.__qualname__ = name
-    return function
 
 
 def _binary(symbol: str) -> Callable[[Any, Any], Any]:
@@ -51,7 +42,7 @@ def itemgetter(*items: Any) -> Callable[[Any], Any]:
 def attrgetter(*attrs: str) -> Callable[[Any], Any]:
     """`operator.attrgetter(name, …)`."""
     if not attrs or not all(isinstance(name, str) for name in attrs):
-        raise GradcliError("E202", "attribute name must be a string")
+        raise type_error("attribute name must be a string")
 
     def read(obj: Any, dotted: str) -> Any:
         for name in dotted.split("."):
@@ -69,21 +60,23 @@ def methodcaller(name: str, /, *args: Any, **kwargs: Any) -> Callable[[Any], Any
 
 
 OPERATOR: dict[str, Any] = {
-    "abs": _function("abs", lambda a, /: abs(a)),
+    "abs": called("abs", lambda a, /: abs(a)),
     "attrgetter": attrgetter,
-    "contains": _function("contains", lambda a, b, /: contains(b, a)),
-    "delitem": _function("delitem", lambda a, b, /: delete_item(a, b)),
-    "getitem": _function("getitem", lambda a, b, /: get_item(a, b)),
-    "index": _function("index", lambda a, /: range(a).stop),
-    "is_": _function("is_", lambda a, b, /: identity(a, b)),
-    "is_not": _function("is_not", lambda a, b, /: a is not b),
+    "contains": called("contains", lambda a, b, /: contains(b, a)),
+    "delitem": called("delitem", lambda a, b, /: delete_item(a, b)),
+    "getitem": called("getitem", lambda a, b, /: get_item(a, b)),
+    "index": called("index", lambda a, /: range(a).stop),
+    "is_": called("is_", lambda a, b, /: identity(a, b)),
+    "is_not": called("is_not", lambda a, b, /: a is not b),
     "itemgetter": itemgetter,
     "methodcaller": methodcaller,
-    "not_": _function("not_", lambda a, /: not a),
-    "setitem": _function("setitem", lambda a, b, c, /: set_item(a, b, c)),
-    "truth": _function("truth", lambda a, /: bool(a)),
-    **{name: _function(name, _binary(symbol)) for name, symbol in _BINARY.items()},
-    **{name: _function(name, _unary(symbol)) for name, symbol in _UNARY.items()},
-    **{name: _function(name, _augmented(symbol)) for name, symbol in _IN_PLACE.items()},
+    "not_": called("not_", lambda a, /: not a),
+    "setitem": called("setitem", lambda a, b, c, /: set_item(a, b, c)),
+    "truth": called("truth", lambda a, /: bool(a)),
+    **{n: called(n, _binary(symbol)) for symbol, n in (_NAMES | COMPARISONS).items()},
+    "concat": called("concat", _binary("+")),
+    **{name: called(name, _unary(symbol)) for name, symbol in _UNARY.items()},
+    **{f"i{n}": called(f"i{n}", _augmented(symbol)) for symbol, n in ARITHMETIC.items()},
+    "iconcat": called("iconcat", _augmented("+")),
 }
 """What `operator` holds."""

@@ -6,10 +6,10 @@ import random as host
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.language.limits import LARGEST_INTEGER, check_collection, check_integer
 from gradcli.language.objects.iteration import bounded
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 from gradcli.state import active
 
 _HOSTS = (
@@ -28,7 +28,6 @@ class Random:
 
     language_name: ClassVar[str] = "random.Random"
     language_attributes: ClassVar[frozenset[str]] = frozenset({*_HOSTS, *_OWN})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     generator: host.Random
 
@@ -44,9 +43,8 @@ class Random:
     def seed(self, a: Any = None, version: int = 2) -> None:
         """Begin anew from a seed; without one, from the clock."""
         if a is not None and not isinstance(a, (int, float, str, bytes)):
-            raise GradcliError(
-                "E202",
-                "The only supported seed types are: None,\nint, float, str, bytes, and bytearray.",
+            raise type_error(
+                "The only supported seed types are: None,\nint, float, str, bytes, and bytearray."
             )
         self.generator.seed(a, version)
 
@@ -74,10 +72,7 @@ class Random:
     def sample(self, population: Any, k: Any, *, counts: Any = None) -> list[Any]:
         """k different values."""
         if isinstance(population, (set, frozenset, dict)):
-            raise GradcliError(
-                "E202",
-                "Population must be a sequence.  For dicts or sets, use sorted(d).",
-            )
+            raise type_error("Population must be a sequence.  For dicts or sets, use sorted(d).")
         if isinstance(k, int):
             check_collection(k)
         many = None if counts is None else list(bounded(counts))
@@ -86,7 +81,7 @@ class Random:
     def shuffle(self, x: Any, /) -> None:
         """Put the items of a list in a random order."""
         if not hasattr(type(x), "__setitem__"):
-            raise GradcliError("E202", f"'{type_name(x)}' object does not support item assignment")
+            raise type_error(f"'{type_name(x)}' object does not support item assignment")
         check_collection(len(x))
         self.generator.shuffle(x)
 
@@ -108,8 +103,7 @@ def _method(generator: host.Random, name: str) -> Callable[..., Any]:
                 check_integer(value.bit_length())
         return method(*values, **named)
 
-    draw.__name__ = draw.__qualname__ = name
-    return draw
+    return called(name, draw)
 
 
 def _of_session(name: str) -> Callable[..., Any]:
@@ -121,8 +115,7 @@ def _of_session(name: str) -> Callable[..., Any]:
             kept["random"] = Random(active.state.manual_seed)
         return getattr(kept["random"], name)(*values, **named)
 
-    draw.__name__ = draw.__qualname__ = name
-    return draw
+    return called(name, draw)
 
 
 RANDOM: dict[str, Any] = {name: _of_session(name) for name in (*_HOSTS, *_OWN)} | {"Random": Random}

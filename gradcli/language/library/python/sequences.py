@@ -8,17 +8,17 @@ import statistics as host_statistics
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.language.functions.calls import call
 from gradcli.language.limits import charge, check_collection, check_nesting
 from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
 from gradcli.language.objects.ordering import sort_values
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise GradcliError("E202", f"heap argument must be a list, not {type_name(value)}")
+        raise type_error(f"heap argument must be a list, not {type_name(value)}")
     check_nesting(value)
     return value
 
@@ -31,8 +31,7 @@ def _on_heap(name: str) -> Callable[..., Any]:
         charge(len(heap) if name == "heapify" else 0)
         return function(heap, *items)
 
-    change.__name__ = change.__qualname__ = name
-    return change
+    return called(name, change)
 
 
 def nlargest(n: int, iterable: Any, key: Any = None) -> list[Any]:
@@ -71,12 +70,11 @@ def _bisection(name: str) -> Callable[..., Any]:
 
     def find(a: Any, x: Any, lo: int = 0, hi: Any = None, *, key: Any = None) -> Any:
         if not hasattr(type(a), "__getitem__"):
-            raise GradcliError("E202", f"a value of type {type_name(a)} has no items")
+            raise type_error(f"a value of type {type_name(a)} has no items")
         of = None if key is None else lambda value: call(key, (value,), {})
         return function(a, x, lo, hi, key=of)
 
-    find.__name__ = find.__qualname__ = name
-    return find
+    return called(name, find)
 
 
 BISECT: dict[str, Any] = {
@@ -93,15 +91,14 @@ def _statistic(name: str) -> Callable[..., Any]:
         given = [list(bounded(each)) if hasattr(type(each), "__iter__") else each for each in more]
         values = list(bounded(data))
         if not all(isinstance(value, (int, float, str)) for value in values):
-            raise GradcliError("E202", f"{name}() takes numbers")
+            raise type_error(f"{name}() takes numbers")
         charge(20 * len(values))
         try:
             return function(values, *given, **named)
         except host_statistics.StatisticsError as error:
-            raise GradcliError("E204", str(error)) from error
+            raise value_error(str(error)) from error
 
-    measure.__name__ = measure.__qualname__ = name
-    return measure
+    return called(name, measure)
 
 
 STATISTICS: dict[str, Any] = {

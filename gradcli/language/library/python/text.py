@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.events import Printed
 from gradcli.language.functions.calls import call
 from gradcli.language.library.python.patterns import checked_pattern
@@ -19,7 +19,7 @@ from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.iteration import Iterator, drawing
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.repr import text as written
-from gradcli.language.objects.types import EXCEPTIONS, type_name
+from gradcli.language.objects.types import EXCEPTIONS, Hosted, called, type_name
 from gradcli.state import active
 
 
@@ -32,7 +32,6 @@ class Template:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"safe_substitute", "substitute", "template"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, template: str) -> None:
         self.template = _string(template)
@@ -68,74 +67,48 @@ STRING: dict[str, Any] = {
 
 def _string(value: Any) -> str:
     if not isinstance(value, str):
-        raise GradcliError("E202", f"expected a string, not {type_name(value)}")
+        raise type_error(f"expected a string, not {type_name(value)}")
     return value
 
 
 # --- re -------------------------------------------------------------------------------------------
 
 
-class Match:
+class Match(Hosted):
     """What a pattern found."""
 
-    __slots__ = ("found",)
+    __slots__ = ()
 
     language_name: ClassVar[str] = "re.Match"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"end", "expand", "group", "groupdict", "groups", "lastgroup", "lastindex", "pos", "span"}
         | {"start", "string"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
-
-    def __init__(self, found: re.Match[str]) -> None:
-        self.found = found
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self.language_attributes:
-            raise AttributeError(name)
-        return _method_of(self.found, name)
 
     def expand(self, template: str) -> str:
         """The template with the groups in it."""
-        check_text(len(_string(template)) * (1 + len(self.found.string)))
-        return self.found.expand(template)
+        check_text(len(_string(template)) * (1 + len(self.host.string)))
+        return self.host.expand(template)
 
     def __getitem__(self, group: Any) -> Any:
-        return self.found[group]
-
-    def __repr__(self) -> str:
-        return repr(self.found)
+        return self.host[group]
 
 
-def _method_of(owner: Any, name: str) -> Any:
-    """A data attribute of the host's, or a method whose results are plain."""
-    found = getattr(owner, name)
-    if not callable(found):
-        return found
-
-    def method(*values: Any, **named: Any) -> Any:
-        return found(*values, **named)
-
-    method.__name__ = method.__qualname__ = name
-    return method
-
-
-class Pattern:
+class Pattern(Hosted):
     """`re.compile(pattern, flags)`."""
 
-    __slots__ = ("compiled", "power")
+    __slots__ = ("power",)
 
     language_name: ClassVar[str] = "re.Pattern"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"findall", "finditer", "flags", "fullmatch", "groups", "match", "pattern", "search"}
         | {"split", "sub", "subn"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, pattern: str, flags: int) -> None:
         try:
             self.power = checked_pattern(_string(pattern), flags)
-            self.compiled = re.compile(pattern, flags)
+            self.host = re.compile(pattern, flags)
         except re.error as error:
             raise GradcliError("E204", str(error), raises="error") from error
 
@@ -152,7 +125,7 @@ class Pattern:
         return str(text)
 
     def _one(self, name: str, text: Any, limits: tuple[int, ...]) -> Match | None:
-        found = getattr(self.compiled, name)(self._checked(text), *limits)
+        found = getattr(self.host, name)(self._checked(text), *limits)
         return None if found is None else Match(found)
 
     def match(self, string: str, *limits: int) -> Match | None:
@@ -169,16 +142,16 @@ class Pattern:
 
     def findall(self, string: str, *limits: int) -> list[Any]:
         """All matches, or their groups."""
-        return self.compiled.findall(self._checked(string), *limits)
+        return self.host.findall(self._checked(string), *limits)
 
     def finditer(self, string: str, *limits: int) -> Iterator:
         """All matches."""
-        found = self.compiled.finditer(self._checked(string), *limits)
+        found = self.host.finditer(self._checked(string), *limits)
         return drawing("callable_iterator", map(Match, found))
 
     def split(self, string: str, maxsplit: int = 0) -> list[Any]:
         """The text between the matches."""
-        return self.compiled.split(self._checked(string), maxsplit)
+        return self.host.split(self._checked(string), maxsplit)
 
     def sub(self, repl: Any, string: str, count: int = 0) -> str:
         """The text with its matches replaced."""
@@ -188,20 +161,10 @@ class Pattern:
         """The same, and how many there were."""
         text = self._checked(string)
         if isinstance(repl, str):
-            many = sum(1 for _ in self.compiled.finditer(text))
+            many = sum(1 for _ in self.host.finditer(text))
             check_text(len(text) + many * (len(repl) + repl.count("\\") * len(text)))
-            return self.compiled.subn(repl, text, count)
-        return self.compiled.subn(
-            lambda found: _string(call(repl, (Match(found),), {})), text, count
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("flags", "groups", "pattern"):
-            raise AttributeError(name)
-        return getattr(self.compiled, name)
-
-    def __repr__(self) -> str:
-        return repr(self.compiled)
+            return self.host.subn(repl, text, count)
+        return self.host.subn(lambda found: _string(call(repl, (Match(found),), {})), text, count)
 
 
 _MOST_TRIES = 10**10
@@ -217,8 +180,7 @@ def _on_pattern(name: str) -> Callable[..., Any]:
     def apply(pattern: Any, *values: Any, flags: Any = 0, **named: Any) -> Any:
         return getattr(compile(pattern, flags), name)(*values, **named)
 
-    apply.__name__ = apply.__qualname__ = name
-    return apply
+    return called(name, apply)
 
 
 def escape(pattern: str) -> str:
@@ -257,8 +219,7 @@ def _wrapping(name: str) -> Callable[..., Any]:
                 check_text(len(value) * (1 + len(_string(text))))
         return function(_string(text), *values, **named)
 
-    wrap.__name__ = wrap.__qualname__ = name
-    return wrap
+    return called(name, wrap)
 
 
 TEXTWRAP: dict[str, Any] = {
@@ -315,30 +276,10 @@ def normalize(form: Any, unistr: str, /) -> str:
     return unicodedata.normalize(form, unistr)
 
 
-def _of_character(name: str) -> Callable[..., Any]:
-    function = getattr(unicodedata, name)
-
-    def of(chr: str, *default: Any) -> Any:
-        return function(chr, *default)
-
-    of.__name__ = of.__qualname__ = name
-    return of
-
-
 UNICODEDATA: dict[str, Any] = {
-    "normalize": normalize,
-    **{
-        name: _of_character(name)
-        for name in (
-            "bidirectional",
-            "category",
-            "combining",
-            "decimal",
-            "digit",
-            "lookup",
-            "name",
-            "numeric",
-        )
-    },
-}
+    name: getattr(unicodedata, name)
+    for name in (
+        "bidirectional", "category", "combining", "decimal", "digit", "lookup", "name", "numeric",
+    )
+} | {"normalize": normalize}  # fmt: skip
 """What `unicodedata` holds."""

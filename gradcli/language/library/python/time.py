@@ -6,43 +6,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.functions.calls import call
 from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_text, too_many_steps
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 from gradcli.state import active
-
-
-def seconds_now() -> float:
-    """`time.time()`: the seconds since 1970."""
-    return time.time()
-
-
-def seconds_passed() -> float:
-    """`time.perf_counter()`: the seconds since some moment."""
-    return time.perf_counter()
-
-
-def seconds_worked() -> float:
-    """`time.process_time()`: the seconds that the processor worked for this process."""
-    return time.process_time()
-
-
-def nanoseconds_now() -> int:
-    """`time.time_ns()`."""
-    return time.time_ns()
-
-
-def nanoseconds_passed() -> int:
-    """`time.perf_counter_ns()`."""
-    return time.perf_counter_ns()
 
 
 def sleep(seconds: float, /) -> None:
     """`time.sleep(seconds)`: wait for no longer than a minute."""
     if not isinstance(seconds, (int, float)) or not 0 <= seconds <= 60:
-        raise GradcliError("E204", "sleep() takes a number of seconds between 0 and 60")
+        raise value_error("sleep() takes a number of seconds between 0 and 60")
     time.sleep(seconds)
 
 
@@ -74,35 +49,26 @@ def strftime(format: str, t: Any = None, /) -> str:
 def checked_format(format: Any) -> str:
     """The format of a date; raises E202, E602 where it is none or too long."""
     if not isinstance(format, str):
-        raise GradcliError("E202", f"a format is a string, not {type_name(format)}")
+        raise type_error(f"a format is a string, not {type_name(format)}")
     check_text(1000 * len(format))
     if any(sign.isdigit() for sign in format.replace("%%", "").split("%")[1:] for sign in sign[:2]):
-        raise GradcliError("E204", "a width in the format of a date is outside the language")
+        raise value_error("a width in the format of a date is outside the language")
     return format
 
 
-def ctime(seconds: Any = None, /) -> str:
-    """`time.ctime()`."""
-    return time.ctime(seconds)
-
-
 TIME: dict[str, Callable[..., Any]] = {
-    "asctime": lambda: time.asctime(),
-    "ctime": ctime,
+    **{
+        name: getattr(time, name)
+        for name in ("ctime", "perf_counter", "perf_counter_ns", "process_time", "time", "time_ns")
+    },
+    "asctime": called("asctime", lambda: time.asctime()),
     "gmtime": gmtime,
     "localtime": localtime,
-    "monotonic": seconds_passed,
-    "perf_counter": seconds_passed,
-    "perf_counter_ns": nanoseconds_passed,
-    "process_time": seconds_worked,
+    "monotonic": time.perf_counter,
     "sleep": sleep,
     "strftime": strftime,
-    "time": seconds_now,
-    "time_ns": nanoseconds_now,
 }
 """What `time` holds."""
-for _name in ("perf_counter", "perf_counter_ns", "process_time", "time", "time_ns", "asctime"):
-    TIME[_name].__name__ = TIME[_name].__qualname__ = _name
 
 
 def timeit(
@@ -140,7 +106,7 @@ def repeat(
 
 
 TIMEIT: dict[str, Callable[..., Any]] = {
-    "default_timer": seconds_passed,
+    "default_timer": time.perf_counter,
     "repeat": repeat,
     "timeit": timeit,
 }

@@ -13,7 +13,7 @@ from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.files.data_file import DataFile, is_shape
 from gradcli.files.pickled import BadPickleError, Call, Global, Persistent, pickled
 from gradcli.files.torch_archive import STORAGES, read_archive, unwritable, write_archive
@@ -56,7 +56,7 @@ def save(
     try:
         data = pickled(obj, storages.described)
     except BadPickleError as error:
-        raise GradcliError("E202", f"torch.save() cannot write {error}") from error
+        raise type_error(f"torch.save() cannot write {error}") from error
     if isinstance(f, BytesIO):
         held = io.BytesIO()
         write_archive(held, "archive", data, storages.arrays)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.arrays.sizes import Device
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.attributes import PerSession
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import called, type_name
 from gradcli.ops.binding.catalogue import modules
 from gradcli.state import active
 
@@ -29,8 +29,7 @@ def _named(name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
     def tell(*values: Any) -> Any:
         return answer(*values)
 
-    tell.__name__ = tell.__qualname__ = name
-    return tell
+    return called(name, tell)
 
 
 def _setting(name: str, start: Any) -> PerSession:
@@ -42,8 +41,8 @@ def _setting(name: str, start: Any) -> PerSession:
 
     def write(new: Any) -> None:
         if type(new) is not type(start):
-            raise GradcliError(
-                "E202", f"{name} takes a value of type {type_name(start)}, not {type_name(new)}"
+            raise type_error(
+                f"{name} takes a value of type {type_name(start)}, not {type_name(new)}"
             )
         kept()[name] = new
 
@@ -206,7 +205,7 @@ class GradScaler:
         if enabled and (device != "cuda" or _CUDA["is_available"]()):
             raise GradcliError(
                 "E205",
-                f"a GradScaler on {device} is left out: losses are not scaled by themselves",
+                "a GradScaler that is enabled is left out: losses are not scaled by themselves",
                 help="multiply the loss, and divide the gradients; or say `enabled=False`",
             )
 

@@ -101,8 +101,7 @@ def _escaping(walk: Capture, value: Any) -> Any:
     if not isinstance(value.array, np.ndarray):
         return value
     copied = Tensor(value.array.copy())
-    made = walk.builder.call(Kernel("copy", np.copy), [walk.builder.of(value)], result=copied.array)
-    del made
+    walk.builder.call(Kernel("copy", np.copy), [walk.builder.of(value)], result=copied.array)
     return copied
 
 
@@ -110,7 +109,7 @@ def change_list(walk: Capture, callee: Callee) -> Any:
     """A method of a list, dict or set that the iteration made, or that only reads."""
     owner = callee.receiver
     if id(owner) in walk.local:
-        if any(is_symbolic(each) and _is_lost(each) for each in callee.given):
+        if any(map(walk.is_lost, callee.given)):
             walk.refuse("integers or strings that vary are put into a list or dict")
         return _drawn(walk, walk.evaluate(callee.hole, callee.operands))
     if callee.name in ("items", "keys", "values", "get", "copy", "index", "count"):
@@ -120,10 +119,6 @@ def change_list(walk: Capture, callee: Callee) -> Any:
         return _drawn(walk, walk.evaluate(callee.hole, callee.operands))
     walk.refuse(f"`{callee.name}` changes a {type(owner).__name__} from outside the iteration")
     return walk.evaluate(callee.hole, callee.operands)
-
-
-def _is_lost(value: Any) -> bool:
-    return not (type(value) is Symbol and type(value.now) is float)
 
 
 def _drawn(walk: Capture, value: Any) -> Any:
@@ -216,8 +211,7 @@ def taken_number(walk: Capture, callee: Callee) -> Any:
         array = walk.builder.value_of(found[0])
         return walk.builder.compute(Inline(text, "item"), [array], number)
 
-    symbol = walk.attempt(record)
-    return number if symbol is None else symbol
+    return walk.either(number, record)
 
 
 def of_collections(walk: Capture, callee: Callee) -> Any:

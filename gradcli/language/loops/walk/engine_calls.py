@@ -159,8 +159,7 @@ def schedule_call(walk: Capture, callee: Callee) -> Any:
     if callee.name == "step":
         walk.attempt(lambda: walk.builder.effect(op, [*operands, method], state=()))
         return result
-    symbol = walk.attempt(walk.builder.behind, op, [*operands, method], result)
-    return result if symbol is None else symbol
+    return walk.either(result, walk.builder.behind, op, [*operands, method], result)
 
 
 def _is_closed(function: Function) -> bool:

@@ -45,7 +45,11 @@ def _name(walk: Capture, node: tree.Name, frame: Frame) -> Any:
         read = walk.compiler.expression(node, Scope())
         walk.guard.values.setdefault(("global", name), (lambda variables: read({}), value))
         return value
-    return walk.read_place(walk.place_of(holder, name), value)
+    broken = walk.broken
+    read_value = walk.read_place(walk.place_of(holder, name), value)
+    if walk.broken is not None and broken is None:
+        walk.broken.span = node.span  # a name that is read notes no place
+    return read_value
 
 
 def _attribute(walk: Capture, node: tree.Attribute, frame: Frame) -> Any:
@@ -90,8 +94,9 @@ def _varying_item(walk: Capture, form: tree.Subscript, owner: Any, index: Any) -
         operands: list[Any] = []
         text = walk.builder.written(index, operands)
         read = Inline(f"{{{len(operands)}}}({{{len(operands) + 1}}}, {text})")
-        symbol = walk.attempt(walk.builder.compute, read, [*operands, get_item, owner], value, True)
-        return value if symbol is None else symbol
+        return walk.either(
+            value, walk.builder.compute, read, [*operands, get_item, owner], value, True
+        )
     walk.refuse("an item at a place that varies", span=form.span)
     return value
 
@@ -129,8 +134,7 @@ def _unary(walk: Capture, node: tree.Unary, frame: Frame) -> Any:
         return walk.evaluate(form, [operand])
     now = walk.evaluate(form, [operand])
     text = {"not": "(not {0})", "-": "(-{0})", "+": "(+{0})", "~": "(~{0})"}[node.operator]
-    symbol = walk.attempt(walk.builder.compute, Inline(text), [operand.value], now)
-    return now if symbol is None else symbol
+    return walk.either(now, walk.builder.compute, Inline(text), [operand.value], now)
 
 
 def _binary(walk: Capture, node: tree.Binary, frame: Frame) -> Any:
@@ -170,8 +174,7 @@ def operate(
     now = walk.evaluate(form, [left, right])
     if symbol in ("is", "is not"):
         return now  # the types of numbers are guarded
-    made = walk.attempt(_compute, walk, symbol, left, right, now)
-    return now if made is None else made
+    return walk.either(now, _compute, walk, symbol, left, right, now)
 
 
 def _compute(walk: Capture, symbol: str, left: Any, right: Any, now: Any) -> Symbol:

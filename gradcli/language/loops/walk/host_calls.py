@@ -30,8 +30,6 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         walk.rely_on(each)
         if isinstance(each, Module):
             walk.rely_on_module(each)
-        if type(each) is ModuleWalk:
-            pass
         if type(each) is Function:
             walk.walked(each)
     if any(map(is_symbolic, callee.given)):

@@ -32,7 +32,7 @@ from gradcli.language.objects.borders import SCALARS, is_array
 from gradcli.language.objects.descriptors import BoundMethod, computes
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.iteration import Iterator
-from gradcli.language.tree.scopes import PARENT, Scope, Variables, is_generator, names_around
+from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, names_around
 from gradcli.language.tree.syntax import Statement
 from gradcli.nn.module import Module
 from gradcli.optim.optimizer import Optimizer
@@ -118,11 +118,16 @@ class Reader:
             self.end(found)
             return None
 
+    def either(self, value: Any, record: Callable[..., Any], *args: Any) -> Any:
+        """What is recorded for a value; the value itself where recording has ended."""
+        made = self.attempt(record, *args)
+        return value if made is None else made
+
     def walked(self, function: Function) -> None:
         """Walk a function's body whenever it is called in this iteration."""
         if function in self._bodies:
             return
-        if is_generator(function.statements):
+        if has_yield(function.statements):
             self.refuse(f"the generator `{function.name}` inside the iteration")
             return
         if names_around(function.parent) is not self.compiler.values:
@@ -263,6 +268,8 @@ class Reader:
         if self.builder.has(tensor):
             return
         if tensor.requires_grad:
+            # A compiled iteration has arrays alone. A gradient goes to a leaf that it knows, whose
+            # hooks and `.grad` are guarded; one that is made anew is another object each time.
             reason = "a tensor that requires grad is another one in every iteration"
             raise GraphBreak("B06", reason, _IN_PLACE)
         self.builder.load(op, operands, tensor.array)
@@ -366,8 +373,7 @@ class Reader:
         if type(owner) is dict and "params" in owner and type(value) in NUMBERS:
             # A schedule may set it behind the program's back.
             read_now = Inline("{0}[{1}]")
-            symbol = self.attempt(self.builder.behind, read_now, [owner, at], value)
-            return value if symbol is None else symbol
+            return self.either(value, self.builder.behind, read_now, [owner, at], value)
         place = Item(owner, at)
         symbol = self.symbols.get(place.key)
         if symbol is not None and is_same_value(concrete(symbol), value):

@@ -1,4 +1,4 @@
-"""The module `logging`: words on standard error."""
+"""The module `logging`: words on standard error, or where a program sends them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Reported
+from gradcli.language.library.python.system.process import Stream
 from gradcli.language.library.python.time import checked_format
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.repr import text
+from gradcli.language.objects.types import called
 from gradcli.state import active
 
 _LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
@@ -20,12 +22,13 @@ _NAMES = {number: name for name, number in _LEVELS.items()}
 class Settings:
     """What `basicConfig` set."""
 
-    __slots__ = ("configured", "date_format", "form", "level", "loggers", "style")
+    __slots__ = ("configured", "date_format", "event", "form", "level", "loggers", "style")
 
     def __init__(self) -> None:
         self.configured = False
         self.form = "%(levelname)s:%(name)s:%(message)s"
         self.date_format: str | None = None
+        self.event: Callable[[str], Any] = Reported
         self.level = _LEVELS["WARNING"]
         self.style = "%"
         self.loggers: dict[str, Logger] = {}
@@ -67,8 +70,10 @@ class Logger:
         self.level = _level(level)
 
     def addHandler(self, hdlr: Any) -> None:
-        """What a handler would do is done: all goes to standard error."""
+        """All lines go where the last handler's do: to standard error or output."""
         self.handlers.append(hdlr)
+        if hdlr.given:
+            _take_stream(hdlr.given[0])
 
     def log(self, level: Any, msg: Any, *args: Any, **named: Any) -> None:
         """Show a message."""
@@ -79,28 +84,24 @@ class Logger:
         else:
             single = len(args) == 1 and isinstance(args[0], dict) and args[0]
             message = percent(text(msg), args[0] if single else args)
-        active.state.emit(Reported(_line(self.name, _level(level), message) + "\n"))
-
-    def debug(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(10, msg, *args, **named)
-
-    def info(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(20, msg, *args, **named)
-
-    def warning(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(30, msg, *args, **named)
-
-    def error(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(40, msg, *args, **named)
-
-    exception = error
-
-    def critical(self, msg: Any, *args: Any, **named: Any) -> None:
-        self.log(50, msg, *args, **named)
+        active.state.emit(_settings().event(_line(self.name, _level(level), message) + "\n"))
 
     def __repr__(self) -> str:
         level = _NAMES.get(self.getEffectiveLevel(), self.getEffectiveLevel())
         return f"<Logger {self.name} ({level})>"
+
+
+def _at(name: str, level: int) -> Callable[..., None]:
+    """The method of a level."""
+
+    def log(self: Logger, msg: Any, *args: Any, **named: Any) -> None:
+        self.log(level, msg, *args, **named)
+
+    return called(name, log)
+
+
+for _level_name, _number in {**_LEVELS, "EXCEPTION": _LEVELS["ERROR"]}.items():
+    setattr(Logger, _level_name.lower(), _at(_level_name.lower(), _number))
 
 
 def _line(name: str, level: int, message: str) -> str:
@@ -120,27 +121,27 @@ def _line(name: str, level: int, message: str) -> str:
         "threadName": "MainThread",
     }  # fmt: skip
     if settings.style == "{":
+        form = settings.form
         for key, value in values.items():
-            settings_form = settings.form.replace("{" + key + "}", str(value))
-            if settings_form != settings.form:
-                return _braces(settings.form, values)
+            form = form.replace("{" + key + "}", str(value))
+        return form
     return percent(settings.form, values)
-
-
-def _braces(form: str, values: dict[str, Any]) -> str:
-    for key, value in values.items():
-        form = form.replace("{" + key + "}", str(value))
-    return form
 
 
 def _level(level: Any) -> int:
     if isinstance(level, str):
         if level not in _LEVELS:
-            raise GradcliError("E204", f"Unknown level: {level!r}")
+            raise value_error(f"Unknown level: {level!r}")
         return _LEVELS[level]
     if not isinstance(level, int):
-        raise GradcliError("E202", f"Level not an integer or a valid string: {text(level)}")
+        raise type_error(f"Level not an integer or a valid string: {text(level)}")
     return level
+
+
+def _take_stream(stream: Any) -> None:
+    """Write to `sys.stdout` or `sys.stderr` where a program names one."""
+    if isinstance(stream, Stream):
+        _settings().event = stream.event
 
 
 def basicConfig(**settings: Any) -> None:
@@ -153,6 +154,9 @@ def basicConfig(**settings: Any) -> None:
         raise GradcliError("E205", "a log goes to standard error, and to no file")
     if "level" in settings and settings["level"] is not None:
         kept.level = _level(settings["level"])
+    for handler in settings.get("handlers") or ():
+        getLogger().addHandler(handler)
+    _take_stream(settings.get("stream"))
     kept.form = str(settings.get("format", kept.form))
     kept.date_format = settings.get("datefmt")
     kept.style = str(settings.get("style", "%"))
@@ -169,8 +173,7 @@ def _of_root(name: str) -> Callable[..., None]:
         _settings().configured = True  # as Python does when its functions are used
         getattr(getLogger(), name)(*values, **named)
 
-    log.__name__ = log.__qualname__ = name
-    return log
+    return called(name, log)
 
 
 class Handler:
@@ -180,7 +183,6 @@ class Handler:
 
     language_name: ClassVar[str] = "logging.StreamHandler"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"setFormatter", "setLevel"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, *given: Any, **named: Any) -> None:
         self.given = given

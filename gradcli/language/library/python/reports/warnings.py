@@ -90,7 +90,6 @@ class WarningMessage:
 
     language_name: ClassVar[str] = "warnings.WarningMessage"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"category", "message"})
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, message: Any, category: Any) -> None:
         self.message = message

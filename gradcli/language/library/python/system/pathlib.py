@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.library.load_save import file_name, read_file
 from gradcli.language.library.python.system.process import OS_PATH, abspath, getcwd, makedirs
 from gradcli.language.limits import check_text
@@ -36,7 +36,6 @@ class PurePath:
         {*_TEXTS, "as_posix", "is_absolute", "is_relative_to", "joinpath", "match", "parent"}
         | {"parents", "parts", "relative_to", "suffixes", "with_name", "with_stem", "with_suffix"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, *pathsegments: Any) -> None:
         self.path = PurePosixPath(*_segments(pathsegments))
@@ -61,7 +60,7 @@ class PurePath:
         try:
             return self._made(method(*_segments(values)))
         except ValueError as error:
-            raise GradcliError("E204", str(error)) from None
+            raise value_error(str(error)) from None
 
     @property
     def parent(self) -> PurePath:
@@ -92,7 +91,7 @@ class PurePath:
     def match(self, path_pattern: str) -> bool:
         """Whether it has the form of a pattern, `*.csv`."""
         if not isinstance(path_pattern, str):
-            raise GradcliError("E202", f"a pattern is a string, not {type_name(path_pattern)}")
+            raise type_error(f"a pattern is a string, not {type_name(path_pattern)}")
         return self.path.match(path_pattern)
 
     def relative_to(self, other: Any) -> PurePath:

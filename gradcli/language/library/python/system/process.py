@@ -10,13 +10,13 @@ import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.events import Printed, Reported
 from gradcli.language.library.load_save import file_name
 from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_text
 from gradcli.language.objects.attributes import PerSession
-from gradcli.language.objects.types import EXCEPTIONS, type_name
+from gradcli.language.objects.types import EXCEPTIONS, called, type_name
 from gradcli.state import active
 
 
@@ -29,7 +29,6 @@ class Stream:
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"encoding", "flush", "isatty", "name", "write", "writelines"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
     encoding: ClassVar[str] = "utf-8"
 
     def __init__(self, name: str, event: Callable[[str], Any]) -> None:
@@ -39,7 +38,7 @@ class Stream:
     def write(self, s: str, /) -> int:
         """Show a text; the number of its characters."""
         if not isinstance(s, str):
-            raise GradcliError("E202", f"write() argument must be str, not {type_name(s)}")
+            raise type_error(f"write() argument must be str, not {type_name(s)}")
         active.state.emit(self.event(s))
         return len(s)
 
@@ -63,7 +62,7 @@ def _exit(status: Any = None, /) -> None:
     raise EXCEPTIONS["SystemExit"](*(() if status is None else (status,)))
 
 
-_exit.__name__ = _exit.__qualname__ = "exit"
+called("exit", _exit)
 
 
 def _kept(name: str, start: Callable[[], Any]) -> PerSession:
@@ -123,8 +122,7 @@ def _looks(test: Callable[[str], Any], name: str) -> Callable[[Any], Any]:
         except (OSError, ValueError) as error:
             raise GradcliError("E204", f"{path!r} cannot be looked at", raises="OSError") from error
 
-    look.__name__ = look.__qualname__ = name
-    return look
+    return called(name, look)
 
 
 def _join(a: Any, /, *paths: Any) -> str:
@@ -133,7 +131,7 @@ def _join(a: Any, /, *paths: Any) -> str:
     return posixpath.join(*texts)
 
 
-_join.__name__ = _join.__qualname__ = "join"
+called("join", _join)
 
 
 def _of_text(name: str) -> Callable[..., Any]:
@@ -142,8 +140,7 @@ def _of_text(name: str) -> Callable[..., Any]:
     def of(path: Any, /) -> Any:
         return function(file_name(f"{name}()", path))
 
-    of.__name__ = of.__qualname__ = name
-    return of
+    return called(name, of)
 
 
 def getcwd() -> str:

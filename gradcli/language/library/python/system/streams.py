@@ -5,68 +5,71 @@ from __future__ import annotations
 import io
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.language.limits import check_text
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import Hosted, type_name
 
 
-class StringIO:
-    """`io.StringIO(text)`: a text that is written like a file."""
+class _Buffer(Hosted):
+    """A text or bytes in memory, which are read and written like a file.
 
-    __slots__ = ("buffer",)
+    Attributes:
+        content: what is written.
+    """
 
-    language_name: ClassVar[str] = "_io.StringIO"
+    __slots__ = ()
+
+    content: ClassVar[Any]
     language_context: ClassVar[bool] = True
+
+    def write(self, s: Any, /) -> int:
+        """Write something; its length."""
+        if not isinstance(s, self.content):
+            wanted = "string argument expected, got" if self.content is str else _BYTES
+            raise type_error(f"{wanted} '{type_name(s)}'")
+        check_text(self.host.tell() + len(s))
+        return int(self.host.write(s))
+
+    def seek(self, cookie: int, whence: int = 0, /) -> int:
+        """Go to a place."""
+        if isinstance(cookie, int):
+            check_text(cookie)
+        return int(self.host.seek(cookie, whence))
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        self.host.close()
+
+
+_BYTES = "a bytes-like object is required, not"
+
+
+class StringIO(_Buffer):
+    """`io.StringIO(text)`."""
+
+    __slots__ = ()
+
+    content: ClassVar[Any] = str
+    language_name: ClassVar[str] = "_io.StringIO"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"close", "flush", "getvalue", "read", "readline", "readlines", "seek", "tell", "truncate"}
         | {"write", "writelines"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, initial_value: str = "", newline: str | None = "\n") -> None:
         if not isinstance(initial_value, str):
-            raise GradcliError(
-                "E202", f"initial_value must be str or None, not {type_name(initial_value)}"
-            )
-        self.buffer = io.StringIO(initial_value, newline)
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self.language_attributes:
-            raise AttributeError(name)
-        method = getattr(self.buffer, name)
-
-        def told(*values: Any) -> Any:
-            return method(*values)
-
-        told.__name__ = told.__qualname__ = name
-        return told
-
-    def write(self, s: str, /) -> int:
-        """Write a text; the number of its characters."""
-        if not isinstance(s, str):
-            raise GradcliError("E202", f"string argument expected, got '{type_name(s)}'")
-        check_text(self.buffer.tell() + len(s))
-        return self.buffer.write(s)
+            raise type_error(f"initial_value must be str or None, not {type_name(initial_value)}")
+        super().__init__(io.StringIO(initial_value, newline))
 
     def writelines(self, lines: Any, /) -> None:
         """Write several texts."""
         for line in lines:
             self.write(line)
 
-    def seek(self, cookie: int, whence: int = 0, /) -> int:
-        """Go to a place in the text."""
-        if isinstance(cookie, int):
-            check_text(cookie)
-        return self.buffer.seek(cookie, whence)
-
     def __iter__(self) -> Any:
-        return iter(self.buffer)
-
-    def __enter__(self) -> StringIO:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        self.buffer.close()
+        return iter(self.host)
 
 
 class ReadText(StringIO):
@@ -81,72 +84,26 @@ class ReadText(StringIO):
 
     def __init__(self, text: str, name: str, mode: str, newline: str | None) -> None:
         check_text(len(text))
-        self.buffer = io.StringIO(text, newline)
+        super().__init__(text, newline)
         self.name = name
         self.mode = mode
 
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed."""
-        return self.buffer.closed
 
+class BytesIO(_Buffer):
+    """`io.BytesIO(content)`."""
 
-class BytesIO:
-    """`io.BytesIO(content)`: bytes that are written like a file."""
+    __slots__ = ()
 
-    __slots__ = ("buffer",)
-
+    content: ClassVar[Any] = bytes
     language_name: ClassVar[str] = "_io.BytesIO"
-    language_context: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"close", "flush", "getvalue", "read", "seek", "tell", "write"}
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, initial_bytes: bytes = b"") -> None:
         if not isinstance(initial_bytes, bytes):
-            raise GradcliError(
-                "E202", f"a bytes-like object is required, not '{type_name(initial_bytes)}'"
-            )
-        self.buffer = io.BytesIO(initial_bytes)
-
-    def write(self, b: bytes, /) -> int:
-        """Write bytes; their number."""
-        if not isinstance(b, bytes):
-            raise GradcliError("E202", f"a bytes-like object is required, not '{type_name(b)}'")
-        check_text(self.buffer.tell() + len(b))
-        return self.buffer.write(b)
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """The bytes from here on, `size` of them at most."""
-        return self.buffer.read(size)
-
-    def getvalue(self) -> bytes:
-        """All of them."""
-        return self.buffer.getvalue()
-
-    def seek(self, cookie: int, whence: int = 0, /) -> int:
-        """Go to a place in them."""
-        if isinstance(cookie, int):
-            check_text(cookie)
-        return self.buffer.seek(cookie, whence)
-
-    def tell(self) -> int:
-        """Where it stands."""
-        return self.buffer.tell()
-
-    def flush(self) -> None:
-        """What is written is there at once."""
-
-    def close(self) -> None:
-        """Give the bytes back."""
-        self.buffer.close()
-
-    def __enter__(self) -> BytesIO:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        self.buffer.close()
+            raise type_error(f"{_BYTES} '{type_name(initial_bytes)}'")
+        super().__init__(io.BytesIO(initial_bytes))
 
 
 class ReadBytes(BytesIO):
@@ -161,14 +118,9 @@ class ReadBytes(BytesIO):
 
     def __init__(self, content: bytes, name: str, mode: str) -> None:
         check_text(len(content))
-        self.buffer = io.BytesIO(content)
+        super().__init__(content)
         self.name = name
         self.mode = mode
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed."""
-        return self.buffer.closed
 
 
 IO: dict[str, Any] = {"BytesIO": BytesIO, "StringIO": StringIO}

@@ -1,0 +1,61 @@
+"""The flow of gradients through a model as text, and as JSON, schema `gradcli.flow/1`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.explain.ledger.flow import Flow, finding
+from gradcli.files.json import spelled
+from gradcli.render.diagnostics.findings import wrapped
+
+SCHEMA = "gradcli.flow/1"
+
+_HEAD = ("parameter", "shape", "norm", "gain", "zeros", "NaN, inf")
+
+
+def flow_text(rows: Sequence[Flow]) -> str:
+    """A table with a line for each parameter, and what is wrong with the flow."""
+    if not rows:
+        return "the program has no module with parameters\n"
+    table = [_HEAD, *(_cells(row) for row in rows)]
+    widths = [max(len(line[n]) for line in table if len(line) == len(_HEAD)) for n in range(6)]
+    widths[:2] = [max(len(line[n]) for line in table) for n in range(2)]
+    lines = []
+    for line in table:
+        shown = "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=False))
+        lines.append(shown.rstrip())
+    said = finding(rows)
+    return "\n".join([*lines, *(["", wrapped(said)] if said else [])]) + "\n"
+
+
+def _cells(row: Flow) -> tuple[str, ...]:
+    shape = f"[{', '.join(map(str, row.shape))}]"
+    if row.norm is None:
+        return row.name, shape, f"None: {row.reason}"
+    gain = "" if row.gain is None else f"× {row.gain:.3g}"
+    return row.name, shape, f"{row.norm:.4g}", gain, _share(row.zeros), _share(row.nonfinite)
+
+
+def _share(share: float) -> str:
+    return "" if not share else f"{100 * share:.3g}%"
+
+
+def flow_document(rows: Sequence[Flow]) -> dict[str, Any]:
+    """The rows as a JSON object."""
+    return {
+        "schema": SCHEMA,
+        "finding": finding(rows) or None,
+        "parameters": [
+            {
+                "name": row.name,
+                "shape": list(row.shape),
+                "norm": None if row.norm is None else spelled(row.norm),
+                "gain": None if row.gain is None else spelled(row.gain),
+                "zeros": row.zeros,
+                "nonfinite": row.nonfinite,
+                "reason": row.reason or None,
+            }
+            for row in rows
+        ],
+    }

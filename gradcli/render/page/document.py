@@ -1,0 +1,165 @@
+"""What a page that steps shows, as one JSON object: program, nodes, steps.
+
+The steps of the backward pass are the rows of the ledger (`gradcli.ledger/1`), unchanged but for
+large arrays, which are told by shape and norm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.graph import GraphNode
+from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
+from gradcli.explain.ledger.ledger import Row, Visit
+from gradcli.explain.names import arguments_of
+from gradcli.explain.result import Result
+from gradcli.explain.symbols.tree import Call, Choice, Constant, Name, Operation, Symbol
+from gradcli.ops.definition.op import Op
+from gradcli.render.answers.ledger_json import ledger_document
+from gradcli.render.graph.labels import norm_text
+from gradcli.render.graph.nodes import source_of
+from gradcli.render.pictures.picture import Picture
+from gradcli.render.result_json import number
+
+LARGEST = 24
+"""An array of more elements is told by its shape and norm: a page stays small."""
+
+
+def page_document(
+    result: Result, rows: Sequence[Row], annotated: AnnotatedGraph, picture: Picture
+) -> dict[str, Any]:
+    """The page of a backward pass.
+
+    `steps` are those of the forward pass, in the order in which the nodes were made, and then those
+    of the backward pass: the numbers of the ledger's rows that belong to each.
+    """
+    ledger = ledger_document(result, rows)
+    nodes = sorted(annotated.graph.nodes, key=lambda node: node.node.sequence_nr)
+    leaves = [node for node in nodes if node.leaf is not None]
+    others = [node for node in nodes if node.leaf is None]
+    formulas = _formulas(rows)
+    return {
+        "title": picture.title,
+        "program": _program(nodes),
+        "nodes": {node.id: _node(node, annotated) | formulas.get(node.id, {}) for node in nodes},
+        "boxes": [list(box.nodes) for box in picture.boxes],
+        "arrows": [list(arrow.edges) for arrow in picture.arrows],
+        "forward": [node.id for node in (*leaves, *others)],
+        "backward": _steps(ledger["rows"]),
+        "seed": ledger["seed"],
+        "rows": [_shortened(row) for row in ledger["rows"]],
+    }
+
+
+def _program(nodes: Sequence[GraphNode]) -> dict[str, Any]:
+    """The text that most nodes come from, and its name."""
+    sources = [node.place.source for node in nodes if node.place is not None]
+    if not sources:
+        return {"name": "", "lines": []}
+    source = max(sources, key=sources.count)
+    return {"name": source.name, "lines": source.text.split("\n")}
+
+
+def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
+    shape, dtype = node.outputs[0]
+    place = node.place
+    found: dict[str, Any] = {
+        "name": node.name,
+        "variable": node.variable,
+        "source": source_of(node),
+        "shape": list(shape),
+        "dtype": dtype.name,
+        "leaf": node.leaf is not None,
+        "value": _number(annotated.value(node)),
+        "gradient": _number(annotated.gradient(node)),
+    }
+    if place is not None:
+        found["line"] = place.line
+    op: Op | None = getattr(node.node, "op", None)
+    if op is not None and op.pointwise and not shape:
+        found["op"] = op.name
+        found["inputs"] = list(op.inputs)
+        found["operands"] = [_operand(node, number) for number in range(len(node.edges))]
+        found["arguments"] = {
+            name: value
+            for name, value in arguments_of(node.node).items()
+            if isinstance(value, (bool, int, float))
+        }
+    return found
+
+
+def _operand(node: GraphNode, position: int) -> dict[str, Any]:
+    """Where an operand's value comes from: a node, or a number."""
+    edge = node.edges[position]
+    if edge.node is not None:
+        return {"node": edge.node.id}
+    array = getattr(edge.constant, "array", edge.constant)
+    value = array.item() if getattr(array, "ndim", 1) == 0 else array
+    return {"value": value if isinstance(value, (int, float)) else None}
+
+
+def _formulas(rows: Sequence[Row]) -> dict[int, dict[str, Any]]:
+    """For each node the rule of each edge, to be computed anew: `None` where it cannot be."""
+    found: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        if isinstance(row, Visit):
+            rules = {share.number: _rule(share.formula) for share in row.shares}
+            found[row.node.id] = {"rules": rules}
+    return found
+
+
+def _rule(symbol: Symbol | None) -> Any:
+    """A formula as nested lists: a number, a name, or an operator or function and its operands."""
+    if isinstance(symbol, Constant):
+        return symbol.value if isinstance(symbol.value, (bool, int, float)) else None
+    if isinstance(symbol, Name):
+        return symbol.name
+    if isinstance(symbol, Choice):
+        parts: Sequence[Symbol] = (symbol.condition, symbol.then, symbol.otherwise)
+        head = "if"
+    elif isinstance(symbol, Operation):
+        parts, head = symbol.operands, symbol.operator
+    elif isinstance(symbol, Call):
+        parts, head = symbol.arguments, symbol.function.removeprefix("torch.")
+    else:
+        return None
+    operands = [_rule(part) for part in parts]
+    return None if None in operands else [head, *operands]
+
+
+def _steps(rows: Sequence[dict[str, Any]]) -> list[list[int]]:
+    """The rows of each step: a node with its edges, or a sum."""
+    steps: list[list[int]] = []
+    for place, row in enumerate(rows):
+        if row["kind"] in ("node", "meet", "leaf"):
+            steps.append([])
+        steps[-1].append(place)
+    return steps
+
+
+def _number(array: Any) -> Any:
+    """An array as in the ledger, or its shape and norm where it is large."""
+    if array is None:
+        return None
+    if array.size > LARGEST:
+        return {"shape": list(array.shape), "norm": norm_text(array)}
+    return number(array)
+
+
+def _shortened(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the ledger without its large arrays."""
+    return {key: _short(value) for key, value in row.items()}
+
+
+def _short(value: Any) -> Any:
+    """Lists of numbers by shape and norm where they are long; gradients stand in a list too."""
+    if not isinstance(value, list) or len(str(value)) < 2 * LARGEST:
+        return value
+    array = np.array(value, dtype=object)
+    numbers = array.ravel()
+    if array.size > LARGEST and all(isinstance(each, (bool, int, float)) for each in numbers):
+        return _number(array.astype(np.float64))
+    return [_short(each) for each in value] if array.size > LARGEST else value

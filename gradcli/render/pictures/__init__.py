@@ -1,0 +1,1 @@
+"""The backward graph as a picture: SVG, laid out here."""

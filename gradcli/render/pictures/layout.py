@@ -1,0 +1,422 @@
+"""Layered layout of a directed graph: ranks, few crossings, straight edges, no overlaps.
+
+The stages are those of Sugiyama, Tagawa and Toda (1981): ranks by longest path; a lane in every
+rank that an edge passes, and one for its label; sweeps of barycentres against crossings; places
+along a rank by least squares under the order and the widths (isotonic regression, solved by pooling
+adjacent violators).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Sequence
+from itertools import pairwise
+
+from gradcli.record import Record
+
+RANK_GAP = 22.0
+"""Free height between two ranks, in which edges bend; pixels, as all lengths here."""
+
+BOX_GAP = 22.0
+"""Free width between two boxes of a rank."""
+
+_EMPTY_GAP = 8.0
+"""The same behind a rank that nothing stands in."""
+
+_LANE = 12.0
+_SWEEPS = 12
+_ALIGNMENTS = 8
+_STRAIGHT = 8.0
+"""How much more a bend between two lanes of an edge weighs than one at a box."""
+
+
+class Link(Record):
+    """An edge to be laid out.
+
+    Attributes:
+        source, target: the numbers of the boxes; the edge runs down, from source to target.
+        label: width and height of its label, zeros for none.
+        leaves, enters: where it leaves the source and enters the target, from the middle of the
+            box to the right; None for where there is room.
+        upward: whether it runs up from its source, as one that closes a cycle does.
+    """
+
+    source: int
+    target: int
+    label: tuple[float, float] = (0.0, 0.0)
+    leaves: float | None = None
+    enters: float | None = None
+    upward: bool = False
+
+
+class Layout(Record):
+    """Where everything stands.
+
+    Attributes:
+        corners: the left upper corner of each box.
+        paths: for each link the points it passes, from its source down to its target.
+        labels: for each link the middle of its label, None where it has none.
+    """
+
+    width: float
+    height: float
+    corners: list[tuple[float, float]]
+    paths: list[list[tuple[float, float]]]
+    labels: list[tuple[float, float] | None]
+
+
+class _Vertex:
+    """A box, or the lane of a link in a rank, with the pieces of edges above and below it."""
+
+    __slots__ = ("above", "below", "height", "number", "place", "rank", "width", "x")
+
+    def __init__(self, number: int | None, rank: int, width: float, height: float) -> None:
+        self.number = number  # None for a lane
+        self.rank = rank
+        self.width = width
+        self.height = height
+        self.above: list[_Piece] = []
+        self.below: list[_Piece] = []
+        self.place = 0
+        self.x = 0.0
+
+
+class _Piece:
+    """What of an edge lies between two ranks.
+
+    Attributes:
+        leaves, enters: where it meets the upper and the lower vertex, from the middle of each.
+    """
+
+    __slots__ = ("enters", "leaves", "lower", "upper")
+
+    def __init__(
+        self, upper: _Vertex, lower: _Vertex, leaves: float | None, enters: float | None
+    ) -> None:
+        self.upper = upper
+        self.lower = lower
+        self.leaves = leaves
+        self.enters = enters
+        upper.below.append(self)
+        lower.above.append(self)
+
+    @property
+    def shift(self) -> float:
+        """How much further right the upper vertex's middle is where the piece is straight."""
+        return (self.enters or 0.0) - (self.leaves or 0.0)
+
+
+def layered(
+    sizes: Sequence[tuple[float, float]],
+    links: Sequence[Link],
+    first: frozenset[int] = frozenset(),
+    last: frozenset[int] = frozenset(),
+) -> Layout:
+    """Lay out boxes of the given widths and heights so that links run down.
+
+    The links that are not `upward` form no cycle, but for those of a box to itself.
+
+    Args:
+        first, last: boxes that stand in a rank of their own at the top and at the bottom.
+    """
+    down = [_turned(link) if link.upward else link for link in links]
+    ranks = _ranks(len(sizes), down, first, last)
+    boxes = [
+        _Vertex(number, rank, *size)
+        for number, (rank, size) in enumerate(zip(ranks, sizes, strict=True))
+    ]
+    edges = [_pieces(boxes, link) for link in down]
+    layers = _ordered(boxes, edges)
+    _spread_ends(layers)
+    _align(layers)
+    return _finished(boxes, layers, edges, down)
+
+
+def upward(count: int, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+    """The pairs (source, target) of boxes that close a cycle, met in depth-first order."""
+    outgoing: list[list[int]] = [[] for _ in range(count)]
+    for source, target in pairs:
+        if source != target:
+            outgoing[source].append(target)
+    state = [0] * count  # 1: on the way from the root, 2: done
+    closing: set[tuple[int, int]] = set()
+    for root in range(count):
+        if state[root]:
+            continue
+        state[root] = 1
+        stack = [(root, iter(outgoing[root]))]
+        while stack:
+            at, targets = stack[-1]
+            following = next(targets, None)
+            if following is None:
+                state[at] = 2
+                stack.pop()
+            elif state[following] == 1:
+                closing.add((at, following))
+            elif not state[following]:
+                state[following] = 1
+                stack.append((following, iter(outgoing[following])))
+    return closing
+
+
+# --- ranks --------------------------------------------------------------------------------------
+
+
+def _turned(link: Link) -> Link:
+    return Link(link.target, link.source, link.label, link.enters, link.leaves, True)
+
+
+def _ranks(
+    count: int, down: Sequence[Link], first: frozenset[int], last: frozenset[int]
+) -> list[int]:
+    """The rank of each box, even numbers: labels stand in the odd ranks between.
+
+    A box that nothing leads to stands right above the highest of those that it leads to.
+    """
+    outgoing: list[list[int]] = [[] for _ in range(count)]
+    waiting = [0] * count
+    for link in down:
+        if link.source != link.target:
+            outgoing[link.source].append(link.target)
+            waiting[link.target] += 1
+    sources = [box for box in range(count) if not waiting[box]]
+    ranks = [0] * count
+    ready = list(sources)
+    while ready:
+        box = ready.pop()
+        for target in outgoing[box]:
+            ranks[target] = max(ranks[target], ranks[box] + 2)
+            waiting[target] -= 1
+            if not waiting[target]:
+                ready.append(target)
+    for source in sources:
+        if outgoing[source]:
+            ranks[source] = min(ranks[target] for target in outgoing[source]) - 2
+    top, bottom = min(ranks, default=0), max(ranks, default=0)
+    for box in first:
+        ranks[box] = top - 2
+    for box in last:
+        ranks[box] = bottom + 2
+    return ranks
+
+
+def _pieces(boxes: list[_Vertex], link: Link) -> list[_Piece]:
+    """The pieces of a link, through a lane in each rank between its boxes; none for a loop."""
+    source, target = boxes[link.source], boxes[link.target]
+    if source is target:
+        return []
+    labelled = source.rank + 1 if link.upward else target.rank - 1
+    vertices = [source]
+    for rank in range(source.rank + 1, target.rank):
+        width, height = link.label if rank == labelled else (0.0, 0.0)
+        vertices.append(_Vertex(None, rank, max(width, _LANE), height))
+    vertices.append(target)
+    return [
+        _Piece(
+            upper,
+            lower,
+            link.leaves if upper is source else 0.0,
+            link.enters if lower is target else 0.0,
+        )
+        for upper, lower in pairwise(vertices)
+    ]
+
+
+# --- order --------------------------------------------------------------------------------------
+
+
+def _ordered(boxes: list[_Vertex], edges: list[list[_Piece]]) -> list[list[_Vertex]]:
+    """The ranks from the top, each in the order with the fewest crossings that was met."""
+    vertices = dict.fromkeys(boxes)
+    vertices.update(dict.fromkeys(piece.lower for edge in edges for piece in edge))
+    by_rank: dict[int, list[_Vertex]] = {}
+    for vertex in _from_below(list(vertices)):
+        by_rank.setdefault(vertex.rank, []).append(vertex)
+    layers = [by_rank[rank] for rank in sorted(by_rank)]
+    _number(layers)
+    best, fewest = [list(layer) for layer in layers], _crossings(layers)
+    for sweep in range(_SWEEPS):
+        if not fewest:
+            break
+        downwards = sweep % 2 == 0
+        for layer in layers if downwards else reversed(layers):
+            layer.sort(key=lambda vertex: _barycentre(vertex, downwards))
+            for place, vertex in enumerate(layer):
+                vertex.place = place
+        count = _crossings(layers)
+        if count < fewest:
+            best, fewest = [list(layer) for layer in layers], count
+    _number(best)
+    return best
+
+
+def _from_below(vertices: list[_Vertex]) -> list[_Vertex]:
+    """The vertices in depth-first order from the lowest ones up: the order of an expression."""
+    seen: dict[_Vertex, None] = {}
+    stack = sorted((v for v in vertices if not v.below), key=lambda v: v.rank)
+    while stack:
+        vertex = stack.pop()
+        if vertex not in seen:
+            seen[vertex] = None
+            stack += [piece.upper for piece in reversed(vertex.above)]
+    return list(seen)
+
+
+def _number(layers: list[list[_Vertex]]) -> None:
+    for layer in layers:
+        for place, vertex in enumerate(layer):
+            vertex.place = place
+
+
+def _barycentre(vertex: _Vertex, downwards: bool) -> float:
+    if downwards:
+        places = [piece.upper.place for piece in vertex.above]
+    else:
+        places = [piece.lower.place for piece in vertex.below]
+    return sum(places) / len(places) if places else float(vertex.place)
+
+
+def _crossings(layers: list[list[_Vertex]]) -> int:
+    """How often pieces of edges cross: the inversions among their lower ends."""
+    count = 0
+    for layer in layers:
+        passed: list[int] = []
+        for vertex in layer:
+            ends = sorted(piece.lower.place for piece in vertex.below)
+            count += sum(len(passed) - bisect_right(passed, end) for end in ends)
+            for end in ends:
+                insort(passed, end)
+    return count
+
+
+# --- places along a rank ------------------------------------------------------------------------
+
+
+def _spread_ends(layers: list[list[_Vertex]]) -> None:
+    """Give each edge that may meet a box where it likes a place of its own on the box's side."""
+    for layer in layers:
+        for vertex in layer:
+            entering = [piece for piece in vertex.above if piece.enters is None]
+            entering.sort(key=lambda piece: piece.upper.place)
+            for number, piece in enumerate(entering, 1):
+                piece.enters = vertex.width * (number / (len(entering) + 1) - 0.5)
+            leaving = [piece for piece in vertex.below if piece.leaves is None]
+            leaving.sort(key=lambda piece: piece.lower.place)
+            for number, piece in enumerate(leaving, 1):
+                piece.leaves = vertex.width * (number / (len(leaving) + 1) - 0.5)
+
+
+def _align(layers: list[list[_Vertex]]) -> None:
+    """Places along each rank, as near to those of its neighbours as order and widths allow."""
+    for layer in layers:
+        x = 0.0
+        for vertex in layer:
+            vertex.x = x + vertex.width / 2
+            x += vertex.width + _gap(vertex)
+    for _ in range(_ALIGNMENTS):
+        for layer in layers[1:]:
+            _place(layer, above=True)
+        for layer in reversed(layers[:-1]):
+            _place(layer, above=False)
+
+
+def _gap(vertex: _Vertex) -> float:
+    return BOX_GAP if vertex.number is not None else _LANE / 2
+
+
+def _place(layer: list[_Vertex], above: bool) -> None:
+    """Move the vertices of a rank: least squares to where the neighbours are, in this order."""
+    pools: list[list[float]] = []  # sum of weight times place, weight, how many vertices
+    shift = 0.0
+    shifts = []
+    for number, vertex in enumerate(layer):
+        if number:
+            before = layer[number - 1]
+            gap = max(_gap(before), _gap(vertex))
+            shift += (before.width + vertex.width) / 2 + gap
+        shifts.append(shift)
+        wanted, weight = _wanted(vertex, above)
+        pools.append([(wanted - shift) * weight, weight, 1])
+        while len(pools) > 1 and pools[-2][0] / pools[-2][1] > pools[-1][0] / pools[-1][1]:
+            total, weight, count = pools.pop()
+            pools[-1][0] += total
+            pools[-1][1] += weight
+            pools[-1][2] += count
+    number = 0
+    for total, weight, count in pools:
+        for _ in range(int(count)):
+            layer[number].x = total / weight + shifts[number]
+            number += 1
+
+
+def _wanted(vertex: _Vertex, above: bool) -> tuple[float, float]:
+    """Where a vertex would stand straight with its neighbours, and how much that weighs."""
+    pieces = vertex.above if above else vertex.below
+    if not pieces:
+        return vertex.x, 0.01
+    total = weights = 0.0
+    for piece in pieces:
+        lanes = piece.upper.number is None and piece.lower.number is None
+        weight = _STRAIGHT if lanes else 1.0
+        x = piece.upper.x - piece.shift if above else piece.lower.x + piece.shift
+        total += weight * x
+        weights += weight
+    return total / weights, weights
+
+
+# --- the finished layout ------------------------------------------------------------------------
+
+
+def _finished(
+    boxes: list[_Vertex],
+    layers: list[list[_Vertex]],
+    edges: list[list[_Piece]],
+    down: Sequence[Link],
+) -> Layout:
+    left = min((v.x - v.width / 2 for layer in layers for v in layer), default=0.0)
+    right = max((v.x + v.width / 2 for layer in layers for v in layer), default=0.0)
+    ranks: dict[int, tuple[float, float]] = {}  # the upper and the lower side of each
+    y = gap = 0.0
+    for layer in layers:
+        height = max(vertex.height for vertex in layer)
+        ranks[layer[0].rank] = (y, y + height)
+        gap = RANK_GAP if height else _EMPTY_GAP
+        y += height + gap
+        for vertex in layer:
+            vertex.x -= left
+    corners = [(box.x - box.width / 2, (sum(ranks[box.rank]) - box.height) / 2) for box in boxes]
+    paths, labels = [], []
+    for pieces, link in zip(edges, down, strict=True):
+        path = _path(pieces, ranks) if pieces else _loop(boxes[link.source], corners)
+        paths.append(path[::-1] if link.upward else path)
+        lane = None
+        if link.label[0] and len(pieces) > 1:
+            lane = pieces[0].lower if link.upward else pieces[-1].upper
+        labels.append(None if lane is None else (lane.x, sum(ranks[lane.rank]) / 2))
+    return Layout(right - left, max(y - gap, 0.0), corners, paths, labels)
+
+
+def _path(pieces: list[_Piece], ranks: dict[int, tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points of an edge: straight down through each rank that it passes, and past the taller
+    boxes of its own ranks, so that it bends only between ranks.
+    """
+    points = []
+    for number, piece in enumerate(pieces):
+        x = piece.upper.x + (piece.leaves or 0.0)
+        if not number:
+            points.append((x, (sum(ranks[piece.upper.rank]) + piece.upper.height) / 2))
+        points.append((x, ranks[piece.upper.rank][1]))
+        x = piece.lower.x + (piece.enters or 0.0)
+        points.append((x, ranks[piece.lower.rank][0]))
+    last = pieces[-1].lower
+    points.append((points[-1][0], (sum(ranks[last.rank]) - last.height) / 2))
+    return [
+        point for point, before in zip(points, [None, *points], strict=False) if point != before
+    ]
+
+
+def _loop(box: _Vertex, corners: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The edge of a box to itself, at its right side."""
+    x, y = box.x + box.width / 2, corners[box.number or 0][1]
+    half = box.height / 4
+    return [(x, y + 3 * half), (x + BOX_GAP / 2, y + 2 * half), (x, y + half)]

@@ -1,0 +1,227 @@
+"""What a picture of a backward graph shows: boxes with rows of text, and arrows between them.
+
+Values flow down from the leaves to the output, gradients up. Operations that one place of the
+program ran again and again are one box, `× 12`; a folded module is one box with its parameters.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from gradcli.autograd.graph import GraphNode
+from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
+from gradcli.record import Record
+from gradcli.render.graph.labels import constant_text, flow_text, node_rows, number_text, shortened
+from gradcli.render.graph.nodes import source_text
+
+REPEATED = 3
+"""Operations of one place are one box from this many on."""
+
+REFERRED = 4
+"""A leaf that more boxes use is joined to the first of them; the others have a reference to it, as
+long edges across the whole picture would tell less.
+"""
+
+Path = tuple[str, ...]
+"""Where a module stands: `("net", "0")`."""
+
+
+class Row(Record):
+    """A line of a box; its role is `name`, `node`, `value`, `gradient` or `note`."""
+
+    role: str
+    text: str
+
+
+class Box(Record):
+    """A box of a kind: `leaf`, `node`, `constant`, `repeated`, `module`, or `reference` for a leaf
+    whose own box stands elsewhere.
+
+    Attributes:
+        module: the module that it stands in, () for none.
+        nodes: the ids of the nodes that it stands for.
+    """
+
+    kind: str
+    rows: Sequence[Row]
+    module: Path
+    nodes: Sequence[int] = ()
+
+
+class Arrow(Record):
+    """From an operand to its result, with what flowed back along it.
+
+    Attributes:
+        gradient: the gradient that the result passed on, "" for none.
+        kind: `flow`, `constant` where no gradient can flow, `carried` from one repetition of a box
+            to the next.
+        edges: the edges that it stands for: the result's id, and the edge's number there.
+    """
+
+    source: int
+    target: int
+    gradient: str
+    kind: str
+    edges: Sequence[tuple[int, int]] = ()
+
+
+class Picture(Record):
+    """A backward graph, ready to be laid out."""
+
+    title: str
+    boxes: Sequence[Box]
+    arrows: Sequence[Arrow]
+
+
+def picture_of(
+    annotated: AnnotatedGraph, folded: frozenset[Path] = frozenset(), expand: bool = False
+) -> Picture:
+    """The picture of a graph.
+
+    Args:
+        folded: the modules that are one box.
+        expand: whether each repetition has a box of its own.
+    """
+    drawing = _Drawing(annotated, folded)
+    parts = drawing.parts(expand)
+    for kind, members in parts:
+        drawing.add(kind, members)
+    for _, members in parts:
+        drawing.connect(members)
+    graph = annotated.graph
+    title = graph.tensor.name or (source_text(graph.root) if graph.root else "")
+    return Picture(shortened(title), drawing.boxes, drawing.arrows)
+
+
+class _Drawing:
+    """A picture that is being made.
+
+    Attributes:
+        box_of: the number of the box that stands for a node, by the node's id.
+        first_user: the operation that uses a leaf first, by the leaf's id.
+        uses: by how many edges a node is used, by its id.
+    """
+
+    def __init__(self, annotated: AnnotatedGraph, folded: frozenset[Path]) -> None:
+        self.annotated = annotated
+        self.folded = folded
+        self.boxes: list[Box] = []
+        self.arrows: list[Arrow] = []
+        self.box_of: dict[int, int] = {}
+        self.nodes = sorted(annotated.graph.nodes, key=lambda node: node.node.sequence_nr)
+        self.first_user: dict[int, GraphNode] = {}
+        self.uses: Counter[int] = Counter()
+        for node in self.nodes:
+            for edge in node.edges:
+                if edge.node is not None and edge.node.leaf is not None:
+                    self.first_user.setdefault(edge.node.id, node)
+                    self.uses[edge.node.id] += 1
+
+    def parts(self, expand: bool) -> list[tuple[str, list[GraphNode]]]:
+        """The nodes that stand in one box, in the order in which they ran, and its kind."""
+        found: dict[Hashable, list[GraphNode]] = {}
+        for node in self.nodes:
+            found.setdefault(self._part(node), []).append(node)
+        parts = []
+        for part, members in found.items():
+            if part in self.folded:
+                parts.append(("module", members))
+            elif len(members) >= REPEATED and not expand:
+                parts.append(("repeated", members))
+            else:
+                parts += [("node" if each.leaf is None else "leaf", [each]) for each in members]
+        return parts
+
+    def _part(self, node: GraphNode) -> Hashable:
+        """What the nodes of one box have in common."""
+        path = self._path(node)
+        for length in range(1, len(path) + 1):
+            if path[:length] in self.folded:
+                return path[:length]
+        if node.leaf is not None or node.place is None:
+            return node.id
+        place = node.place
+        return path, place.source.name, place.start, place.end, node.name
+
+    def _path(self, node: GraphNode) -> Path:
+        """The module of a node; a leaf stands in that of the operation which uses it first."""
+        module = self.first_user.get(node.id, node).module
+        # A frame holds all calls of a module.
+        return () if module is None else tuple(module.partition(",")[0].split("."))
+
+    def add(self, kind: str, members: list[GraphNode]) -> None:
+        """Add the box of these nodes."""
+        for node in members:
+            self.box_of[node.id] = len(self.boxes)
+        path = self._path(members[0])
+        if kind == "module":
+            path = next(path[:n] for n in range(1, len(path) + 1) if path[:n] in self.folded)
+            rows, path = self._module_rows(path, members), path[:-1]
+        elif kind == "repeated":
+            rows = self._repeated_rows(members)
+        else:
+            rows = [Row(*row) for row in node_rows(members[0], self.annotated, source_text)]
+        self.boxes.append(Box(kind, rows, path, [node.id for node in members]))
+
+    def _module_rows(self, path: Path, members: list[GraphNode]) -> list[Row]:
+        """A folded module: its name, how much it holds, and its parameters."""
+        leaves = {node: node.leaf for node in members if node.leaf is not None}
+        rows = [Row("name", ".".join(path)), Row("node", f"{len(members) - len(leaves)} nodes")]
+        for node, leaf in sorted(leaves.items(), key=lambda pair: pair[0].variable or ""):
+            rows.append(Row("value", f"{node.variable} {tuple(leaf.array.shape)}"))
+            gradient = self.annotated.gradient(node)
+            if gradient is not None:
+                rows.append(Row("gradient", f"  grad {number_text(gradient)}"))
+        return rows
+
+    def _repeated_rows(self, members: list[GraphNode]) -> list[Row]:
+        """Repetitions: what they have in common, and the first and last number of each kind."""
+        first, last = (node_rows(members[at], self.annotated, source_text) for at in (0, -1))
+        rows = [Row("note", f"× {len(members)}")]
+        for (role, text), (_, other) in zip(first, last, strict=False):
+            rows.append(Row(role, text if text == other else f"{text} … {other.split(' ', 1)[-1]}"))
+        return rows
+
+    def connect(self, members: list[GraphNode]) -> None:
+        """Add the arrows that lead to the box of these nodes, one from each other box."""
+        target = self.box_of[members[0].id]
+        arriving: dict[tuple[int, GraphNode], list[tuple[int, int]]] = {}
+        for node in members:
+            for number, edge in enumerate(node.edges):
+                if edge.node is not None:
+                    source = self.box_of[edge.node.id]
+                    used = edge.node if edge.node.leaf is not None else members[0]
+                    arriving.setdefault((source, used), []).append((node.id, number))
+                elif edge.constant is not None and node is members[0]:
+                    self._constant(edge.constant, node, target)
+        for (source, used), edges in arriving.items():
+            if source == target and self.boxes[target].kind == "module":
+                continue
+            kind = "carried" if source == target else "flow"
+            start = self._reference(used, members[0]) if self._is_far(used, members) else source
+            text = f"× {len(edges)}" if len(edges) > 1 else self._flow(*edges[0])
+            self.arrows.append(Arrow(start, target, text, kind, edges))
+
+    def _flow(self, node: int, number: int) -> str:
+        """What flowed back along an edge."""
+        return flow_text(self.annotated.passed(self.annotated.graph.nodes[node - 1], number))
+
+    def _is_far(self, used: GraphNode, members: list[GraphNode]) -> bool:
+        """Whether a leaf of many uses is used first elsewhere."""
+        return self.uses[used.id] > REFERRED and self.first_user[used.id] not in members
+
+    def _reference(self, leaf: GraphNode, user: GraphNode) -> int:
+        """The number of a new reference to a leaf, beside the operation that uses it."""
+        name = shortened(leaf.variable or f"#{leaf.id}")
+        self.boxes.append(Box("reference", [Row("name", f"{name} ↑")], self._path(user)))
+        return len(self.boxes) - 1
+
+    def _constant(self, value: Any, node: GraphNode, target: int) -> None:
+        """An operand that takes no gradient, in a box of its own; none in a folded module."""
+        if self.boxes[target].kind == "module":
+            return
+        self.arrows.append(Arrow(len(self.boxes), target, "", "constant"))
+        rows = [Row("value", shortened(constant_text(value)))]
+        self.boxes.append(Box("constant", rows, self._path(node)))

@@ -1,0 +1,189 @@
+"""A picture of a backward graph as SVG: one file, with colours for light and dark pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from unicodedata import east_asian_width
+
+from gradcli.render.pictures.frames import Placed, Sizes, placed
+from gradcli.render.pictures.picture import Arrow, Box, Picture
+
+FONT = 12.0
+"""Height of the text, pixels as all lengths here."""
+
+READABLE = (2000.0, 1300.0)
+"""The largest picture whose text can be read where it is fitted into a window of 1400 by 900."""
+
+_ADVANCE = 0.62
+"""The widest advance of a common monospaced font, in font heights."""
+
+_LINE = 16.0
+_PADDING = 8.0
+_BORDER = 16.0
+_APART = 3.0
+"""How far from the middle of an edge its two arrows run."""
+
+# The colours stand apart for the colour-blind (Okabe and Ito, 2008), and each text has a contrast
+# of at least 4.5 to what is behind it.
+_STYLE = """
+text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #1b1f24; }
+.name, .title { font-weight: bold; } .node, .note, .title { fill: #57606a; }
+.paper { fill: #ffffff; } .gradient { fill: #9a3b00; }
+.box, .behind { fill: #f6f8fa; stroke: #8c959f; } .leaf .box { fill: #e3f0fb; }
+.constant .box { fill: #ffffff; stroke-dasharray: 4 3; } .reference .box { fill: #e3f0fb; }
+.module .box { stroke: #57606a; stroke-width: 2; }
+.frame { fill: none; stroke: #57606a; stroke-dasharray: 6 3; }
+path { fill: none; } .forward { stroke: #57606a; } .backward { stroke: #9a3b00; }
+.carried path { stroke-dasharray: 5 3; } .constant path { stroke-dasharray: 4 3; }
+.point { fill: #57606a; } .back { fill: #9a3b00; }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3; } .node, .note, .title { fill: #9da7b1; }
+  .paper { fill: #0d1117; } .gradient { fill: #ffb27a; }
+  .box, .behind { fill: #1c232c; stroke: #6e7681; } .leaf .box { fill: #12304d; }
+  .reference .box { fill: #12304d; } .constant .box { fill: #0d1117; }
+  .module .box, .frame { stroke: #8b949e; }
+  .forward { stroke: #9da7b1; } .backward { stroke: #ffb27a; }
+  .point { fill: #9da7b1; } .back { fill: #ffb27a; }
+}
+"""
+
+
+def svg(picture: Picture) -> str:
+    """The picture as an SVG document, as large as its text needs.
+
+    Values run down along the grey arrows, gradients up along the coloured ones.
+    """
+    sizes = _sizes(picture)
+    return "\n".join(_lines(picture, placed(picture, sizes), sizes)) + "\n"
+
+
+def fits(picture: Picture) -> bool:
+    """Whether the whole picture can be read in a window of common size."""
+    places = placed(picture, _sizes(picture))
+    return places.width <= READABLE[0] and places.height <= READABLE[1]
+
+
+def _sizes(picture: Picture) -> Sizes:
+    return Sizes([*map(_box_size, picture.boxes)], [*map(_label_size, picture.arrows)])
+
+
+def columns(text: str) -> int:
+    """The columns of a monospaced text; East Asian characters take two."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def _width(text: str) -> float:
+    return columns(text) * FONT * _ADVANCE
+
+
+def _box_size(box: Box) -> tuple[float, float]:
+    width = max(_width(row.text) for row in box.rows)
+    return width + 2 * _PADDING, len(box.rows) * _LINE + _PADDING
+
+
+def _label_size(arrow: Arrow) -> tuple[float, float]:
+    return (_width(arrow.gradient) + 4, _LINE) if arrow.gradient else (0.0, 0.0)
+
+
+def _lines(picture: Picture, places: Placed, sizes: Sizes) -> Iterator[str]:
+    width, height = places.width + 2 * _BORDER, places.height + 2 * _BORDER
+    title = f"Backward graph of {picture.title}" if picture.title else "Backward graph"
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}"'
+        f' viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-labelledby="title">'
+    )
+    yield f'<title id="title">{_text(title)}</title>'
+    yield f"<style>{_STYLE}</style>"
+    yield f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>'
+    yield f'<g transform="translate({_BORDER:.0f} {_BORDER:.0f})">'
+    for frame in places.frames:
+        yield (
+            f'<rect class="frame" x="{frame.x:.1f}" y="{frame.y:.1f}" width="{frame.width:.1f}"'
+            f' height="{frame.height:.1f}" rx="8"/>'
+        )
+        yield _words("title", ".".join(frame.module), frame.x + 8, frame.y + 16)
+    for number, arrow in enumerate(picture.arrows):
+        yield f'<g id="arrow{number}" class="{arrow.kind}">'
+        yield from _arrow(arrow, places.paths[number])
+        yield "</g>"
+    for number, (x, y) in places.labels.items():
+        yield f'<g id="label{number}">'
+        yield from _label(picture.arrows[number], x, y, sizes.labels[number])
+        yield "</g>"
+    for number, box in enumerate(picture.boxes):
+        x, y = places.corners[number]
+        yield f'<g id="box{number}" class="{box.kind}" transform="translate({x:.1f} {y:.1f})">'
+        yield from _box(box, *sizes.boxes[number])
+        yield "</g>"
+    yield "</g>\n</svg>"
+
+
+def _box(box: Box, width: float, height: float) -> Iterator[str]:
+    round = 12 if box.kind in ("leaf", "reference") else 3
+    if box.kind == "repeated":
+        yield f'<rect class="behind" x="4" y="4" width="{width:.1f}" height="{height:.1f}" rx="3"/>'
+    yield f'<rect class="box" width="{width:.1f}" height="{height:.1f}" rx="{round}"/>'
+    for number, row in enumerate(box.rows):
+        baseline = _PADDING / 2 + number * _LINE + FONT
+        yield _words(row.role, row.text, _PADDING, baseline)
+
+
+def _label(arrow: Arrow, x: float, y: float, size: tuple[float, float]) -> Iterator[str]:
+    width, height = size
+    yield (
+        f'<rect class="paper" x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}"'
+        f' height="{height:.1f}"/>'
+    )
+    yield (
+        f'<text class="gradient" text-anchor="middle" x="{x:.1f}" y="{y + 4:.1f}">'
+        f"{_text(arrow.gradient)}</text>"
+    )
+
+
+def _arrow(arrow: Arrow, pieces: list[list[tuple[float, float]]]) -> Iterator[str]:
+    """The arrow of the value, and beside it the arrow of the gradient the other way."""
+    apart = 0.0 if arrow.kind == "constant" else _APART
+    yield _line("forward", pieces, -apart)
+    yield _head("point", pieces[-1], -apart)
+    if arrow.gradient:
+        yield _line("backward", pieces, apart)
+        yield _head("back", pieces[0][::-1], apart)
+
+
+def _line(kind: str, pieces: list[list[tuple[float, float]]], shift: float) -> str:
+    """A path that bends smoothly and meets each of its points vertically."""
+    words = []
+    for piece in pieces:
+        x, y = piece[0]
+        words.append(f"M{x + shift:.1f} {y:.1f}")
+        for to_x, to_y in piece[1:]:
+            if to_x == x:
+                words.append(f"V{to_y:.1f}")
+            else:
+                middle = (y + to_y) / 2
+                words.append(
+                    f"C{x + shift:.1f} {middle:.1f} {to_x + shift:.1f} {middle:.1f}"
+                    f" {to_x + shift:.1f} {to_y:.1f}"
+                )
+            x, y = to_x, to_y
+    return f'<path class="{kind}" d="{"".join(words)}"/>'
+
+
+def _head(kind: str, piece: Sequence[tuple[float, float]], shift: float) -> str:
+    """The head of an arrow at the end of a piece."""
+    (_, before), (x, y) = piece[-2:]
+    x += shift
+    back = y - 6 if y >= before else y + 6
+    corners = f"{x:.1f},{y:.1f} {x - 3:.1f},{back:.1f} {x + 3:.1f},{back:.1f}"
+    return f'<polygon class="{kind}" points="{corners}"/>'
+
+
+def _words(role: str, text: str, x: float, y: float) -> str:
+    return f'<text class="{role}" x="{x:.1f}" y="{y:.1f}">{_text(text)}</text>'
+
+
+def _text(text: str) -> str:
+    return escape(text).replace("  ", "\u00a0\u00a0")

@@ -1,0 +1,40 @@
+"""The benchmarks refuse a figure that does not grow with the rounds."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import work
+from tests.benchmarks.__main__ import Bench
+from tests.benchmarks.measure import alternate
+from tests.command_line import ROOT
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_refused"),
+    [("0.25", True), ("0.25 * ROUNDS", False), ("0.25 * ROUNDS ** 2", True)],
+)
+def test_figures_have_to_grow(
+    seconds: str, is_refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "PROGRAMS", tmp_path)
+    monkeypatch.chdir(ROOT)
+    text = f'ROUNDS = 10  # quick: 1\nprint(f"loop {{{seconds}:.6f}}")\n'
+    (tmp_path / "planted.grad").write_text(text, encoding="utf-8")
+    bench = Bench(tmp_path, [sys.executable, "-m", "gradcli"], None, quick=False, times=1)
+    bench.idle = alternate(bench.commands("idle", "1\n"), 1)
+    bench.run(work.Work("planted"))
+    assert bench.refused == (["planted"] if is_refused else [])
+    assert bench.close() == is_refused
+
+
+@pytest.mark.parametrize(
+    "program", sorted(work.PROGRAMS.glob("*.grad")), ids=lambda path: path.stem
+)
+def test_each_program_tells_its_rounds_and_time(program: Path) -> None:
+    if program.stem != "cold_start":
+        assert work.Work(program.stem).rounds(quick=True) < work.Work(program.stem).rounds(False)
+        assert "loop {" in program.read_text(encoding="utf-8")
