@@ -15,7 +15,7 @@ from gradcli.autograd.tensor import Tensor, refresh, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import add, mul
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import function, operators
+from gradcli.ops.binding.catalogue import function, methods, operators
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.linalg.matrix_products import (
@@ -173,9 +173,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         product = addmm.apply(bias, rows, t.apply(weight))
         return view.apply(product, (*shape[:-1], product.array.shape[1]))
     product = matmul(input, t.apply(weight))
-    result = add.apply(product, bias)
-    storage_of(result).version = 1  # PyTorch adds in place
-    return result
+    sizes = zip(reversed(widths), reversed(product.array.shape), strict=False)
+    if len(widths) <= product.array.ndim and all(size in (1, whole) for size, whole in sizes):
+        result = add.apply(product, bias)
+        storage_of(result).version = storage_of(product).version + 1  # PyTorch adds in place
+        return result
+    return methods["add_"](product, bias)  # which raises
 
 
 @function("outer", "ger", method=True)
