@@ -11,11 +11,12 @@ from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.creation.random import generator_of
 from gradcli.ops.definition.doc import CHECKS, EFFECTS, LOOPS, RANDOM, READS, WRITES
-from gradcli.ops.definition.op import Op, parameters_of, registry
+from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.lookup import Found, doc_of, effects_of, named_by_numpy, numpy_of
 from gradcli.render.help.op_page import example_of, op_names
 from gradcli.session import Session
 from gradcli.trace.ir import Effect
+from tests.declared import mismatches
 
 bring_all()
 FOUND = list(op_names())
@@ -37,15 +38,7 @@ def _named(*names: str) -> list[Any]:
 
 @pytest.mark.parametrize("entry", registry.values(), ids=list(registry))
 def test_rules_and_inputs_of_an_entry_match(entry: Op) -> None:
-    rules = [*entry.rules.values(), *([entry.joint] if entry.joint else [])]
-    assert bool(entry.node_name) is bool(rules)
-    assert {*entry.inputs, *entry.tensors, *entry.keeps} <= {*entry.parameters}
-    assert not entry.rules or tuple(entry.rules) == entry.inputs
-    known = {"grad", "grads", "needs", *entry.parameters, *entry.outputs}
-    known |= {f"{tensor}_sizes" for tensor in (*entry.tensors, *entry.lists)}
-    known |= {f"{tensor}_strides" for tensor in entry.tensors}
-    for rule in rules:
-        assert {*parameters_of(rule)} <= known
+    assert mismatches(entry) == []
 
 
 # --- documentation ------------------------------------------------------------------------------

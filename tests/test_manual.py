@@ -11,11 +11,12 @@ from pathlib import Path, PurePath
 import click
 import pytest
 
-from gradcli.cli.arguments.options import FORMATS, PICTURES
+from gradcli.cli.arguments.options import DRAWN, FORMATS, PICTURES
 from gradcli.cli.dot_commands.table import TABLE
 from gradcli.cli.group import gradcli as group
 from gradcli.codes import CODES, WARNINGS
 from gradcli.files.data_file import FORMATS as FILES
+from gradcli.render.help import pages as help_pages
 from gradcli.render.help.manual import rendered, sections, source
 from gradcli.render.help.op_page import op_help
 from gradcli.render.help.pages import _OPS_TOO, overview, topics
@@ -162,7 +163,7 @@ def test_pages_ask_for_topics_that_there_are() -> None:
     known = {*topics(), *sections(), *CODES, *WARNINGS, "TOPIC", "OP", "CODE", "NAME"}
     for path in pages():
         for topic in re.findall(r"gradcli help ([\w.-]+\w)", path.read_text(encoding="utf-8")):
-            assert topic in known or op_help(topic) is not None, f"{path.stem}: {topic}"
+            assert topic in known or help_pages.page(topic) is not None, f"{path.stem}: {topic}"
 
 
 def test_topics_that_are_ops_too() -> None:
@@ -294,7 +295,7 @@ def test_no_mark_of_markdown_is_left(name: str) -> None:
     text = rendered(source_of(name), Style(True, 80))
     words = re.sub(r"\x1b\[[\d;]*m", "", text)
     outside = [line for line in words.split("\n") if not line.startswith("  ")]
-    assert [line for line in outside if re.search(r"`|(?<!\w)\*\*|\]\(|^#|^\|", line)] == []
+    assert [line for line in outside if re.search(r"`|(?<!\w)\*\*(?=\S)|\]\(|^#|^\|", line)] == []
 
 
 def test_colour_only_where_allowed() -> None:
@@ -393,4 +394,6 @@ def test_every_format_has_a_row() -> None:
     page = source_of("formats")
     for format in (*FORMATS, *PICTURES):
         assert f"\n| `{format}` |" in page, format
-    assert {f".{name}" for name in FILES} == set(re.findall(r"^\| `(\.\w+)` \| \w", page, re.M))
+    assert {*DRAWN, *(f".{name}" for name in FILES)} == set(
+        re.findall(r"^\| `(\.\w+)` \| \w", page, re.M)
+    )

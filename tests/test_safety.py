@@ -19,7 +19,13 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Source
 from gradcli.language.interpreter import Interpreter
 from gradcli.language.library.namespace import MODULES, PREDEFINED
-from gradcli.language.objects.attributes import Method, Module, attribute_names, get_attribute
+from gradcli.language.objects.attributes import (
+    OPERATOR_METHODS,
+    Method,
+    Module,
+    attribute_names,
+    get_attribute,
+)
 from gradcli.language.objects.borders import SCALARS
 from gradcli.language.objects.instances import OF_COLLECTIONS, OF_OBJECT
 from gradcli.language.objects.types import LanguageType
@@ -260,6 +266,7 @@ VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 DUNDERS = {
     *OF_COLLECTIONS,
     *OF_OBJECT,
+    *OPERATOR_METHODS,
     "__annotations__",
     "__cause__",
     "__class__",
@@ -289,7 +296,7 @@ def _is_of_the_language(value: Any) -> bool:
         return False
     home = getattr(value, "__module__", None)
     generated = isinstance(value, types.FunctionType) and home is None
-    return generated or str(home).startswith("gradcli.") or home == "math"
+    return generated or str(home).startswith("gradcli.") or home in ("math", "time", "unicodedata")
 
 
 def test_nothing_of_the_host_can_be_reached() -> None:

@@ -38,6 +38,7 @@ from gradcli.language.objects.methods import (
     inherited_method,
 )
 from gradcli.language.objects.repr import numbered
+from gradcli.language.objects.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.types import TYPE, LanguageType, define, type_name, type_of
 from gradcli.ops.binding import catalogue
 from gradcli.record import Record
@@ -139,34 +140,13 @@ def _written(symbol: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: catalogue.inplace_operators[symbol](self, other)
 
 
-_SYMBOLS = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "truediv": "/",
-    "div": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-    "matmul": "@",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-    "lshift": "<<",
-    "rshift": ">>",
-}
+_SYMBOLS = {name: symbol for symbol, name in ARITHMETIC.items()} | {"div": "/"}
 OPERATOR_METHODS: dict[str, Callable[..., Any]] = {
     **{f"__{name}__": _operator(symbol) for name, symbol in _SYMBOLS.items()},
     **{f"__r{name}__": _operator(symbol, True) for name, symbol in _SYMBOLS.items()},
     **{f"__i{name}__": _written(symbol) for name, symbol in _SYMBOLS.items()},
-    **{
-        f"__{name}__": _operator(symbol)
-        for name, symbol in zip(
-            ("eq", "ne", "lt", "le", "gt", "ge", "getitem"),
-            ("==", "!=", "<", "<=", ">", ">=", "[]"),
-            strict=True,
-        )
-    },
+    **{f"__{name}__": _operator(symbol) for symbol, name in COMPARISONS.items()},
+    "__getitem__": _operator("[]"),
     "__abs__": lambda self: catalogue.methods["abs"](self),
     "__invert__": lambda self: catalogue.unary_operators["~"](self),
     "__len__": len,

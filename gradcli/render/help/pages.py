@@ -10,7 +10,7 @@ from gradcli.render.style import PLAIN, Style
 _MADE = ("codes", "mistakes", "ops")
 """The topics that are made from tables."""
 
-_OPS_TOO = frozenset({"numpy", "trace"})
+_OPS_TOO = frozenset({"numpy", "retain_grad", "trace"})
 """The topics that are the name of an op as well, whose page follows. Loading the ops to find out
 would take three times as long as the page.
 """

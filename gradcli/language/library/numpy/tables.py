@@ -30,9 +30,9 @@ _REFUSED = {
 def _lines(fname: Any, encoding: Any) -> io.StringIO:
     """The text of a file, of an open one, or of a list of lines."""
     if isinstance(fname, StringIO):
-        text = fname.buffer.read()
+        text = fname.host.read()
     elif isinstance(fname, str) or hasattr(fname, "language_path"):
-        text = read_file(fname, encoding=encoding).buffer.read()
+        text = read_file(fname, encoding=encoding).host.read()
     else:
         lines = list(bounded(fname))
         if not all(isinstance(line, str) for line in lines):
