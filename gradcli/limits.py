@@ -19,6 +19,9 @@ ELEMENTS = 100_000_000
 STEPS = 10_000_000
 MEMORY = 4_000_000_000
 
+TIGHT_MEMORY = 256_000_000
+"""Bytes of a limit within which modules of ours, or a second thread's buffers, may not fit."""
+
 
 class Limits:
     """What a session may use at most.
@@ -51,6 +54,11 @@ class Limits:
         self.timeout = timeout
         self.files = files
         self.reserve: bytes | None = None
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether little memory is left beside what every program needs."""
+        return self.memory is not None and self.memory < TIGHT_MEMORY
 
     def check_elements(
         self, count: float, what: str = "elements", raises: str | None = None

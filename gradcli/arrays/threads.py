@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from gradcli.state import active
+
 TILE = 1 << 18
 """Elements of a tile: its values fit the cache, and its kernels run long enough that threads
 seldom wait for the interpreter.
@@ -51,12 +53,13 @@ def in_turns(items: Sequence[Item], work: Callable[[Item], None]) -> None:
 def in_threads(work: Callable[[], None], tiles: int) -> None:
     """Run a function on a thread per core, including this one, but on no more threads than tiles.
     A thread that has not begun when this one ends is not waited for: it finds no ticket. What is
-    part of such work is not shared out once more.
+    part of such work is not shared out once more, and nothing is where memory is tight: BLAS has
+    buffers for each thread that calls it.
 
     Raises what it raised in any of them, once all have ended.
     """
     helpers = min(cores(), tiles) - 1
-    if helpers < 1 or getattr(_own, "shares", False):
+    if helpers < 1 or getattr(_own, "shares", False) or active.state.limits.is_tight:
         work()
         return
     tasks, helpers = _tasks_of(helpers)

@@ -95,9 +95,6 @@ def memory_ceiling(limits: Limits, report: Report) -> Iterator[None]:
 
 # --- libraries ------------------------------------------------------------------------------------
 
-_TIGHT = 256_000_000
-"""Bytes of a limit within which modules of ours may not fit either."""
-
 
 class _Loading:
     """Loads modules beyond the ceiling, which moves up by what they take: a library is not the
@@ -106,7 +103,7 @@ class _Loading:
     """
 
     def __init__(self, limits: Limits) -> None:
-        self._all = (limits.memory or 0) < _TIGHT
+        self._all = limits.is_tight
         self._depth = 0
 
     def find_spec(
