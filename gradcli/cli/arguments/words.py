@@ -113,15 +113,18 @@ def check_stdin(arguments: Sequence[Argument], others: Sequence[str]) -> None:
         raise UsageError(f"{' and '.join(readers)} both read standard input")
 
 
+def is_bound(name: str, words: Sequence[str]) -> bool:
+    """Whether one of the words is `NAME=VALUE` or `NAME:DTYPE=VALUE` of the name."""
+    return any("=" in word and word.partition("=")[0].partition(":")[0] == name for word in words)
+
+
 def check_program(text: str, words: Sequence[str] = ()) -> None:
     """Raise a usage error for a first word that is likely meant as something else.
 
     Args:
         words: those behind it: a name that one of them binds is a program.
     """
-    if text.isidentifier() and not any(
-        w.partition("=")[0].partition(":")[0] == text for w in words
-    ):
+    if text.isidentifier() and not is_bound(text, words):
         if text in COMMANDS:
             raise UsageError(f"the command comes first: gradcli {text} …")
         known = [each for each in COMMANDS if each != PROGRAM]
