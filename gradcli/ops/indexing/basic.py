@@ -70,7 +70,9 @@ def _picked(self: Any, indices: Key) -> Any:
     if picked.ndim < 2:
         return picked[()]
     given = [part for part in indices if part is not FULL]
-    flat = self.flags.c_contiguous and all(part.ndim < 2 for part in given)
+    flat = self.flags.c_contiguous and (
+        all(part.ndim < 2 for part in given) or (len(given) == 1 and given[0].flags.c_contiguous)
+    )
     if flat and picked.size and 1 not in picked.shape:
         return module_of(picked).ascontiguousarray(picked)
     positions = np.broadcast_arrays(*given)
@@ -437,6 +439,17 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
     made = Key(key)
     made.parts = _parts(picked, written)
     return made
+
+
+def key_of_positions(shape: tuple[int, ...], *parts: Any) -> Key:
+    """The index of the positions in each dimension, None for a full slice; raises E302 for one that
+    does not exist.
+    """
+    key = [
+        FULL if part is None else positions_from_front(part, shape[dim], dim)
+        for dim, part in enumerate(parts)
+    ]
+    return Key([*key, *[FULL] * (len(shape) - len(key))])
 
 
 def _mask_apart(mask: tuple[int, ...], shape: tuple[int, ...], dim: int) -> str:
