@@ -60,7 +60,7 @@ def _drawn(array: Any) -> Any:
     generator = Generator()
     generator.manual_seed(array.size)
     generator.words(array.size % 700)
-    return generator.uniform(1024 + 3 * array.size, array.dtype), generator.state_bytes()
+    return generator.uniform(32768 + 3 * array.size, array.dtype), generator.state_bytes()
 
 
 def _normal(array: Any) -> Any:

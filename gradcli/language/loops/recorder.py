@@ -160,10 +160,7 @@ class Recorder(Listener):
                 continue
             if name in op.keeps:
                 found[name] = self._index(arguments[name], arguments["self"])
-            elif (
-                not is_setting(arguments[name])
-                or builder.varies(arguments[name])
-            ):
+            elif not is_setting(arguments[name]) or builder.varies(arguments[name]):
                 raise GraphBreak("B06", f"`{op.name}` is given settings that may vary")
         for name in op.tensors:
             if type(arguments[name]) is Tensor:
