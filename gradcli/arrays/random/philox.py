@@ -66,6 +66,8 @@ class PhiloxGenerator(Generator):
         """Go back to where it stood at a `snapshot`."""
         self.seed_value, self.offset = snapshot
 
+    mark, go_back = snapshot, restore
+
     def state_bytes(self) -> bytes:
         """Where it stands, as PyTorch writes it down: the seed and the offset."""
         return np.array([self.seed_value, self.offset], np.uint64).tobytes()
