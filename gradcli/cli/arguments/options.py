@@ -16,6 +16,9 @@ PICTURES = ("mermaid", "dot", "svg", "html")
 DRAWN = (".svg", ".png", ".html")
 """Suffixes of files that `-o` draws the graph in."""
 
+FORMAT_OF = {".json": "json", ".svg": "svg", ".png": "svg", ".html": "html"}
+"""What a file of a suffix holds, a PNG the pixels of an SVG; `text` for all others."""
+
 TRACES = ("tree", "next", "steps")
 
 DTYPES = {
