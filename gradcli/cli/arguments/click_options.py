@@ -106,6 +106,12 @@ _RESULT: list[Decorator] = [
     click.option(
         "--trace", type=click.Choice(TRACES), help="Print the backward graph in this style."
     ),
+    click.option(
+        "--trace-depth",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Print the tree down to this many levels below the output.",
+    ),
     click.option("--no-trace", is_flag=True, help="Print no trace."),
     click.option(
         "--format",
@@ -127,7 +133,9 @@ _PICTURE: list[Decorator] = [
         metavar="MODULE",
         help="Draw this module as one box of the picture: net.0. May be repeated.",
     ),
-    click.option("--expand", is_flag=True, help="Give each repetition of a loop a box of its own."),
+    click.option(
+        "--expand", is_flag=True, help="Draw each repetition of a loop, and fold nothing."
+    ),
 ]
 
 _NUMBERS: list[Decorator] = [

@@ -114,8 +114,8 @@ def trace(run: Run, line: Line) -> None:
     """Show the backward graph of a tensor: of the one assigned last if none is named."""
     first = line.argument(1)
     only_style = len(line.words) == 2 and first in TRACES and first not in run.session.values
-    name, tensor = _with_graph(run, line, last=only_style)
     style = (first if only_style else line.choice(2)) or TRACES[0]
+    name, tensor = _with_graph(run, line, last=only_style)
     if style == "steps" and tensor.array.size != 1:
         raise GradcliError(
             "E401",
