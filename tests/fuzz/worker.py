@@ -15,6 +15,7 @@ import resource
 import sys
 import tempfile
 import traceback
+import warnings
 from pathlib import Path
 from typing import IO
 
@@ -101,6 +102,7 @@ def work(seed: int, first: int, end: int, report: IO[str]) -> None:
 if __name__ == "__main__":
     seed, first, end = map(int, sys.argv[1:])
     os.environ["GRADCLI_DEBUG"] = "1"
+    warnings.simplefilter("ignore")  # as `main` does
     note_unexpected()
     # What is written by C code must not get between the reports.
     channel = os.fdopen(os.dup(1), "w")

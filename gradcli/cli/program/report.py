@@ -71,12 +71,12 @@ def result_of(
     called = name or "the output"
     with session.running():
         gradients = [Gradient(each, tensor, graph, called) for each, tensor in wanted]
-        gradients.sort(key=_is_told_later)
+        gradients.sort(key=_comes_later)
     events = () if recorder.events is None else recorder.events[first_event:]
     return Result(name, output, seed, gradients, graph, events)
 
 
-def _is_told_later(gradient: Gradient) -> bool:
+def _comes_later(gradient: Gradient) -> bool:
     """Whether a gradient is none of a parameter that got none."""
     meta = gradient.tensor.meta
     return gradient.kind != NONE or meta is None or not meta.is_parameter

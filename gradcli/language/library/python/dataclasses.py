@@ -175,7 +175,9 @@ def _init(cls: UserClass, fields: list[Field]) -> Callable[..., None]:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > len(by_place):
             raise misfit(cls.name, f"takes {len(by_place)} values and got {len(args)}", written)
-        own: UserClass = type(self).language_class
+        own: UserClass | None = getattr(type(self), "language_class", None)
+        if own is None:
+            raise type_error(f"{cls.name}.__init__() takes an instance, not {type_name(self)}")
         store = store_attribute if own.host.language_frozen else set_instance_attribute
         passed: list[Any] = []
         given = dict(zip(by_place, args, strict=False))
