@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_program
-from gradcli.cli.arguments.options import PICTURES
+from gradcli.cli.arguments.click_options import with_answer_file, with_picture, with_program
+from gradcli.cli.arguments.options import DRAWN, PICTURES
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import show_explanation, show_run
 from gradcli.cli.program.source import asked_of
@@ -37,9 +37,12 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     type=click.Choice(["text", "json", *PICTURES]),
-    help="Print the ledger as text or as JSON, or the graph for Mermaid or Graphviz.",
+    help="Print the ledger as text or as JSON, the graph for Mermaid or Graphviz or as a picture"
+    " in SVG, or a page that steps through both passes.",
 )
 @click.option("--json", is_flag=True, help="Short for --format json.")
+@with_answer_file(".txt", ".json", *DRAWN)
+@with_picture
 @with_program
 def command(
     words: Sequence[str],
@@ -67,7 +70,7 @@ def command(
         return asked.terminal.checked(show_run(asked, _trace))
 
     if flow:
-        if ties or paths or saved or element or options.format in ("mermaid", "dot"):
+        if ties or paths or saved or element or options.format in PICTURES:
             raise UsageError("--flow prints a table, and takes no other part of explain")
         return asked.terminal.checked(show_explanation(asked, _flow))
 

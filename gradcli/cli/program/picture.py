@@ -15,8 +15,8 @@ from gradcli.render.graph.dot import dot
 from gradcli.render.graph.mermaid import mermaid
 from gradcli.render.page.document import page_document
 from gradcli.render.page.page import page
-from gradcli.render.pictures.picture import Picture, picture_of
-from gradcli.render.pictures.svg import fits, svg
+from gradcli.render.pictures.picture import picture_of
+from gradcli.render.pictures.svg import LaidOut, laid_out, svg
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
@@ -44,7 +44,7 @@ def picture_text(session: Session, options: Options, result: Result, format: str
         return svg(picture)
     with session.running():
         rows = ledger(result.graph, result.events)
-        return page(page_document(result, rows, annotated, picture), svg(picture))
+        return page(page_document(result, rows, annotated, picture.picture), svg(picture))
 
 
 def format_of(path: str) -> str:
@@ -60,24 +60,25 @@ def annotated_graph(session: Session, result: Result) -> AnnotatedGraph:
     return AnnotatedGraph(result.graph, result.events, calls, named)
 
 
-def drawn(annotated: AnnotatedGraph, options: Options) -> Picture:
-    """The picture, folded as the options ask; raises E602 where it is too large.
+def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
+    """The picture laid out, folded as the options ask; raises E602 where it is too large.
 
     Unless everything is to be expanded, modules are folded from the innermost outwards until the
     picture can be read as a whole.
     """
     folded = frozenset(tuple(path.split(".")) for path in options.fold)
     picture = picture_of(annotated, folded, options.expand)
-    while not options.expand and (len(picture.boxes) > MOST_BOXES or not fits(picture)):
+    while True:
+        small = len(picture.boxes) <= MOST_BOXES
         depth = max(len(box.module) for box in picture.boxes)
-        if not depth:
-            break
+        found = laid_out(picture) if small else None
+        if found is not None and (found.fits or options.expand or not depth):
+            return found
+        if options.expand or not depth:
+            raise GradcliError(
+                "E602",
+                f"the picture has {len(picture.boxes):,} boxes, and {MOST_BOXES:,} is the most",
+                help="leave out --expand" if options.expand else "fold modules: --fold NAME",
+            )
         folded |= {box.module for box in picture.boxes if len(box.module) == depth}
         picture = picture_of(annotated, folded)
-    if len(picture.boxes) > MOST_BOXES:
-        raise GradcliError(
-            "E602",
-            f"the picture has {len(picture.boxes):,} boxes, and {MOST_BOXES:,} is the most",
-            help="leave out --expand" if options.expand else "fold modules: --fold NAME",
-        )
-    return picture

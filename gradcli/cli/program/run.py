@@ -254,7 +254,14 @@ class Run:
 
         with self.session.running():
             steps = self.options.trace == "steps"
-            return document(result, "".join(self._printed), steps=steps)
+            values = None
+            if result is not None and self.options.trace == "values":
+                from gradcli.cli.program.picture import (  # lazy: start-up: few such graphs
+                    annotated_graph,
+                )
+
+                values = annotated_graph(self.session, result)
+            return document(result, "".join(self._printed), steps=steps, values=values)
 
     def _command(self, command: Command) -> None:
         self.handlers[Command](self, command)

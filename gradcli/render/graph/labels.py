@@ -48,11 +48,14 @@ def edge_text(node: GraphNode, number: int, annotated: AnnotatedGraph) -> str:
 
 
 def constant_text(constant: Any) -> str:
-    """An operand that no gradient flows to."""
-    if isinstance(constant, Tensor):
-        name = f"{constant.name} = " if constant.name else ""
-        return f"{name}{number_text(constant.array)}"
-    return repr(constant)
+    """An operand that no gradient flows to, with its name."""
+    name = getattr(constant, "name", None)
+    return f"{name} = {operand_text(constant)}" if name else operand_text(constant)
+
+
+def operand_text(constant: Any) -> str:
+    """The value of an operand that no gradient flows to."""
+    return number_text(constant.array) if isinstance(constant, Tensor) else repr(constant)
 
 
 def number_text(array: Any) -> str:

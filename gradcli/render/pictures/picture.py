@@ -14,7 +14,7 @@ from gradcli.autograd.graph import GraphNode
 from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
 from gradcli.record import Record
 from gradcli.render.graph.labels import constant_text, flow_text, node_rows, number_text, shortened
-from gradcli.render.graph.nodes import source_text
+from gradcli.render.graph.nodes import parts_of, source_text
 
 REPEATED = 3
 """Operations of one place are one box from this many on."""
@@ -99,6 +99,7 @@ class _Drawing:
     """A picture that is being made.
 
     Attributes:
+        part: what a node has in common with its repetitions, by the node's id.
         box_of: the number of the box that stands for a node, by the node's id.
         first_user: the operation that uses a leaf first, by the leaf's id.
         uses: by how many edges a node is used, by its id.
@@ -112,6 +113,7 @@ class _Drawing:
         self.box_of: dict[int, int] = {}
         self.nodes = sorted(annotated.graph.nodes, key=lambda node: node.node.sequence_nr)
         self.first_user: dict[int, GraphNode] = {}
+        self.part = parts_of(self.nodes)
         self.uses: Counter[int] = Counter()
         for node in self.nodes:
             for edge in node.edges:
@@ -140,10 +142,7 @@ class _Drawing:
         for length in range(1, len(path) + 1):
             if path[:length] in self.folded:
                 return path[:length]
-        if node.leaf is not None or node.place is None:
-            return node.id
-        place = node.place
-        return path, place.source.name, place.start, place.end, node.name
+        return self.part.get(node.id, node.id)
 
     def _path(self, node: GraphNode) -> Path:
         """The module of a node; a leaf stands in that of the operation which uses it first."""

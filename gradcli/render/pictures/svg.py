@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from unicodedata import east_asian_width
 
+from gradcli.record import Record
 from gradcli.render.pictures.frames import Placed, Sizes, placed
 from gradcli.render.pictures.picture import Arrow, Box, Picture
 
@@ -49,23 +50,31 @@ path { fill: none; } .forward { stroke: #57606a; } .backward { stroke: #9a3b00; 
 """
 
 
-def svg(picture: Picture) -> str:
+class LaidOut(Record):
+    """A picture with the size and the place of all that stands in it."""
+
+    picture: Picture
+    sizes: Sizes
+    places: Placed
+
+    @property
+    def fits(self) -> bool:
+        """Whether the whole picture can be read in a window of common size."""
+        return self.places.width <= READABLE[0] and self.places.height <= READABLE[1]
+
+
+def laid_out(picture: Picture) -> LaidOut:
+    """The picture, laid out for the widths of its texts."""
+    sizes = Sizes([*map(_box_size, picture.boxes)], [*map(_label_size, picture.arrows)])
+    return LaidOut(picture, sizes, placed(picture, sizes))
+
+
+def svg(laid_out: LaidOut) -> str:
     """The picture as an SVG document, as large as its text needs.
 
     Values run down along the grey arrows, gradients up along the coloured ones.
     """
-    sizes = _sizes(picture)
-    return "\n".join(_lines(picture, placed(picture, sizes), sizes)) + "\n"
-
-
-def fits(picture: Picture) -> bool:
-    """Whether the whole picture can be read in a window of common size."""
-    places = placed(picture, _sizes(picture))
-    return places.width <= READABLE[0] and places.height <= READABLE[1]
-
-
-def _sizes(picture: Picture) -> Sizes:
-    return Sizes([*map(_box_size, picture.boxes)], [*map(_label_size, picture.arrows)])
+    return "\n".join(_lines(laid_out.picture, laid_out.places, laid_out.sizes)) + "\n"
 
 
 def columns(text: str) -> int:
