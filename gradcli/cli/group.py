@@ -38,7 +38,7 @@ class Gradcli(click.Group):
         """The command of a name, whose module is imported; None where there is none."""
         if cmd_name not in COMMANDS:
             return None
-        module = "one_shot" if cmd_name == PROGRAM else cmd_name
+        module = "one_shot" if cmd_name == PROGRAM else cmd_name.replace("-", "_")
         command: click.Command = import_module(f"gradcli.cli.commands.{module}").command
         return command
 

@@ -18,6 +18,7 @@ COMMANDS = {
     PROGRAM: "Run a program given in the words themselves.",
     "blame": "Find the first NaN or infinity, and its cure.",
     "check": "Check gradients against differences, or ones made by hand.",
+    "check-doc": "Compare the outputs in a text with what its programs print.",
     "completion": "Print a script for completion in a shell.",
     "derive": "Write the gradients down as formulas of the inputs.",
     "explain": "Show the chain rule at work, edge by edge.",
@@ -26,7 +27,7 @@ COMMANDS = {
     "ops": "List the ops by family.",
     "port": "List all that gradcli would refuse in a program.",
     "repl": "Work in a session: one statement after another.",
-    "run": "Run program files; `-` is standard input.",
+    "run": "Run program files, notebooks and Markdown; `-` is standard input.",
     "why": "Prove why a tensor has a gradient, or has none.",
 }
 """What each command does, for a list of them that imports none."""
