@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +24,13 @@ from gradcli.explain.names import arguments_of
 from gradcli.files.data_file import DataFile
 from gradcli.files.reading import read
 from gradcli.language.parser.parser import parse_expression
+from gradcli.render.answers.answer import Answer
 from gradcli.render.answers.check import (
     check_document,
     check_text,
     comparison_document,
     comparison_text,
 )
-from gradcli.render.result_json import text
 from gradcli.render.style import one_line
 
 if TYPE_CHECKING:
@@ -72,11 +73,8 @@ def by_differences(
 
         gradients = here.slopes(seed, directions, second=True)
     found = compare(function, gradients, inputs, most, _precision(here))
-    if options.json:
-        shown = text(check_document(found, order), compact=options.format == "jsonl")
-    else:
-        shown = check_text(found, order, terminal.style)
-    terminal.write(shown)
+    shown = Answer(partial(check_text, found, order), partial(check_document, found, order))
+    terminal.answer(shown, options.format)
     return int(fails(worst(found)))
 
 
@@ -158,11 +156,8 @@ def by_hand(
         if array is None and made.diagnosis.startswith("it cannot"):
             raise failures[name]
         found.append(made)
-    if options.json:
-        shown = text(comparison_document(found), compact=options.format == "jsonl")
-    else:
-        shown = comparison_text(found, terminal.style)
-    terminal.write(shown)
+    shown = Answer(partial(comparison_text, found), partial(comparison_document, found))
+    terminal.answer(shown, options.format)
     return int(any(each.diagnosis for each in found))
 
 
