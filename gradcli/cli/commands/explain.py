@@ -14,7 +14,6 @@ from gradcli.cli.program.answer import show_explanation, show_run
 from gradcli.cli.program.source import Asked, asked_of
 
 if TYPE_CHECKING:
-    from gradcli.cli.program.explanation import Extras
     from gradcli.cli.program.run import Run
     from gradcli.explain.result import Result
     from gradcli.render.answers.answer import Answer
@@ -73,20 +72,26 @@ def command(
         if ties or paths or saved or element or options.format in ("mermaid", "dot"):
             raise UsageError("--flow prints a table, and takes no other part of explain")
         return asked.terminal.checked(flow(asked))
-
-    from gradcli.cli.program.explanation import Extras  # lazy: command: its body
-
-    return asked.terminal.checked(explain(asked, Extras(index, ties, paths, saved)))
+    return asked.terminal.checked(explain(asked, index, ties, paths, saved))
 
 
-def explain(asked: Asked, extras: Extras) -> int:
+def explain(
+    asked: Asked,
+    element: tuple[int, ...] | None = None,
+    ties: bool = False,
+    paths: str | None = None,
+    saved: bool = False,
+) -> int:
     """Show the ledger of a program and what else of it is asked for, or its graph as a picture."""
     format = asked.options.format
 
     def show(run: Run, result: Result) -> Answer:
-        from gradcli.cli.program.explanation import explanation  # lazy: command: after the run
+        from gradcli.cli.program.explanation import (  # lazy: command: after the run
+            Extras,
+            explanation,
+        )
 
-        found = explanation(run, result, extras)
+        found = explanation(run, result, Extras(element, ties, paths, saved))
         if format in PICTURES:
             from gradcli.cli.program.picture import picture_text  # lazy: command: after the run
 
