@@ -16,6 +16,7 @@ PACKAGE = Path(gradcli.__file__).parent
 
 ROOMS = (
     "__main__",
+    "doors",
     "cli",
     "render",
     "session",

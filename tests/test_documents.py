@@ -103,8 +103,8 @@ DOCUMENTS = {
         ),
     ),
     "left out, and other languages": (
-        markdown("python skip\n1 / 0", "bash\nrm -rf x", "sh\n$ ls"),
-        markdown("python skip\n1 / 0", "bash\nrm -rf x", "sh\n$ ls"),
+        markdown("grad\nx = 1", "python skip\n1 / 0", "bash\nrm -rf x", "sh\n$ ls"),
+        markdown("grad\nx = 1", "python skip\n1 / 0", "bash\nrm -rf x", "sh\n$ ls"),
     ),
     "text behind a program that prints nothing": (
         markdown("grad\nx = 1") + "```\na -> b\n```\n",

@@ -66,7 +66,11 @@ class PhiloxGenerator(Generator):
         """Go back to where it stood at a `snapshot`."""
         self.seed_value, self.offset = snapshot
 
-    mark, go_back = snapshot, restore
+    mark = snapshot
+
+    def go_back(self, mark: Any) -> None:
+        """Go back to a mark, which is a snapshot here."""
+        self.restore(mark)
 
     def state_bytes(self) -> bytes:
         """Where it stands, as PyTorch writes it down: the seed and the offset."""
