@@ -89,18 +89,12 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Start again from a seed; returns the generator."""
         self.seed_value = seed % 2**64
-        words = np.empty(_WORDS, np.uint32)
-        word = self.seed_value & 0xFFFFFFFF
-        for i in range(_WORDS):
-            words[i] = word
-            word = (1812433253 * (word ^ (word >> 30)) + i + 1) & 0xFFFFFFFF
-        from numpy.random import MT19937
+        from numpy.random import MT19937, RandomState
 
-        self._bits = MT19937(0)
-        self._bits.state = {
-            "bit_generator": "MT19937",
-            "state": {"key": words, "pos": _WORDS},
-        }
+        if self._bits is None:
+            self._bits = MT19937(0)
+        # This old way of seeding is PyTorch's; so much of the seed is read.
+        RandomState(self._bits).seed(self.seed_value & 0xFFFFFFFF)
         self._spare: float | None = None
         self._start: Any = None
         return self

@@ -66,10 +66,12 @@ class PhiloxGenerator(Generator):
         """Go back to where it stood at a `snapshot`."""
         self.seed_value, self.offset = snapshot
 
-    mark = snapshot
+    def mark(self) -> Any:
+        """Where it stands, for `go_back`."""
+        return self.snapshot()
 
     def go_back(self, mark: Any) -> None:
-        """Go back to a mark, which is a snapshot here."""
+        """Go back to a mark."""
         self.restore(mark)
 
     def state_bytes(self) -> bytes:
