@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 @click.option("--element", metavar="I,J", help="The element of large gradients to work out.")
 @click.option("--ties", is_flag=True, help="List the elements on a kink or a tie.")
 @click.option("--paths", metavar="NAME", help="List the paths to a leaf, each with its share.")
-@click.option("--saved", is_flag=True, help="List what the nodes saved, and when it is freed.")
+@click.option(
+    "--saved",
+    is_flag=True,
+    help="List what the nodes saved, and when it is freed; in a picture, at each node.",
+)
 @click.option(
     "--flow",
     is_flag=True,
@@ -73,6 +77,8 @@ def command(
         if ties or paths or saved or element or options.format in PICTURES:
             raise UsageError("--flow prints a table, and takes no other part of explain")
         return asked.terminal.checked(show_explanation(asked, _flow))
+
+    options.saved = saved
 
     def show(run: Run, result: Result) -> str:
         if options.format in PICTURES:
