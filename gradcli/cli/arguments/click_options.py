@@ -136,6 +136,9 @@ _PICTURE: list[Decorator] = [
     click.option(
         "--expand", is_flag=True, help="Draw each repetition of a loop, and fold nothing."
     ),
+    click.option(
+        "--saved", is_flag=True, help="Show what nodes save for the backward pass, in the picture."
+    ),
 ]
 
 _NUMBERS: list[Decorator] = [
@@ -265,8 +268,8 @@ def with_answer_file(*suffixes: str) -> Decorator:
 
 
 def with_picture(command: Any) -> Any:
-    """Give a command the options of pictures."""
-    return _with(command, *_PICTURE)
+    """Give a command the options that say how much a picture shows."""
+    return _with(command, *_PICTURE[:-1])
 
 
 def with_session(command: Any) -> Any:
@@ -306,6 +309,8 @@ def options_of(given: dict[str, Any]) -> Options:
     if given.get("json") and given.get("format") not in (None, "json"):
         raise UsageError(f"--json and --format {given['format']} exclude each other")
     options = Options(limits=limits_of(given), **given)
+    if options.saved and not (options.draws or options.format in ("svg", "html")):
+        raise UsageError("--saved is for pictures: -o graph.svg, or `gradcli explain --saved`")
     if options.output is not None:
         options.limits.check_file(options.output)
         problem = check_output(options.output)

@@ -90,6 +90,7 @@ class Options:
         explain_loops: whether it is said what became of the loops that ran often.
         fold: the modules that are one box in a picture, as paths such as `net.0`.
         expand: whether each repetition of a loop is drawn, in a picture and in a tree.
+        saved: whether it is shown what nodes saved for the backward pass.
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class Options:
         explain_loops: bool = False,
         fold: Sequence[str] = (),
         expand: bool = False,
+        saved: bool = False,
         limits: Limits | None = None,
     ) -> None:
         self.seed = seed
@@ -143,6 +145,7 @@ class Options:
         self.explain_loops = explain_loops
         self.fold = fold
         self.expand = expand
+        self.saved = saved
         self.limits = limits or Limits()
         self.script: list[str] = []
 

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 @click.option("--element", metavar="I,J", help="The element of large gradients to work out.")
 @click.option("--ties", is_flag=True, help="List the elements on a kink or a tie.")
 @click.option("--paths", metavar="NAME", help="List the paths to a leaf, each with its share.")
-@click.option("--saved", is_flag=True, help="List what the nodes saved, and when it is freed.")
+@click.option(
+    "--saved",
+    is_flag=True,
+    help="List what the nodes saved, and when it is freed; in a picture, at each node.",
+)
 @click.option(
     "--flow",
     "as_flow",
@@ -75,6 +79,7 @@ def command(
         if ties or paths or saved or element or options.format in PICTURES:
             raise UsageError("--flow prints a table, and takes no other part of explain")
         return asked.terminal.checked(flow(asked))
+    options.saved = saved
     return asked.terminal.checked(explain(asked, index, ties, paths, saved))
 
 

@@ -19,7 +19,7 @@ READABLE = (2000.0, 1300.0)
 _ADVANCE = 0.62
 """The widest advance of a common monospaced font, in font heights."""
 
-_LINE = 16.0
+_LINE = 15.0
 _PADDING = 8.0
 _BORDER = 16.0
 _APART = 3.0
@@ -89,12 +89,12 @@ def _width(text: str) -> float:
 
 
 def _box_size(box: Box) -> tuple[float, float]:
-    width = max(_width(row.text) for row in box.rows)
+    width = max(_width("".join(text for _, text in row.pieces).rstrip()) for row in box.rows)
     return width + 2 * _PADDING, len(box.rows) * _LINE + _PADDING
 
 
 def _label_size(arrow: Arrow) -> tuple[float, float]:
-    return (_width(arrow.gradient) + 4, _LINE) if arrow.gradient else (0.0, 0.0)
+    return (_width(arrow.gradient) + 4, FONT + 2) if arrow.gradient else (0.0, 0.0)
 
 
 def _lines(picture: Picture, places: Placed, sizes: Sizes) -> Iterator[str]:
@@ -137,7 +137,11 @@ def _box(box: Box, width: float, height: float) -> Iterator[str]:
     yield f'<rect class="box" width="{width:.1f}" height="{height:.1f}" rx="{round}"/>'
     for number, row in enumerate(box.rows):
         baseline = _PADDING / 2 + number * _LINE + FONT
-        yield _words(row.role, row.text, _PADDING, baseline)
+        if row.more:
+            pieces = [f'<tspan class="{role}">{_text(text)}</tspan>' for role, text in row.pieces]
+            yield f'<text x="{_PADDING:.1f}" y="{baseline:.1f}">{"".join(pieces)}</text>'
+        else:
+            yield _words(row.role, row.text, _PADDING, baseline)
 
 
 def _label(arrow: Arrow, x: float, y: float, size: tuple[float, float]) -> Iterator[str]:
