@@ -128,7 +128,7 @@ def binary_cross_entropy(
     if target.dtype is not input.dtype:
         raise GradcliError(
             "E203",
-            f"binary_cross_entropy(): the target is {target.dtype}, the input {input.dtype}",
+            f"Found dtype {target.dtype.scalar_type} but expected {input.dtype.scalar_type}",
             help="cast the target: `target.float()`",
         )
     check_floating("binary_cross_entropy", input)

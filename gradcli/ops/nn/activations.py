@@ -364,6 +364,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     at = normal_dim("glu", dim, input.array.ndim)
     size = input.array.shape[at]
     if size % 2:
-        raise GradcliError("E301", f"glu(): dimension {at} of size {size} cannot be halved")
+        text = f"Halving dimension must be even, but dimension {at} is size {size}"
+        raise GradcliError("E301", text)
     check_floating("glu", input)
     return glu_.apply(input, at)

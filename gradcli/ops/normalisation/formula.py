@@ -350,6 +350,13 @@ def check_affine(name: str, input: Tensor, sizes: Sizes, **affine: Tensor | None
                 "E301",
                 f"{name}(): `{argument}` has the shape {tuple(tensor.array.shape)}, and should have"
                 f" {sizes}",
+                text=f"Expected {argument} to be a vector of size equal to the number of channels"
+                f" in input, but got {argument} of shape {list(tensor.array.shape)} and input of"
+                f" shape {list(input.array.shape)}"
+                if name == "group_norm"
+                else f"Expected {argument} to be of same shape as normalized_shape, but got"
+                f" {argument} of shape {list(tensor.array.shape)} and normalized_shape ="
+                f" {list(sizes)}",
             )
 
 
@@ -362,7 +369,9 @@ def check_mixture(name: str, input: Tensor, others: Iterable[Tensor]) -> None:
     if is_half and all(other.dtype is dtypes.float32 for other in others):
         return
     for other in others:
-        check_same_dtype(name, input, other)
+        check_same_dtype(
+            name, input, other, "mixed dtype (CPU): all inputs must share same datatype."
+        )
 
 
 def check_several(name: str, given: Sizes, first: int, others: Sizes) -> None:

@@ -233,7 +233,10 @@ def group_norm(
         )
     check_several("group_norm", shape, shape[0] * channels // num_groups, shape[2:])
     if num_groups < 0 or channels % num_groups:
-        raise runtime_error(f"group_norm(): {channels} channels do not make {num_groups} groups")
+        raise runtime_error(
+            "Expected number of channels in input to be divisible by num_groups, but got input of"
+            f" shape {list(shape)} and num_groups={num_groups}"
+        )
     check_affine("group_norm", input, (channels,), weight=weight, bias=bias)
     grouped = (shape[0], num_groups, channels // num_groups, *shape[2:])
     statistics = GroupStatistics(

@@ -203,7 +203,7 @@ def _check(
     if type(groups) is not int:
         raise GradcliError("E202", f"{name}(): `groups` must be an integer")
     if groups < 1:
-        raise runtime_error(f"{name}(): `groups` must be positive")
+        raise runtime_error("non-positive groups is not supported")
     shape, kernels = input.array.shape, weight.array.shape
     if len(kernels) != ndim + 2 or len(shape) not in (ndim + 1, ndim + 2):
         raise GradcliError(
@@ -214,6 +214,15 @@ def _check(
             f" got input of size: {list(shape)}",
         )
     check_dtype(name, input.dtype, dtype_names("bool"))
+    kinds = [each.dtype.scalar_type for each in (input, weight)]
+    check_same_dtype(
+        name,
+        input,
+        weight if bias is None else bias,
+        f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same"
+        if isinstance(bias, Tensor)
+        else f"expected scalar type {kinds[0]} but found {kinds[1]}",
+    )
     check_same_dtype(name, input, weight)
     channels = shape[-ndim - 1]
     taken = kernels[0] if transposed else kernels[1] * groups
@@ -222,18 +231,22 @@ def _check(
             "E301",
             f"{name}(): a weight of shape {tuple(kernels)} in {groups} group"
             f"{'s' if groups > 1 else ''} does not fit an input of {channels} channels",
-            text=f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size"
+            text=f"Given groups={groups}, expected weight to be divisible by {groups} at dimension"
+            f" 0, but got weight of size [{list(kernels)}] instead"
+            if kernels[0] % groups and not transposed
+            else f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size"
             f" {list(kernels)}, expected input{list(shape)} to have {taken} channels, but got"
             f" {channels} channels instead",
         )
     if bias is not None:
         check_tensors(name, bias=bias)
-        check_same_dtype(name, input, bias)
         made = kernels[1] * groups if transposed else kernels[0]
         if bias.array.shape != (made,):
             raise GradcliError(
                 "E301",
-                f"{name}(): a bias of shape {tuple(bias.array.shape)} does not fit {made} channels",
+                f"Given {'transposed=1, ' * transposed}weight of size {list(kernels)}, expected"
+                f" bias to be 1-dimensional with {made} elements, but got bias of size"
+                f" {list(bias.array.shape)} instead",
             )
 
 
@@ -341,6 +354,23 @@ def _expose_convolution(ndim: int) -> None:
     )
 
 
+def _too_much_output_padding(extra: Sizes, windows: Windows) -> str:
+    """PyTorch's text for it; in one dimension it counts a height as well."""
+    dims = ("depth", "height", "width")[-max(len(extra), 2) :]
+    wide = len(dims) - len(extra)
+    settings = (
+        ("output_padding", (0,) * wide + extra),
+        ("stride", (1,) * wide + windows.stride),
+        ("dilation", (1,) * wide + windows.dilation),
+    )
+    shown = " ".join(
+        f"{name}_{dim}: {value}"
+        for name, values in settings
+        for dim, value in zip(dims, values, strict=True)
+    )
+    return f"output padding must be smaller than either stride or dilation, but got {shown}"
+
+
 def _expose_transposed(ndim: int) -> None:
     name = f"conv_transpose{ndim}d"
 
@@ -361,9 +391,7 @@ def _expose_transposed(ndim: int) -> None:
         if any(
             e >= max(s, d) for e, s, d in zip(extra, windows.stride, windows.dilation, strict=True)
         ):
-            raise runtime_error(
-                f"{name}(): output_padding must be smaller than the stride or the dilation"
-            )
+            raise runtime_error(_too_much_output_padding(extra, windows))
         sizes = tuple(
             (size - 1) * s - 2 * p + d * (k - 1) + e + 1
             for size, k, s, p, d, e in zip(
