@@ -224,22 +224,23 @@ class _Drawing:
         """A folded module: its name, how much it holds, and its parameters."""
         leaves = [node for node in members if node.leaf is not None]
         leaves.sort(key=lambda node: node.variable or "")
-        name = ".".join(path)
-        rows = [Row("name", name), Row("node", _counted(len(members) - len(leaves)))]
-        cells = [self._parameter(node, name) for node in leaves]
+        rows = [Row("name", ".".join(path)), Row("node", _counted(len(members) - len(leaves)))]
+        cells = [*map(self._parameter, leaves)]
         count = 1 + (len(cells) > TWO_COLUMNS) + (len(cells) > THREE_COLUMNS)
         height = -(-len(cells) // count)
         columns = [_aligned(cells[at : at + height]) for at in range(0, len(cells), height or 1)]
         for place in range(height):
             pieces = [piece for column in columns for piece in column[place : place + 1]]
-            (first, *more) = [each for piece in pieces for each in piece]
-            rows.append(Row(*first, more))
+            (first, *more, (role, last)) = [each for piece in pieces for each in piece]
+            rows.append(Row(*first, [*more, (role, last.rstrip())]))
         return rows
 
-    def _parameter(self, node: GraphNode, module: str) -> tuple[str, str]:
-        """A leaf in a folded module: its name there with its shape, and its gradient."""
+    def _parameter(self, node: GraphNode) -> tuple[str, str]:
+        """A leaf in a folded module: its whole name, by which one looks for it, with its shape, and
+        its gradient.
+        """
         assert node.leaf is not None
-        name = (node.variable or f"#{node.id}").removeprefix(f"{module}.")
+        name = node.variable or f"#{node.id}"
         gradient = self.annotated.gradient(node)
         flowed = "" if gradient is None else f"grad {magnitude_text(gradient)}"
         return f"{name} {shape_text(node.leaf.array)}", flowed

@@ -8,6 +8,7 @@ from unicodedata import east_asian_width
 
 from gradcli.record import Record
 from gradcli.render.pictures.frames import Placed, Sizes, placed
+from gradcli.render.pictures.layout import ROOMY
 from gradcli.render.pictures.picture import Arrow, Box, Picture
 
 FONT = 12.0
@@ -64,9 +65,10 @@ class LaidOut(Record):
 
 
 def laid_out(picture: Picture) -> LaidOut:
-    """The picture, laid out for the widths of its texts."""
+    """The picture, laid out for the widths of its texts; roomy if it can be read as a whole so."""
     sizes = Sizes([*map(_box_size, picture.boxes)], [*map(_label_size, picture.arrows)])
-    return LaidOut(picture, sizes, placed(picture, sizes))
+    roomy = LaidOut(picture, sizes, placed(picture, sizes, ROOMY))
+    return roomy if roomy.fits else LaidOut(picture, sizes, placed(picture, sizes))
 
 
 def svg(laid_out: LaidOut) -> str:
