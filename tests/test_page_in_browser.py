@@ -66,9 +66,9 @@ def quiet(browser: Browser) -> Iterator[None]:
 CHECKS = Path(__file__).with_name("page_checks.js").read_text("utf-8")
 
 
-def _open(browser: Browser, page: Path, *size: int, **media: str) -> None:
+def _open(browser: Browser, page: Path, width: int = 1400, height: int = 900, **media: str) -> None:
     """Open a page, with what measures it."""
-    browser.open(page, *size, **media)
+    browser.open(page, width, height, **media)
     browser.run(f"{CHECKS}; 0")
 
 
@@ -110,14 +110,13 @@ def test_every_control(browser: Browser, pages: dict[str, Path]) -> None:
         assert _count(browser)[0] == number, key
     browser.press("End")
     assert _count(browser)[0] == last
-    for press in (lambda: browser.click("#play"), lambda: browser.press(" ")):
-        browser.run("document.activeElement.blur()")
+    for press, what in ((browser.click, "#play"), (browser.press, " ")):
         browser.click("#first")
         browser.run("document.activeElement.blur()")
-        press()
+        press(what)
         assert _texts(browser, "#play") == ["Pause"]
         browser.run("wait(1300)")
-        press()
+        press(what)
         assert _texts(browser, "#play") == ["Play"]
         assert _count(browser)[0] == 2
     before = browser.run("resize()")

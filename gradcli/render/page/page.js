@@ -15,7 +15,7 @@ let at = 0, playing = null, zoom = 0;  // 0: as much as fits
 
 function shown(value) {
   if (value === null || value === undefined) return "none";
-  if (Array.isArray(value)) return `[${value.map(shown).join(", ")}]`;
+  if (Array.isArray(value)) return `[${value.map(shown).join(Array.isArray(value[0]) ? ",\n " : ", ")}]`;
   if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) < 1e6 ? `${value}.` : String(Number(value.toPrecision(6)));
   if (typeof value === "object") return "norm" in value ? `(${value.shape.join(", ")}) norm ${value.norm}` : JSON.stringify(value);
   return String(value);

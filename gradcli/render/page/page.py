@@ -7,6 +7,8 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+from gradcli.render.style import escaped
+
 _TEMPLATE = """<!doctype html>
 <html lang="en">
 <head>
@@ -79,18 +81,27 @@ def page(document: dict[str, Any], picture: str) -> str:
         picture: the same graph as SVG.
     """
     # Inside a script element only `<` could end it.
-    data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    data = json.dumps(_spelled(document), separators=(",", ":")).replace("<", "\\u003c")
     return _TEMPLATE.format(
-        title=escape(f"Backward pass of {document['title']}"),
+        title=escape(escaped(f"Backward pass of {document['title']}")),
         style=_part("page.css"),
         script=_part("page.js"),
         picture=picture,
-        data=data.encode("utf-8", "backslashreplace").decode(),
+        data=data,
         **{
             name: f'<svg viewBox="0 0 16 16" aria-hidden="true"><path d="{d}"/></svg>'
             for name, d in _ICONS.items()
         },
     )
+
+
+def _spelled(value: Any) -> Any:
+    """A document whose texts cannot turn the direction of what stands around them."""
+    if isinstance(value, str):
+        return escaped(value)
+    if isinstance(value, dict):
+        return {key: _spelled(each) for key, each in value.items()}
+    return [*map(_spelled, value)] if isinstance(value, list) else value
 
 
 def _part(name: str) -> str:

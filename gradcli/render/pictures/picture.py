@@ -21,6 +21,7 @@ from gradcli.render.graph.labels import (
     magnitude_text,
     node_rows,
     number_text,
+    path_text,
     shape_text,
     shortened,
 )
@@ -224,7 +225,7 @@ class _Drawing:
         """A folded module: its name, how much it holds, and its parameters."""
         leaves = [node for node in members if node.leaf is not None]
         leaves.sort(key=lambda node: node.variable or "")
-        rows = [Row("name", ".".join(path)), Row("node", _counted(len(members) - len(leaves)))]
+        rows = [Row("name", path_text(path)), Row("node", _counted(len(members) - len(leaves)))]
         cells = [*map(self._parameter, leaves)]
         count = 1 + (len(cells) > TWO_COLUMNS) + (len(cells) > THREE_COLUMNS)
         height = -(-len(cells) // count)
@@ -240,7 +241,7 @@ class _Drawing:
         its gradient.
         """
         assert node.leaf is not None
-        name = node.variable or f"#{node.id}"
+        name = path_text([node.variable or f"#{node.id}"])
         gradient = self.annotated.gradient(node)
         flowed = "" if gradient is None else f"grad {magnitude_text(gradient)}"
         return f"{name} {shape_text(node.leaf.array)}", flowed
@@ -252,7 +253,7 @@ class _Drawing:
         large = [each for each in (value, gradient) if each is not None and is_large(each, most)]
         if large:
             rows = [row for row in rows if row.role in ("name", "node")]
-            rows[-1] = Row("node", f"{node.name} {shape_text(large[0])}")
+            rows[-1] = Row("node", f"{shortened(node.name)} {shape_text(large[0])}")
             shown = [
                 (role, each)
                 for role, each in (("value", value), ("gradient", gradient))
@@ -302,7 +303,7 @@ class _Drawing:
 
     def _reference(self, leaf: GraphNode, user: GraphNode) -> int:
         """The number of a new reference to a leaf, beside the operation that uses it."""
-        name = shortened(leaf.variable or f"#{leaf.id}")
+        name = path_text([leaf.variable or f"#{leaf.id}"])
         self.boxes.append(Box("reference", [Row("name", f"{name} ↑")], self._path(user)))
         return len(self.boxes) - 1
 
