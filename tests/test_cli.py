@@ -505,7 +505,7 @@ def test_programs_that_cannot_be_read(gradcli: CommandLine, here: Path) -> None:
     [
         (["rnu"], "did you mean `run`?"),
         (["e"], "there is no command `e`"),
-        (["-q", "run", "x.grad"], "the command comes first"),
+        (["--timeout", "3", "run", "x.grad"], "the command comes first"),
         (["a.grad"], "use `gradcli run a.grad`"),
         (["-"], "use `gradcli run -`"),
         (["y = x", "x"], "`x` is no NAME=VALUE"),
@@ -530,6 +530,23 @@ def test_usage_errors(gradcli: CommandLine, here: Path, words: list[str], messag
     assert (shown.code, shown.out) == (2, "")
     assert message in shown.err
     assert shown.err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (["-q", "run", "a.grad"], ["run", "-q", "a.grad"]),
+        (["--json", "--sandbox", "check", "y = x * 2", "x=1"],
+         ["check", "--json", "--sandbox", "y = x * 2", "x=1"]),
+        (["--json", "run", "run=2"], ["-e", "run", "--json", "run=2"]),
+    ],
+)  # fmt: skip
+def test_options_may_stand_before_the_command(
+    gradcli: CommandLine, here: Path, before: list[str], after: list[str]
+) -> None:
+    Path("a.grad").write_text("print(1)\n")
+    shown, wanted = gradcli(*before), gradcli(*after)
+    assert (shown.code, shown.out, shown.err) == (0, wanted.out, wanted.err)
 
 
 def test_help(gradcli: CommandLine) -> None:

@@ -279,6 +279,11 @@ def with_session(command: Any) -> Any:
     return _with(command, _COLOR, _DEVICE, _MANUAL_SEED, *_LIMITS)
 
 
+def with_settings(command: Any) -> Any:
+    """Give a command the options of a run that is not about a result."""
+    return _with(command, *_DRESS, *_LIMITS)
+
+
 def with_json(command: Any) -> Any:
     """Give a command the option that asks for its answer as JSON."""
     return click.option("--json", is_flag=True, help="Print the answer as JSON.")(command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,11 +61,11 @@ def blame(
         )
         from gradcli.explain.blame.rewrites import rewrites  # lazy: command: its body
         from gradcli.explain.blame.verification import find_fix  # lazy: command: its body
+        from gradcli.render.answers.answer import Answer  # lazy: command: its body
         from gradcli.render.answers.blame import (  # lazy: command: its body
             blame_document,
             blame_text,
         )
-        from gradcli.render.result_json import text  # lazy: command: its body
 
         gradients = () if result is None else [(g.name, g.tensor) for g in result.gradients]
         with run.session.running():
@@ -77,11 +78,8 @@ def blame(
             changes = rewrites(first, found.others, statements)
             first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run))
         with run.session.running():
-            if asked.options.json:
-                shown = text(blame_document(found), compact=asked.options.format == "jsonl")
-            else:
-                shown = blame_text(found, asked.terminal.style, all=all)
-        asked.terminal.write(shown)
+            shown = Answer(partial(blame_text, found, all=all), partial(blame_document, found))
+            asked.terminal.answer(shown, asked.options.format)
         return 0 if first is None else 1
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:

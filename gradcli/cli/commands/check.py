@@ -67,13 +67,13 @@ class Check(Record):
     """The settings of `check`.
 
     Attributes:
-        against: a file of gradients made by hand, or None.
+        against: a file of gradients made by hand, the arrays themselves by name, or None.
         equals: expressions for gradients, each with the name of its input where that is given.
     """
 
     order: int
     most: int
-    against: str | None
+    against: str | dict[str, Any] | None
     equals: Sequence[tuple[str | None, str]]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -97,8 +98,8 @@ def write_why(run: Run, question: Question, found: Recorded) -> None:
     from gradcli.cli.program.report import parameters_of  # lazy: command: its body
     from gradcli.explain.why.why import why as explain  # lazy: command: its body
     from gradcli.language.objects.types import type_name  # lazy: command: its body
+    from gradcli.render.answers.answer import Answer  # lazy: command: its body
     from gradcli.render.answers.why import why_document, why_text  # lazy: command: its body
-    from gradcli.render.result_json import text  # lazy: command: its body
 
     named = {**dict(parameters_of(run.session)), **found.values}
     tensor = named.get(question.name)
@@ -118,8 +119,5 @@ def write_why(run: Run, question: Question, found: Recorded) -> None:
         )
     with run.session.running():
         answer = explain(found, question.name, tensor, question.attribute)
-        if run.options.json:
-            shown = text(why_document(answer), compact=run.options.format == "jsonl")
-        else:
-            shown = why_text(answer, run.terminal.style)
-    run.terminal.write(shown)
+        shown = Answer(partial(why_text, answer), partial(why_document, answer))
+        run.terminal.answer(shown, run.options.format)

@@ -143,9 +143,12 @@ class Run:
         self,
         statements: Iterable[Statement],
         arguments: Sequence[Argument],
-        after: Callable[[], None] | None = None,
+        after: Callable[[StatementResult], None] | None = None,
     ) -> Any:
         """Run statements, the arguments bound where their names are first used.
+
+        Args:
+            after: called with the result of each.
 
         Returns:
             The value of the last statement, None unless it is an expression.
@@ -163,7 +166,7 @@ class Run:
             for result in self.follow(self.bindings.meet(statements)):
                 value = result.value
                 if after is not None:
-                    after()
+                    after(result)
         return value
 
     def arguments(self) -> list[Argument]:
