@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.language.library.drawing.document import COLORS, Mark, Panel, Plot
 from gradcli.language.library.drawing.document import panel as empty_panel
 from gradcli.language.library.drawing.maps import rgb
+from gradcli.render.pictures.svg import columns
 from gradcli.render.plots.contours import heights, segments
 from gradcli.render.plots.image import data_uri
 from gradcli.render.plots.scales import (
@@ -25,7 +26,7 @@ from gradcli.render.plots.scales import (
 from gradcli.render.style import escaped
 
 FONT = 12.0
-_ADVANCE = 0.58
+_ADVANCE = 0.61
 """The usual advance of a character, in font heights."""
 
 _POINT = 100 / 72
@@ -494,7 +495,7 @@ def _upright(x: float, y: float, text: str) -> str:
 
 
 def _width(text: str, font: float = 11.0) -> float:
-    return len(text) * font * _ADVANCE
+    return columns(text) * font * _ADVANCE
 
 
 def _rect(x: float, y: float, width: float, height: float) -> str:

@@ -173,11 +173,11 @@ class _Drawing:
         self.canvas = _Canvas(kind, self.columns, ROWS)
         self.owners: dict[str, int] = {}
         named = [mark for mark in panel.marks if mark.label and mark.kind != "text"]
-        several = len(named) > 1
+        lines = [mark for mark in named if mark.kind == "line"][:26]
         self.entries: dict[Mark, _Entry] = {}
-        for number, mark in enumerate(named):
-            lettered = several and mark.kind == "line" and number < 26
-            letter = chr(ord("a") + number) if lettered else ""
+        for mark in named:
+            lettered = len(lines) > 1 and mark in lines
+            letter = chr(ord("a") + lines.index(mark)) if lettered else ""
             self.entries[mark] = _Entry(self._owner(mark), escaped(mark.label), letter)
 
     def _owner(self, mark: Mark) -> int:
