@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -40,30 +41,38 @@ def derive(result: Result, recorder: TraceRecorder, run: Program) -> Derivation:
         seed = Tensor(np.array(to_host(seed.array))[()])
         inputs["seed"] = source_of(recorder.find(seed))
         forward = max(forward, len(recorder.values))
+    with _recording(recorder):
+        try:
+            tensors = list(wanted.values())
+            found = grad(result.output, tensors, seed, create_graph=True, allow_unused=True)
+        except GradcliError as error:
+            if error.code != "E404":
+                raise
+            raise GradcliError(
+                "E413",
+                f"the program changed a value in place that its gradient needs: {error.message}",
+                help="derive the gradient of a program that ends before the change",
+            ) from error
+        gradients = {
+            name: recorder.find(gradient)
+            for name, gradient in zip(wanted, found, strict=True)
+            if gradient is not None
+        }
+        made = derivation(recorder, inputs, gradients, forward)
+    _check(made, run)
+    return made
+
+
+@contextmanager
+def _recording(recorder: TraceRecorder) -> Iterator[None]:
+    """Record all ops that run, with their arrays."""
     state = active.state
     before = state.recorder, state.lazy_from, recorder.keeps
     state.recorder, state.lazy_from, recorder.keeps = recorder, 1 << 62, False
     try:
-        tensors = list(wanted.values())
-        found = grad(result.output, tensors, seed, create_graph=True, allow_unused=True)
-    except GradcliError as error:
-        if error.code != "E404":
-            raise
-        raise GradcliError(
-            "E413",
-            f"the program changed a value in place that its gradient needs: {error.message}",
-            help="derive the gradient of a program that ends before the change",
-        ) from error
+        yield
     finally:
         state.recorder, state.lazy_from, recorder.keeps = before
-    gradients = {
-        name: recorder.find(gradient)
-        for name, gradient in zip(wanted, found, strict=True)
-        if gradient is not None
-    }
-    made = derivation(recorder, inputs, gradients, forward)
-    _check(made, run)
-    return made
 
 
 def _wanted(result: Result) -> dict[str, Tensor]:

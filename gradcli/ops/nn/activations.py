@@ -329,6 +329,9 @@ def _glu_backward_rule_self(grad: Any, grad_output: Any, self: Any, dim: int) ->
 glu_backward = op(
     "glu_backward",
     lambda grad_output, self, dim: np.concatenate([grad_output] * 2, dim) * _glu_slopes(self, dim),
+    decomposition=lambda grad_output, self, dim: (
+        cat([grad_output, grad_output], dim) * _glu_slopes(self, dim)
+    ),
     grad_output=_glu_backward_rule_grad,
     self=_glu_backward_rule_self,
 )
