@@ -51,12 +51,14 @@ class Derivation(Record):
     Attributes:
         inputs: the names that the formulas start from, with their values; `seed` is among them
             where a seed was given.
+        paths: the path of each parameter of a module among them: `m_0_weight` is `m.0.weight`.
     """
 
     inputs: dict[str, Any]
     lines: list[Line]
     gradients: dict[str, str]
     values: dict[str, Any]
+    paths: dict[str, str] = {}  # noqa: RUF012  # never written to
 
 
 def derivation(

@@ -98,6 +98,22 @@ def _product(given: Given, shape: tuple[int, ...]) -> Symbol:
     return Operation("@", lifted(left), lifted(right))
 
 
+def _added_product(one: str, other: str, outer: bool = False) -> Writer:
+    """A product of matrices and what is added to it, each times a number."""
+
+    def scaled(symbol: Symbol, number: Any) -> Symbol:
+        return symbol if number == 1 else Operation("*", lifted(number), symbol)
+
+    def write(given: Given, _shape: tuple[int, ...]) -> Symbol:
+        factors = given[one], given[other]
+        product: Symbol = function("outer", *factors) if outer else Operation("@", *factors)
+        return Operation(
+            "+", scaled(product, given["alpha"]), scaled(given["self"], given["beta"])
+        )
+
+    return write
+
+
 def _pow(given: Given, shape: tuple[int, ...]) -> Symbol:
     base = given["self"] if "self" in given else given["base"]
     return Operation("**", lifted(base), lifted(given["exponent"]))
@@ -354,6 +370,10 @@ WRITERS: dict[str, Writer] = {
     "repeat": lambda given, shape: method("repeat", given["self"], *given["repeats"]),
     "_to_copy": lambda given, shape: method("to", given["self"], Name(str(given["dtype"]))),
     "expand": lambda given, shape: method("expand", given["self"], shape),
+    "addmm": _added_product("mat1", "mat2"),
+    "addmv": _added_product("mat", "vec"),
+    "addr": _added_product("vec1", "vec2", outer=True),
+    "baddbmm": _added_product("batch1", "batch2"),
     "mv": _product,
     "dot": _product,
     "flip": lambda given, shape: method("flip", given["self"], tuple(given["dims"])),

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import GradcliError
+from gradcli.explain.derive.derive import agrees
 from gradcli.explain.derive.program import Derivation, Line
 from gradcli.explain.symbols.substitution import rebuilt, substituted
 from gradcli.explain.symbols.text import text_of
@@ -50,7 +51,7 @@ def textbook(made: Derivation, run: Program) -> Derivation:
         if lines is not None and _agree(made, lines, points, run):
             if not any(_AUTOMATIC.fullmatch(name) for name in made.inputs):
                 lines = _numbered(lines)
-            return Derivation(made.inputs, lines, made.gradients, made.values)
+            return Derivation(made.inputs, lines, made.gradients, made.values, made.paths)
     return made
 
 
@@ -147,10 +148,7 @@ def _agree(made: Derivation, lines: list[Line], points: list[dict[str, Any]], ru
             return False
         for name in made.gradients.values():
             a, b = found.get(name), former[name]
-            scale = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b)))
-            if a is None or a.shape != b.shape or a.dtype != b.dtype:
-                return False
-            if not np.allclose(a, b, rtol=1e-4, atol=1e-4 * max(scale, 1e-30), equal_nan=True):
+            if a is None or a.dtype != b.dtype or not agrees(a, b, 1e-4, former.values()):
                 return False
     return True
 
