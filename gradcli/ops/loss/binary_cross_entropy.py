@@ -90,6 +90,9 @@ bce_backward = op(
     lambda grad_output, self, target, weight=None, reduction=1: laid_out_like(
         self, _bce_backward(grad_output, self, target, weight, reduction)
     ),
+    decomposition=lambda grad_output, self, target, weight, reduction: _bce_backward(
+        grad_output, self, target, weight, reduction
+    ),
     keeps_layout=True,
     constant=("weight",),
     grad_output=_bce_backward,

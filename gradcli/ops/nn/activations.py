@@ -338,6 +338,9 @@ glu_backward = op(
     "glu_backward",
     lambda grad_output, self, dim: np.concatenate([grad_output] * 2, dim) * _glu_slopes(self, dim),
     half=by_kernel(half_precision.glu_backward),
+    decomposition=lambda grad_output, self, dim: (
+        cat([grad_output, grad_output], dim) * _glu_slopes(self, dim)
+    ),
     grad_output=_glu_backward_rule_grad,
     self=_glu_backward_rule_self,
 )

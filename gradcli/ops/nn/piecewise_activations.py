@@ -469,6 +469,10 @@ prelu_kernel_backward = op(
         choose(self > 0, grad_output, weight * grad_output)[()],
         choose(self > 0, 0, self * grad_output)[()],
     ),
+    decomposition=lambda grad_output, self, weight: (
+        where(self > 0, grad_output, weight * grad_output),
+        where(self > 0, 0.0, self * grad_output),
+    ),
     joint=_prelu_backward_rule,
     inputs=("grad_output", "self", "weight"),
     outputs=("grad_self", "grad_weight"),
