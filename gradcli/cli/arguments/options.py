@@ -16,6 +16,9 @@ PICTURES = ("mermaid", "dot", "svg", "html")
 DRAWN = (".svg", ".png", ".html")
 """Suffixes of files that `-o` draws the graph in."""
 
+COLLECTED = (".npz", ".safetensors")
+"""Suffixes of files that `-o` collects the results of many records in."""
+
 TRACES = ("tree", "next", "steps")
 
 DTYPES = {
@@ -78,6 +81,11 @@ class Options:
         precision: the digits behind the point of printed tensors, None for 4.
         full: whether large tensors are printed whole.
         retries: how often a record or file is tried again whose process ended.
+        chunk: the records that a process gets at a time, None to leave that to gradcli.
+        shard: the share of the records that is run: the i-th of n, from 1.
+        resume: a file of results that the run goes on with.
+        manual_seed_per_record: whether each record has random numbers of its own.
+        reduce: `sum` or `mean` of the results of all records, None for each result.
         dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
             those as they are.
         manual_seed: what random numbers start from, None where nothing was said.
@@ -103,6 +111,11 @@ class Options:
         inputs: str | None = None,
         jobs: int = 1,
         retries: int = 2,
+        chunk: int | None = None,
+        shard: tuple[int, int] | None = None,
+        resume: str | None = None,
+        manual_seed_per_record: bool = False,
+        reduce: str | None = None,
         output: str | None = None,
         dtype: str | None = None,
         device: str | None = None,
@@ -126,6 +139,11 @@ class Options:
         self.inputs = inputs
         self.jobs = jobs
         self.retries = retries
+        self.chunk = chunk
+        self.shard = shard
+        self.resume = resume
+        self.manual_seed_per_record = manual_seed_per_record
+        self.reduce = reduce
         self.output = output
         self.dtype = None if dtype is None else DTYPES[dtype]
         self.device = None if device == "cpu" else device
@@ -158,6 +176,11 @@ class Options:
     def draws(self) -> bool:
         """Whether the file of the result is a picture."""
         return (self.output or "").endswith(DRAWN)
+
+    @property
+    def keeps_arrays(self) -> bool:
+        """Whether a run over records collects arrays, and prints no line for each."""
+        return self.inputs is not None and (self.output is not None or self.reduce is not None)
 
     @property
     def record(self) -> str:
