@@ -16,6 +16,7 @@ from gradcli.cli.arguments.options import (
     PICTURES,
     TRACES,
     Options,
+    Sweep,
     is_device,
     limits_of,
     read_size,
@@ -119,6 +120,12 @@ _RESULT: list[Decorator] = [
     click.option(
         "--trace", type=click.Choice(TRACES), help="Print the backward graph in this style."
     ),
+    click.option(
+        "--trace-depth",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Print the tree down to this many levels below the output.",
+    ),
     click.option("--no-trace", is_flag=True, help="Print no trace."),
     click.option(
         "--format",
@@ -140,7 +147,12 @@ _PICTURE: list[Decorator] = [
         metavar="MODULE",
         help="Draw this module as one box of the picture: net.0. May be repeated.",
     ),
-    click.option("--expand", is_flag=True, help="Give each repetition of a loop a box of its own."),
+    click.option(
+        "--expand", is_flag=True, help="Draw each repetition of a loop, and fold nothing."
+    ),
+    click.option(
+        "--saved", is_flag=True, help="Show what nodes save for the backward pass, in the picture."
+    ),
 ]
 
 _NUMBERS: list[Decorator] = [
@@ -281,11 +293,40 @@ def with_program(command: Any) -> Any:
     return _with(command, PROGRAM_LINES, file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words)
 
 
+def with_answer_file(*suffixes: str) -> Decorator:
+    """Give a command the option that puts its answer into a file with one of the suffixes."""
+
+    def checked(_ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+        if path is not None and not path.endswith(suffixes):
+            message = f"the suffix of {path} is none of {', '.join(suffixes)}"
+            raise click.BadParameter(message, param=parameter)
+        return path
+
+    return click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        callback=checked,
+        help=f"Write the answer to a file instead, in the format of its suffix:"
+        f" {', '.join(suffixes)}.",
+    )
+
+
+def with_picture(command: Any) -> Any:
+    """Give a command the options that say how much a picture shows."""
+    return _with(command, *_PICTURE[:-1])
+
+
 def with_session(command: Any) -> Any:
     """Give a command the options of a session: its colour, where tensors are and random numbers
     start, limits.
     """
     return _with(command, _COLOR, _DEVICE, _MANUAL_SEED, *_LIMITS)
+
+
+def with_settings(command: Any) -> Any:
+    """Give a command the options of a run that is not about a result."""
+    return _with(command, *_DRESS, *_LIMITS)
 
 
 def with_json(command: Any) -> Any:
@@ -299,11 +340,11 @@ def _with(command: Any, *options: Decorator) -> Any:
     return command
 
 
-def terminal_of(given: dict[str, Any]) -> Terminal:
+def terminal_of(given: dict[str, Any], made: Callable[..., Terminal] = Terminal) -> Terminal:
     """The terminal that the options ask for, which are taken out."""
     color = given.pop("color")
     error_format, strict = given.pop("error_format", "full"), given.pop("strict", False)
-    return Terminal(color, given.get("quiet", False), error_format, strict)
+    return made(color, given.get("quiet", False), error_format, strict)
 
 
 def options_of(given: dict[str, Any]) -> Options:
@@ -314,7 +355,10 @@ def options_of(given: dict[str, Any]) -> Options:
         _check_no_inputs(given)
     if given.get("json") and given.get("format") not in (None, "json"):
         raise UsageError(f"--json and --format {given['format']} exclude each other")
-    options = Options(limits=limits_of(given), **given)
+    sweep = Sweep(**{name: given.pop(name) for name in Sweep.fields if name in given})
+    options = Options(limits=limits_of(given), sweep=sweep, **given)
+    if options.saved and not (options.draws or options.format in ("svg", "html")):
+        raise UsageError("--saved is for pictures: -o graph.svg, or `gradcli explain --saved`")
     if options.output is not None:
         options.limits.check_file(options.output)
         problem = check_output(options.output)
@@ -337,6 +381,6 @@ def _check_inputs(given: dict[str, Any]) -> None:
 
 def _check_no_inputs(given: dict[str, Any]) -> None:
     """Raise a usage error for an option of `--inputs` where that is not given."""
-    for name in ("chunk", "shard", "resume", "manual_seed_per_record", "reduce"):
+    for name in Sweep.fields:
         if given.get(name):
             raise UsageError(f"--{name.replace('_', '-')} goes with --inputs")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_json, with_program
+from gradcli.cli.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.cli.program.answer import answer_from_run
 from gradcli.cli.program.source import Asked, asked_of
 from gradcli.errors import GradcliError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("blame")
 @click.option("--all", is_flag=True, help="Show every number that is not finite, in order.")
+@with_answer_file(".txt", ".json")
 @with_json
 @with_program
 def command(words: Sequence[str], file: str | None, all: bool, **given: Any) -> int:

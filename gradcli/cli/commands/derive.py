@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_program
+from gradcli.cli.arguments.click_options import with_answer_file, with_program
 from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.answer import show_explanation
 from gradcli.cli.program.source import Asked, asked_of
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     help="What is written: formulas in the language or in LaTeX, or a file for NumPy or PyTorch.",
 )
 @click.option("--json", is_flag=True, help="Print the formulas as JSON.")
+@with_answer_file(".txt", ".json", ".tex", ".py")
 @with_program
 def command(words: Sequence[str], file: str | None, shape: bool, target: str, **given: Any) -> int:
     """Write the gradients down as formulas of the inputs."""

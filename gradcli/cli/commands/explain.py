@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_program
-from gradcli.cli.arguments.options import PICTURES
+from gradcli.cli.arguments.click_options import with_answer_file, with_picture, with_program
+from gradcli.cli.arguments.options import DRAWN, PICTURES
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import show_explanation, show_run
 from gradcli.cli.program.source import Asked, asked_of
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 @click.option("--element", metavar="I,J", help="The element of large gradients to work out.")
 @click.option("--ties", is_flag=True, help="List the elements on a kink or a tie.")
 @click.option("--paths", metavar="NAME", help="List the paths to a leaf, each with its share.")
-@click.option("--saved", is_flag=True, help="List what the nodes saved, and when it is freed.")
+@click.option(
+    "--saved",
+    is_flag=True,
+    help="List what the nodes saved, and when it is freed; in a picture, at each node.",
+)
 @click.option(
     "--flow",
     "as_flow",
@@ -40,9 +44,12 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     type=click.Choice(["text", "json", *PICTURES]),
-    help="Print the ledger as text or as JSON, or the graph for Mermaid or Graphviz.",
+    help="Print the ledger as text or as JSON, the graph for Mermaid or Graphviz or as a picture"
+    " in SVG, or a page that steps through both passes.",
 )
 @click.option("--json", is_flag=True, help="Short for --format json.")
+@with_answer_file(".txt", ".json", *DRAWN)
+@with_picture
 @with_program
 def command(
     words: Sequence[str],
@@ -69,9 +76,10 @@ def command(
             raise UsageError("--ir prints the trace, and takes no other part of explain")
         return asked.terminal.checked(trace(asked))
     if as_flow:
-        if ties or paths or saved or element or options.format in ("mermaid", "dot"):
+        if ties or paths or saved or element or options.format in PICTURES:
             raise UsageError("--flow prints a table, and takes no other part of explain")
         return asked.terminal.checked(flow(asked))
+    options.saved = saved
     return asked.terminal.checked(explain(asked, index, ties, paths, saved))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_json, with_program
+from gradcli.cli.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import answer_from_run
 from gradcli.cli.program.source import Asked, asked_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 @click.command("why")
 @click.argument("question", metavar="NAME.ATTRIBUTE")
+@with_answer_file(".txt", ".json")
 @with_json
 @with_program
 def command(question: str, words: Sequence[str], file: str | None, **given: Any) -> int:

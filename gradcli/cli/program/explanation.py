@@ -12,7 +12,7 @@ from gradcli.cli.arguments.files import write_text
 from gradcli.cli.arguments.options import DRAWN
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.picture import format_of, picture_text
-from gradcli.cli.program.replay import explained
+from gradcli.cli.program.replay import explained, with_values
 from gradcli.cli.program.report import output_text, parameters_of, trace_text
 from gradcli.errors import GradcliError
 from gradcli.explain.ledger.flow import flows
@@ -74,8 +74,11 @@ def trace_of_tensor(run: Run, tensor: Tensor, style: str) -> str:
     """The backward graph of a tensor in a style, with a line end."""
 
     def shown(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
-        return f"{trace_text(run.terminal, style, _result(run, tensor, events))}\n"
+        result = _result(run, tensor, events)
+        return f"{trace_text(run.terminal, run.session, run.options, style, result)}\n"
 
+    if style == "values":
+        return with_values(run, tensor, shown)
     return explained(run, tensor, shown) if style == "steps" else shown(run, tensor, ())
 
 
@@ -93,8 +96,7 @@ def write_picture(run: Run, tensor: Tensor, path: str) -> None:
     def drawing(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
         return picture_text(run.session, run.options, _result(run, tensor, events), format_of(path))
 
-    scalar = tensor.array.size == 1
-    write_text(path, explained(run, tensor, drawing) if scalar else drawing(run, tensor, ()))
+    write_text(path, with_values(run, tensor, drawing))
 
 
 def _result(run: Run, tensor: Tensor, events: Sequence[Event]) -> Result:

@@ -39,11 +39,11 @@ class Records:
         assert options.inputs is not None
         self._file = DataFile.named(options.inputs)
         self._stream = _opened(self._file)
-        self._shard = options.shard or (1, 1)
+        self._shard = options.sweep.shard or (1, 1)
         self._done = done
         self._size = 0 if self._file.path == STDIN else os.fstat(self._stream.fileno()).st_size
         shared = options.jobs > 1 and self._file.path != STDIN
-        self.at_once = options.chunk or (_AT_ONCE if shared else 1)
+        self.at_once = options.sweep.chunk or (_AT_ONCE if shared else 1)
 
     def parcels(self) -> Iterator[bytes]:
         """The records in parcels, a line each: number, line, whether it is one, text."""

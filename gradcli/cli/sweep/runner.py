@@ -70,7 +70,7 @@ class Runner:
     def _run(self, terminal: Terminal, number: int, line: int, kind: bytes, text: bytes) -> Outcome:
         """What one record came to."""
         options = self.options
-        if options.manual_seed_per_record:
+        if options.sweep.manual_seed_per_record:
             options = copy(options)
             options.manual_seed = ((options.manual_seed or 0) + number) % _SEEDS
         run = Run(terminal, options, options.record)

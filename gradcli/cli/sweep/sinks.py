@@ -23,9 +23,9 @@ Described = Sequence[Any]
 
 def sink_of(terminal: Terminal, options: Options) -> Sink:
     """Where the options want the results."""
-    if options.resume is not None:
-        return Resumed(options.resume, options.shard or (1, 1))
-    if options.reduce is not None:
+    if options.sweep.resume is not None:
+        return Resumed(options.sweep.resume, options.sweep.shard or (1, 1))
+    if options.sweep.reduce is not None:
         return Reduced(terminal, options)
     if options.output is not None:
         return Stacked(terminal, options)
@@ -210,7 +210,7 @@ class Reduced(_Arrays):
         found = {}
         for name, total in self._sums.items():
             dtype = self._dtypes[name]
-            if self.options.reduce == "mean":
+            if self.options.sweep.reduce == "mean":
                 total = total / self._count
             found[name] = total if dtype.kind in "bui" else total.astype(dtype)
         if self.options.output is not None:
@@ -227,7 +227,7 @@ class Reduced(_Arrays):
         grads = {name.removesuffix(".grad"): rows[name] for name in rows if name.endswith(".grad")}
         document = {
             "schema": _SCHEMA,
-            "reduce": self.options.reduce,
+            "reduce": self.options.sweep.reduce,
             "records": self._count,
             "outputs": [{"name": n, **r} for n, r in rows.items() if not n.endswith(".grad")],
             "gradients": [{"name": name, **row} for name, row in grads.items()],

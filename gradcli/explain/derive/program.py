@@ -172,7 +172,7 @@ class _Writer:
         varies = call is not None and any(self.varying[v.number] for v in _values_of(call))
         self.varying[value.number] = varies
         if call is None and value.number >= self.forward and not self._is_number(value):
-            # What an op computed aside and saved depends on the inputs in a way that is not told.
+            # What an op computed aside and saved depends on the inputs in a way that no rule says.
             raise without_expression(self._consumer(value))
         if value.maker is not None and value.maker.op is UPDATE:
             raise GradcliError(
@@ -297,7 +297,7 @@ def _plain(number: Any) -> Any:
 
 
 def _qualified(symbol: Symbol, names: set[str]) -> Symbol:
-    """A formula whose functions are told apart from names that are spelled like them."""
+    """A formula whose functions differ from names that are spelled like them."""
     parts = tuple(_qualified(part, names) for part in symbol.parts)
     if isinstance(symbol, Call) and not symbol.method and symbol.function in names:
         return Call(f"torch.{symbol.function}", parts)

@@ -15,11 +15,13 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels import half_precision
 from gradcli.kernels.sums.cascade_sum import LARGEST, wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
 from gradcli.ops.definition.doc import WRITES
+from gradcli.ops.definition.half_precision import Way, by_kernel, rounded_once
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import expand, reshape
@@ -261,6 +263,7 @@ def normalising(
     operands: tuple[str, ...],
     forward: Function = normalised,
     effects: tuple[str, ...] = (),
+    half: Way = rounded_once,
 ) -> Op:
     """An entry of the formula, and of its backward, whose node has its edges in the order of
     `operands`. Mean and deviation get no gradient of their own: what they owe the input is in its.
@@ -275,6 +278,7 @@ def normalising(
     backward: Op = op(
         f"{name}_backward",
         normalised_backward,
+        half=rounded_once,
         outputs=("result0", "result1", "result2"),
         inputs=operands,
         constant=() if "bias" in operands else ("bias",),
@@ -312,6 +316,7 @@ def normalising(
     return op(
         name,
         forward,
+        half=half,
         outputs=("result0", "result1", "result2"),
         differentiable=(0,),
         inputs=("input", "weight", "bias"),
@@ -326,6 +331,7 @@ native_batch_norm = normalising(
     _OPERANDS,
     normalised_by_channel,
     (WRITES,),  # the running statistics
+    by_kernel(half_precision.batch_norm),
 )
 
 # --- arguments ----------------------------------------------------------------------------------

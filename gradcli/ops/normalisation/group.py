@@ -19,6 +19,7 @@ from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.normalisation.formula import (
     Sizes,
@@ -93,6 +94,7 @@ native_group_norm_backward: Op = op(
     "native_group_norm_backward",
     normalised_backward,
     constant=("grad_out", "input", "mean", "rstd", "weight", "bias"),
+    half=rounded_once,
     outputs=("result0", "result1", "result2"),
 )
 
@@ -195,6 +197,7 @@ def _forward(
 native_group_norm = op(
     "native_group_norm",
     _forward,
+    half=rounded_once,
     outputs=("result0", "result1", "result2"),
     inputs=("input", "weight", "bias"),
     joint=_group_norm_rule,

@@ -23,6 +23,7 @@ from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import SAMPLES, describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
+from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.complex import view_as_real
 from gradcli.ops.shape.slicing import select
@@ -159,6 +160,7 @@ def _convolution_double_backward(
 convolution_backward: Op = op(
     "convolution_backward",
     _convolution_backward_array,
+    half=rounded_once,
     keeps_layout=True,
     outputs=("result0", "result1", "result2"),
     inputs=("grad_output", "input", "weight"),
@@ -174,6 +176,7 @@ def _convolution_rule(grad: Any, input: Any, weight: Any, geometry: Any, needs: 
 convolution: Op = op(
     "convolution",
     _convolution_array,
+    half=rounded_once,
     keeps_layout=True,
     inputs=("input", "weight", "bias"),
     joint=_convolution_rule,
