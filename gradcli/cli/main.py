@@ -108,9 +108,12 @@ def _invoke(args: list[str]) -> int:
             return _by_click(words, asked)
         from gradcli.cli.arguments.options import Options, limits_of  # lazy: start-up: likewise
         from gradcli.cli.process.terminal import Terminal  # lazy: start-up: likewise
-        from gradcli.cli.program.one_shot import run_words  # lazy: start-up: likewise
+        from gradcli.cli.program.one_shot import (  # lazy: start-up: likewise
+            one_shot,
+            run_words,
+        )
 
-        return run_words(Terminal(), (), words, Options(limits=limits_of({})))
+        return run_words(Terminal(), (), words, Options(limits=limits_of({})), one_shot)
     except UsageError as error:
         return _usage_error(error, args)
 
