@@ -87,6 +87,7 @@ class Op:
             `gradcli.ops.definition.doc.LOOPS`.
         hazard: where the result or the slope is not finite, and why.
         effects: its side effects, of `gradcli.ops.definition.doc.EFFECTS`.
+        lint: warns of a slip that a node of it shows when it is made; None for most.
         apply: records the op on tensors; generated when it is first called.
         compile: generates `apply`; installed by `gradcli.ops.codegen.apply`.
     """
@@ -108,6 +109,7 @@ class Op:
         "keeps",
         "keeps_layout",
         "leading",
+        "lint",
         "lists",
         "loop",
         "name",
@@ -157,6 +159,7 @@ class Op:
         loop: str = VECTOR,
         hazard: Hazard = NO_HAZARD,
         effects: tuple[str, ...] = (),
+        lint: Callable[[Node], None] | None = None,
         **rules: Function,
     ) -> None:
         self.name = name
@@ -192,6 +195,7 @@ class Op:
         self.loop = loop
         self.hazard = hazard
         self.effects = frozenset(effects) if effects else _NO_EFFECTS
+        self.lint = lint
         self.node_class: type[Node] | None = None
         self.bindings: list[tuple[dict[str, Any], str]] = []
 

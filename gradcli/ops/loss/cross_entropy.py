@@ -25,6 +25,7 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import filled
 from gradcli.ops.definition.doc import CHECKS, effects
+from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.loss.elementwise import MEAN, NONE, SUM, reduced, reduction_number
@@ -300,6 +301,7 @@ def cross_entropy(
     by_probability = target.array.shape == shape
     if by_probability:
         check_floating("cross_entropy: as probabilities the target", target, "RuntimeError")
+    check_scores("cross_entropy", input, "SoftmaxBackward0")
     likelihood = along(log_softmax_, input, class_dim, None)
     if by_probability:
         if ignore_index >= 0:
