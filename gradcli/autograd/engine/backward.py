@@ -58,7 +58,8 @@ def _seed(
                 "E401",
                 "grad can be implicitly created only for scalar outputs",
                 notes=(f"the output has shape {tuple(array.shape)}",),
-                help=f"pass a seed of that shape: backward({_ones(array.shape)})",
+                help=f"differentiate one number, such as `{output.name or 'y'}.sum()`, or pass a"
+                f" seed of that shape: backward({_ones(array.shape)})",
             )
         if output.requires_grad and array.dtype.kind not in "fV":
             raise GradcliError(

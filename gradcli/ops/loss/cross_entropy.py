@@ -181,6 +181,7 @@ def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int
             "E203",
             f"nll_loss(): the target must be torch.int64 or uint8, and is {target.dtype}",
             text=f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_type}",
+            help=f"classes are numbers from 0: `{target.name or 'target'}.long()`",
         )
     if wanted != expected and not (len(shape) == 1 and wanted == (1,)):
         raise GradcliError(
