@@ -78,7 +78,7 @@ LEAF = "x = tensor([1., 2.], requires_grad=True)\n"
         ("print(1)\n.quit\nprint(2)\n", "1\n"),
         (
             ".help .trace\n",
-            ".trace [NAME [tree|next|steps]]\n"
+            ".trace [NAME [tree|values|next|steps]]\n"
             "  the graph of a tensor, or of the one assigned last\n",
         ),
         (

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
 
 
+def _count(run: Run) -> None:
+    """Count what the program asks to see: a second run of it knows by that where it stands. What a
+    dot-command asks is not part of the program.
+    """
+    run.asked += not isinstance(run.statement, Command)
+
+
 def _command(run: Run, command: Command) -> None:
     from gradcli.cli.dot_commands.table import carry_out  # lazy: command: a dot-command
 
@@ -24,19 +31,19 @@ def _command(run: Run, command: Command) -> None:
 def _traced(run: Run, event: Traced) -> None:
     from gradcli.cli.program.explanation import trace_of_tensor  # lazy: command: `trace(y)`
 
-    run.asked += 1
+    _count(run)
     run.show(trace_of_tensor(run, event.tensor, event.style))
 
 
 def _shown(run: Run, event: Shown) -> None:
     from gradcli.cli.program.explanation import write_picture  # lazy: command: `show(y, "y.svg")`
 
-    run.asked += 1
+    _count(run)
     write_picture(run, event.tensor, event.file)
 
 
 def _explained(run: Run, event: Explained) -> None:
-    run.asked += 1
+    _count(run)
     if event.derived:
         from gradcli.cli.program.derivation import formulas_of_tensor  # lazy: command: `derive(y)`
 

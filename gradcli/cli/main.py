@@ -16,6 +16,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gradcli.cli.arguments.words import UsageError
 
+# One BLAS thread, set before NumPy is imported: `kernels/linalg/products.py` says why. A program
+# that uses gradcli as a library decides for itself.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 WRONG_USAGE = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141

@@ -24,7 +24,9 @@ class Reported(Record):
 
 
 class Traced(Record):
-    """A tensor whose graph `trace` asked to show, in the style `tree`, `next` or `steps`."""
+    """A tensor whose graph `trace` asked to show, in the style `tree`, `values`, `next` or
+    `steps`.
+    """
 
     tensor: Tensor
     style: str

@@ -155,8 +155,8 @@ def layer(
 
 def new_tensor(sizes: tuple[int, ...], device: Any = None, dtype: Any = None) -> Tensor:
     """A tensor of zeros in a floating dtype, the default one if none is given."""
-    target = checked_dtype("Parameter", dtype, dtypes.default_dtype())
-    plain = checked_sizes("Parameter", (sizes,))
+    target = checked_dtype("empty", dtype, dtypes.default_dtype())
+    plain = checked_sizes("empty", (sizes,))
     return made("Parameter", np.zeros(plain, target.numpy_dtype), device, False)
 
 

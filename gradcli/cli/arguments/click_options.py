@@ -106,6 +106,12 @@ _RESULT: list[Decorator] = [
     click.option(
         "--trace", type=click.Choice(TRACES), help="Print the backward graph in this style."
     ),
+    click.option(
+        "--trace-depth",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Print the tree down to this many levels below the output.",
+    ),
     click.option("--no-trace", is_flag=True, help="Print no trace."),
     click.option(
         "--format",
@@ -127,7 +133,12 @@ _PICTURE: list[Decorator] = [
         metavar="MODULE",
         help="Draw this module as one box of the picture: net.0. May be repeated.",
     ),
-    click.option("--expand", is_flag=True, help="Give each repetition of a loop a box of its own."),
+    click.option(
+        "--expand", is_flag=True, help="Draw each repetition of a loop, and fold nothing."
+    ),
+    click.option(
+        "--saved", is_flag=True, help="Show what nodes save for the backward pass, in the picture."
+    ),
 ]
 
 _NUMBERS: list[Decorator] = [
@@ -237,11 +248,40 @@ def with_program(command: Any) -> Any:
     return _with(command, PROGRAM_LINES, file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words)
 
 
+def with_answer_file(*suffixes: str) -> Decorator:
+    """Give a command the option that puts its answer into a file with one of the suffixes."""
+
+    def checked(_ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+        if path is not None and not path.endswith(suffixes):
+            message = f"the suffix of {path} is none of {', '.join(suffixes)}"
+            raise click.BadParameter(message, param=parameter)
+        return path
+
+    return click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        callback=checked,
+        help=f"Write the answer to a file instead, in the format of its suffix:"
+        f" {', '.join(suffixes)}.",
+    )
+
+
+def with_picture(command: Any) -> Any:
+    """Give a command the options that say how much a picture shows."""
+    return _with(command, *_PICTURE[:-1])
+
+
 def with_session(command: Any) -> Any:
     """Give a command the options of a session: its colour, where tensors are and random numbers
     start, limits.
     """
     return _with(command, _COLOR, _DEVICE, _MANUAL_SEED, *_LIMITS)
+
+
+def with_settings(command: Any) -> Any:
+    """Give a command the options of a run that is not about a result."""
+    return _with(command, *_DRESS, *_LIMITS)
 
 
 def with_json(command: Any) -> Any:
@@ -255,11 +295,11 @@ def _with(command: Any, *options: Decorator) -> Any:
     return command
 
 
-def terminal_of(given: dict[str, Any]) -> Terminal:
+def terminal_of(given: dict[str, Any], made: Callable[..., Terminal] = Terminal) -> Terminal:
     """The terminal that the options ask for, which are taken out."""
     color = given.pop("color")
     error_format, strict = given.pop("error_format", "full"), given.pop("strict", False)
-    return Terminal(color, given.get("quiet", False), error_format, strict)
+    return made(color, given.get("quiet", False), error_format, strict)
 
 
 def options_of(given: dict[str, Any]) -> Options:
@@ -269,6 +309,8 @@ def options_of(given: dict[str, Any]) -> Options:
     if given.get("json") and given.get("format") not in (None, "json"):
         raise UsageError(f"--json and --format {given['format']} exclude each other")
     options = Options(limits=limits_of(given), **given)
+    if options.saved and not (options.draws or options.format in ("svg", "html")):
+        raise UsageError("--saved is for pictures: -o graph.svg, or `gradcli explain --saved`")
     if options.output is not None:
         options.limits.check_file(options.output)
         problem = check_output(options.output)

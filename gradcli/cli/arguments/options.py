@@ -16,7 +16,10 @@ PICTURES = ("mermaid", "dot", "svg", "html")
 DRAWN = (".svg", ".png", ".html")
 """Suffixes of files that `-o` draws the graph in."""
 
-TRACES = ("tree", "next", "steps")
+FORMAT_OF = {".json": "json", ".svg": "svg", ".png": "svg", ".html": "html"}
+"""What a file of a suffix holds, a PNG the pixels of an SVG; `text` for all others."""
+
+TRACES = ("tree", "values", "next", "steps")
 
 DTYPES = {
     "float16": "float16",
@@ -73,7 +76,8 @@ class Options:
         seed: the text of the gradient that backward starts from, None for 1.
         of: the name of the output, None for the tensor assigned last.
         wrt: the inputs whose gradients are wanted, None for all.
-        trace: `tree`, `next`, `steps`, `none`, or None where nothing was said.
+        trace: one of `TRACES`, `none`, or None where nothing was said.
+        trace_depth: how many levels of the tree are shown, None for all.
         format: how the result is printed, one of `FORMATS` or `PICTURES`.
         precision: the digits behind the point of printed tensors, None for 4.
         full: whether large tensors are printed whole.
@@ -85,7 +89,8 @@ class Options:
         script: the words behind `--`, which are the script's own.
         explain_loops: whether it is said what became of the loops that ran often.
         fold: the modules that are one box in a picture, as paths such as `net.0`.
-        expand: whether a picture has a box for each repetition.
+        expand: whether each repetition of a loop is drawn, in a picture and in a tree.
+        saved: whether it is shown what nodes saved for the backward pass.
     """
 
     def __init__(
@@ -96,6 +101,7 @@ class Options:
         wrt: str | None = None,
         trace: str | None = None,
         no_trace: bool = False,
+        trace_depth: int | None = None,
         json: bool = False,
         format: str | None = None,
         precision: int | None = None,
@@ -112,12 +118,16 @@ class Options:
         explain_loops: bool = False,
         fold: Sequence[str] = (),
         expand: bool = False,
+        saved: bool = False,
         limits: Limits | None = None,
     ) -> None:
         self.seed = seed
         self.of = of
         self.wrt = None if wrt is None else [name.strip() for name in wrt.split(",")]
+        if trace is None and trace_depth is not None:
+            trace = "tree"
         self.trace = "none" if no_trace else trace
+        self.trace_depth = trace_depth
         if inputs is not None:  # a document on a line per record
             json, format = True, "jsonl"
         self.format = format or ("json" if json else "text")
@@ -135,6 +145,7 @@ class Options:
         self.explain_loops = explain_loops
         self.fold = fold
         self.expand = expand
+        self.saved = saved
         self.limits = limits or Limits()
         self.script: list[str] = []
 
@@ -162,6 +173,6 @@ class Options:
     @property
     def record(self) -> str:
         """What the session has to record for it."""
-        if self.format in PICTURES or self.draws:
+        if self.format in PICTURES or self.draws or self.trace == "values":
             return "all"
         return "steps" if self.trace == "steps" else "graph"

@@ -82,16 +82,20 @@ def _show_plain(run: Run, statements: Sequence[Statement], value: Any) -> None:
     """Show the value of a program without a tensor."""
     from gradcli.cli.program.report import show_output  # lazy: start-up: NumPy
 
-    last = statements[-1] if statements else None
-    name = None
-    if isinstance(last, Assign) and isinstance(last.targets[0], Name):
-        name = last.targets[0].name
-        value = run.session.values.get(name)
+    name, value = last_value(run, statements, value)
     if value is not None:
         with run.session.running():
             show_output(run.terminal, name, value)
     if name is not None:
         run.terminal.note(f"`{name}` is no tensor, so there is no gradient")
+
+
+def last_value(run: Run, statements: Sequence[Statement], value: Any) -> tuple[str | None, Any]:
+    """What the last statement of a program assigned, with its name, or else its value."""
+    last = statements[-1] if statements else None
+    if isinstance(last, Assign) and isinstance(last.targets[0], Name):
+        return last.targets[0].name, run.session.values.get(last.targets[0].name)
+    return None, value
 
 
 def _command(program: str) -> str:

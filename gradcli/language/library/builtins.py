@@ -132,8 +132,10 @@ def _text_or(value: Any, default: str, name: str) -> str:
 def trace(tensor: Any, style: str = "tree") -> None:
     if type(tensor) is not Tensor:
         raise type_error(f"trace() shows the graph of a tensor, not {type_name(tensor)}")
-    if style not in ("tree", "next", "steps"):
-        raise value_error(f"there is no trace style {display(style)}", help="tree, next or steps")
+    if style not in ("tree", "values", "next", "steps"):
+        raise value_error(
+            f"there is no trace style {display(style)}", help="tree, values, next or steps"
+        )
     active.state.emit(Traced(tensor, style))
 
 

@@ -46,11 +46,13 @@ class Instance:
 
     Attributes:
         number: its printed number, 0 until it is asked for.
+        language_shared: whether a copy of it is it itself.
     """
 
     # No __slots__, which the host could not join with those of a base of ours.
 
     language_base: ClassVar[bool] = True
+    language_shared: ClassVar[bool] = False
     language_attributes: ClassVar[frozenset[str]] = frozenset()
     language_class: ClassVar[UserClass]
 
@@ -221,7 +223,8 @@ change. None for methods of the class itself.
 """
 
 _OURS = frozenset(
-    {"__doc__", "__getattr__", "__init__", "__match_args__", "__post_init__", "__slots__"}
+    {"__copy__", "__deepcopy__", "__doc__", "__getattr__", "__init__", "__match_args__"}
+    | {"__post_init__", "__slots__"}
 )
 """Special methods that are called from here and must not change how the host class works."""
 

@@ -112,13 +112,16 @@ def checked_values(check: Callable[..., None], *operands: Any) -> None:
     look(check, *operands)
 
 
-def check_floating(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:
+def check_floating(
+    name: str, tensor: Tensor, raises: str = "NotImplementedError", kernel: str = ""
+) -> None:
     """Raise E202 for what is no tensor, E203 for a tensor of bools, integers or complex numbers, as
-    the class that PyTorch raises.
+    the class that PyTorch raises; `kernel` as in `check_dtype`.
     """
     if type(tensor) is not Tensor or tensor.array.dtype not in EVERYDAY:
         check_tensors(name, input=tensor)
-        check_dtype(name, tensor.dtype, dtype_names("bool", "int", "complex", raises=raises))
+        wrong = dtype_names("bool", "int", "complex", raises=raises)
+        check_dtype(name, tensor.dtype, wrong, kernel)
 
 
 def check_not_integral(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:

@@ -19,6 +19,7 @@ from gradcli.kernels.linalg.products import matrix_product
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.codegen.promotion import EVERYDAY
+from gradcli.ops.definition.dtype_support import not_defined
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once_alike
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.views import not_expanded, reshape, t, transpose
@@ -44,9 +45,7 @@ def check_dtypes(name: str, *arrays: Any) -> None:
                 f" `x{_CASTS.get(array.dtype.name, '.to(dtype)')}`",
             )
     if first.char == "?":
-        raise GradcliError(
-            "E203", f"{name} is not defined for bool tensors", raises="NotImplementedError"
-        )
+        raise not_defined(name, dtypes.of_array(arrays[0]), "NotImplementedError")
 
 
 def _dtypes_apart(name: str, left: dtypes.DType, right: dtypes.DType) -> str | None:

@@ -138,6 +138,8 @@ def _matrix_norm(
 ) -> Tensor:
     check_reduced(name, input, keepdim)
     ndim = input.array.ndim
+    if isinstance(ord, str) and ord not in ("fro", "nuc"):
+        raise _no_order(ord)
     if ndim < 2:
         raise GradcliError("E301", f"{name}(): a matrix norm needs two dimensions, not {ndim}")
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
@@ -149,13 +151,17 @@ def _matrix_norm(
     if ord in (2, -2, "nuc"):
         return _spectral_norm(input, ord, rows, columns, keepdim, dtype)
     if ord not in (1, -1, math.inf, -math.inf):
-        raise runtime_error(f"{name}(): {ord!r} is no order of a matrix norm")
+        raise _no_order(ord)
     # The largest (or smallest) sum of magnitudes of a column, or of a row.
     summed, compared = (rows, columns) if abs(ord) == 1 else (columns, rows)
     if not keepdim and compared > summed:
         compared -= 1
     sums = _vector_norm(name, input, 1, summed, keepdim, dtype)
     return (amax_ if ord > 0 else amin_)(sums, compared, keepdim)
+
+
+def _no_order(ord: Any) -> GradcliError:
+    return runtime_error(f"linalg.matrix_norm: Order {ord} not supported.")
 
 
 def _spectral_norm(

@@ -301,7 +301,8 @@ def along(entry: Op, input: Tensor, dim: Any, dtype: DType | None) -> Tensor:
     axis = normal_dim(entry.name, dim, input.array.ndim)
     if not (input.array.size or input.dtype.is_floating_point):
         return Tensor(input.array.copy())  # PyTorch returns before it finds that it has no kernel
-    check_floating(entry.name, input)
+    inner = axis < input.array.ndim - 1
+    check_floating(entry.name, input, kernel=f"inner_{entry.name}" if inner else "")
     return entry.apply(input, axis)
 
 

@@ -39,14 +39,13 @@ def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -
     two of them are equal.
     """
     planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
-    found = in_c.put_at(grad_output, indices, self.shape, planes)
-    if found is not None:
-        return found
+    whole = module_of(grad_output).zeros(self.shape, grad_output.dtype)
+    if in_c.add_at(whole, indices, grad_output, planes):
+        return whole
     where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
     if apart:
-        placed = module_of(grad_output).zeros(planes * size, grad_output.dtype)
-        placed[where] = grad_output.reshape(where.shape)
-        return placed.reshape(self.shape)
+        whole.reshape(-1)[where] = grad_output.reshape(where.shape)
+        return whole
     total = np.bincount(where.ravel(), grad_output.ravel(), planes * size)
     return total.reshape(self.shape).astype(grad_output.dtype)
 

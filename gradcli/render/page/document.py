@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from gradcli.autograd.graph import GraphNode
 from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
 from gradcli.explain.ledger.ledger import Row, Visit
@@ -36,7 +34,7 @@ def page_document(
     `steps` are those of the forward pass, in the order in which the nodes were made, and then those
     of the backward pass: the numbers of the ledger's rows that belong to each.
     """
-    ledger = ledger_document(result, rows)
+    ledger = ledger_document(result, rows, write=_number)
     nodes = sorted(annotated.graph.nodes, key=lambda node: node.node.sequence_nr)
     leaves = [node for node in nodes if node.leaf is not None]
     others = [node for node in nodes if node.leaf is None]
@@ -50,7 +48,7 @@ def page_document(
         "forward": [node.id for node in (*leaves, *others)],
         "backward": _steps(ledger["rows"]),
         "seed": ledger["seed"],
-        "rows": [_shortened(row) for row in ledger["rows"]],
+        "rows": ledger["rows"],
     }
 
 
@@ -66,6 +64,7 @@ def _program(nodes: Sequence[GraphNode]) -> dict[str, Any]:
 def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
     shape, dtype = node.outputs[0]
     place = node.place
+    value, gradient = annotated.value(node), annotated.gradient(node)
     found: dict[str, Any] = {
         "name": node.name,
         "variable": node.variable,
@@ -73,8 +72,8 @@ def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
         "shape": list(shape),
         "dtype": dtype.name,
         "leaf": node.leaf is not None,
-        "value": _number(annotated.value(node)),
-        "gradient": _number(annotated.gradient(node)),
+        "value": None if value is None else _number(value),
+        "gradient": None if gradient is None else _number(gradient),
     }
     if place is not None:
         found["line"] = place.line
@@ -142,24 +141,6 @@ def _steps(rows: Sequence[dict[str, Any]]) -> list[list[int]]:
 
 def _number(array: Any) -> Any:
     """An array as in the ledger, or its shape and norm where it is large."""
-    if array is None:
-        return None
     if array.size > LARGEST:
         return {"shape": list(array.shape), "norm": norm_text(array)}
     return number(array)
-
-
-def _shortened(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of the ledger without its large arrays."""
-    return {key: _short(value) for key, value in row.items()}
-
-
-def _short(value: Any) -> Any:
-    """Lists of numbers by shape and norm where they are long; gradients stand in a list too."""
-    if not isinstance(value, list) or len(str(value)) < 2 * LARGEST:
-        return value
-    array = np.array(value, dtype=object)
-    numbers = array.ravel()
-    if array.size > LARGEST and all(isinstance(each, (bool, int, float)) for each in numbers):
-        return _number(array.astype(np.float64))
-    return [_short(each) for each in value] if array.size > LARGEST else value

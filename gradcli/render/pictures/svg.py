@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from unicodedata import east_asian_width
 
+from gradcli.record import Record
 from gradcli.render.pictures.frames import Placed, Sizes, placed
 from gradcli.render.pictures.picture import Arrow, Box, Picture
 
@@ -18,7 +19,7 @@ READABLE = (2000.0, 1300.0)
 _ADVANCE = 0.62
 """The widest advance of a common monospaced font, in font heights."""
 
-_LINE = 16.0
+_LINE = 15.0
 _PADDING = 8.0
 _BORDER = 16.0
 _APART = 3.0
@@ -49,23 +50,31 @@ path { fill: none; } .forward { stroke: #57606a; } .backward { stroke: #9a3b00; 
 """
 
 
-def svg(picture: Picture) -> str:
+class LaidOut(Record):
+    """A picture with the size and the place of all that stands in it."""
+
+    picture: Picture
+    sizes: Sizes
+    places: Placed
+
+    @property
+    def fits(self) -> bool:
+        """Whether the whole picture can be read in a window of common size."""
+        return self.places.width <= READABLE[0] and self.places.height <= READABLE[1]
+
+
+def laid_out(picture: Picture) -> LaidOut:
+    """The picture, laid out for the widths of its texts."""
+    sizes = Sizes([*map(_box_size, picture.boxes)], [*map(_label_size, picture.arrows)])
+    return LaidOut(picture, sizes, placed(picture, sizes))
+
+
+def svg(laid_out: LaidOut) -> str:
     """The picture as an SVG document, as large as its text needs.
 
     Values run down along the grey arrows, gradients up along the coloured ones.
     """
-    sizes = _sizes(picture)
-    return "\n".join(_lines(picture, placed(picture, sizes), sizes)) + "\n"
-
-
-def fits(picture: Picture) -> bool:
-    """Whether the whole picture can be read in a window of common size."""
-    places = placed(picture, _sizes(picture))
-    return places.width <= READABLE[0] and places.height <= READABLE[1]
-
-
-def _sizes(picture: Picture) -> Sizes:
-    return Sizes([*map(_box_size, picture.boxes)], [*map(_label_size, picture.arrows)])
+    return "\n".join(_lines(laid_out.picture, laid_out.places, laid_out.sizes)) + "\n"
 
 
 def columns(text: str) -> int:
@@ -80,12 +89,12 @@ def _width(text: str) -> float:
 
 
 def _box_size(box: Box) -> tuple[float, float]:
-    width = max(_width(row.text) for row in box.rows)
+    width = max(_width("".join(text for _, text in row.pieces).rstrip()) for row in box.rows)
     return width + 2 * _PADDING, len(box.rows) * _LINE + _PADDING
 
 
 def _label_size(arrow: Arrow) -> tuple[float, float]:
-    return (_width(arrow.gradient) + 4, _LINE) if arrow.gradient else (0.0, 0.0)
+    return (_width(arrow.gradient) + 4, FONT + 2) if arrow.gradient else (0.0, 0.0)
 
 
 def _lines(picture: Picture, places: Placed, sizes: Sizes) -> Iterator[str]:
@@ -128,7 +137,11 @@ def _box(box: Box, width: float, height: float) -> Iterator[str]:
     yield f'<rect class="box" width="{width:.1f}" height="{height:.1f}" rx="{round}"/>'
     for number, row in enumerate(box.rows):
         baseline = _PADDING / 2 + number * _LINE + FONT
-        yield _words(row.role, row.text, _PADDING, baseline)
+        if row.more:
+            pieces = [f'<tspan class="{role}">{_text(text)}</tspan>' for role, text in row.pieces]
+            yield f'<text x="{_PADDING:.1f}" y="{baseline:.1f}">{"".join(pieces)}</text>'
+        else:
+            yield _words(row.role, row.text, _PADDING, baseline)
 
 
 def _label(arrow: Arrow, x: float, y: float, size: tuple[float, float]) -> Iterator[str]:
