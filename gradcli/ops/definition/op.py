@@ -90,6 +90,7 @@ class Op:
             computes and for gradients: from tensors and arguments to the outputs, None for one
             that is not asked for. Formulas are made from it.
         effects: its side effects, of `gradcli.ops.definition.doc.EFFECTS`.
+        lint: warns of a slip that a node of it shows when it is made; None for most.
         apply: records the op on tensors; generated when it is first called.
         compile: generates `apply`; installed by `gradcli.ops.codegen.apply`.
     """
@@ -112,6 +113,7 @@ class Op:
         "keeps",
         "keeps_layout",
         "leading",
+        "lint",
         "lists",
         "loop",
         "name",
@@ -162,6 +164,7 @@ class Op:
         hazard: Hazard = NO_HAZARD,
         decomposition: Function | None = None,
         effects: tuple[str, ...] = (),
+        lint: Callable[[Node], None] | None = None,
         **rules: Function,
     ) -> None:
         self.name = name
@@ -198,6 +201,7 @@ class Op:
         self.hazard = hazard
         self.decomposition = decomposition
         self.effects = frozenset(effects) if effects else _NO_EFFECTS
+        self.lint = lint
         self.node_class: type[Node] | None = None
         self.bindings: list[tuple[dict[str, Any], str]] = []
 

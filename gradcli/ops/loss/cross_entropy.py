@@ -26,6 +26,7 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import filled
 from gradcli.ops.definition.doc import CHECKS, effects
+from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.gather import gather, scatter_tensor
 from gradcli.ops.indexing.masks import masked_fill_number
@@ -266,6 +267,7 @@ def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int
             "E203",
             f"nll_loss(): the target must be torch.int64 or uint8, and is {target.dtype}",
             text=f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_type}",
+            help=f"classes are numbers from 0: `{target.name or 'target'}.long()`",
         )
     if weight is not None and weight.array.shape != (classes,):
         raise GradcliError(
@@ -378,6 +380,7 @@ def cross_entropy(
     by_probability = target.array.shape == shape
     if by_probability:
         check_floating("cross_entropy: as probabilities the target", target, "RuntimeError")
+    check_scores("cross_entropy", input, "SoftmaxBackward0")
     likelihood = along(log_softmax_, input, class_dim, None)
     if by_probability:
         if ignore_index >= 0:
