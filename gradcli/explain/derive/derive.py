@@ -63,9 +63,7 @@ def derive(result: Result, recorder: TraceRecorder, run: Program) -> Derivation:
             if gradient is not None
         }
         made = derivation(recorder, inputs, gradients, forward)
-    made.paths = {
-        name: path for path, name in _identifiers(result).items() if path != name
-    }
+    made.paths = {name: path for path, name in _identifiers(result).items() if path != name}
     _check(made, run)
     return made
 

@@ -107,9 +107,7 @@ def _added_product(one: str, other: str, outer: bool = False) -> Writer:
     def write(given: Given, _shape: tuple[int, ...]) -> Symbol:
         factors = given[one], given[other]
         product: Symbol = function("outer", *factors) if outer else Operation("@", *factors)
-        return Operation(
-            "+", scaled(product, given["alpha"]), scaled(given["self"], given["beta"])
-        )
+        return Operation("+", scaled(product, given["alpha"]), scaled(given["self"], given["beta"]))
 
     return write
 
