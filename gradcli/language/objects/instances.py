@@ -526,7 +526,7 @@ def define_class(
     Args:
         fields: the names that its body annotates, each with the annotation's text.
         keywords: what stands among the bases by name.
-        made_known: told the class before `__init_subclass__` of a base is.
+        made_known: called with the class before `__init_subclass__` of a base is.
         kind: the class of the class, None for `type`.
     """
     hosts = tuple([host_of(base) for base in bases]) or (Instance,)
@@ -573,7 +573,7 @@ def host_of(base: Any) -> type:
 
 
 class Cell(Record):
-    """What a class's body leaves for `type.__new__`: who is told of the class that it makes."""
+    """What a class body leaves for `type.__new__`: what is called with the class that it makes."""
 
     fill: Callable[[UserClass], None]
 

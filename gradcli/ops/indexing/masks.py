@@ -22,7 +22,7 @@ from gradcli.ops.codegen.runtime import type_name, wrong_operand
 from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import cat, stack_
 from gradcli.ops.shape.reshaping import meshgrid
 from gradcli.ops.shape.splitting import unbind_
 from gradcli.ops.shape.views import reshape
@@ -154,9 +154,16 @@ def _gather_masked(grad_output: Any, mask: Any, sizes: tuple[int, ...]) -> Any:
     return whole.reshape(sizes)
 
 
+def _gather_masked_decomposed(grad_output: Tensor, mask: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    taken = masked_select.apply(grad_output, mask)
+    left = math.prod(sizes) - taken.array.size
+    return reshape(cat.apply([taken, zeros(taken, (left,))], 0) if left else taken, sizes)
+
+
 masked_scatter_backward: Op = op(
     "masked_scatter_backward",
     _gather_masked,
+    decomposition=_gather_masked_decomposed,
     constant=("mask",),
     grad_output=lambda grad, grad_output_sizes, mask: masked_scatter(
         zeros(grad, grad_output_sizes), mask, grad

@@ -25,7 +25,7 @@ from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.indexing.basic import add_at
+from gradcli.ops.indexing.basic import add_at, add_rows
 from gradcli.ops.indexing.gather import (
     PositionError,
     check_along,
@@ -84,7 +84,11 @@ def _add_parts(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> 
     values = source if alpha == 1 else source * alpha
     if not whole.ndim:
         return whole + values.sum()
-    add_at(whole, part_positions(whole.shape, dim, index), values)
+    if dim in (0, -whole.ndim):
+        width = whole.size // max(1, len(whole))
+        add_rows(whole.reshape(-1, width), index.reshape(-1), values.reshape(index.size, width))
+    else:
+        add_at(whole, part_positions(whole.shape, dim, index), values)
     return whole
 
 

@@ -22,7 +22,7 @@ from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_fill_tensor
 from gradcli.ops.linalg.matrix_products import addmm, bmm, check_dtypes, dot, mm, scaled
-from gradcli.ops.reduction.sum import sum_
+from gradcli.ops.reduction.sum import sum_, sum_dims
 from gradcli.ops.shape.reshaping import flatten
 from gradcli.ops.shape.views import (
     expand,
@@ -329,9 +329,28 @@ def _trilinear_array(
 
 
 # The sum over a dimension and its expansion alternate from one rule to the next.
+def _trilinear_decomposed(
+    i1: Tensor,
+    i2: Tensor,
+    i3: Tensor,
+    expand1: tuple[int, ...],
+    expand2: tuple[int, ...],
+    expand3: tuple[int, ...],
+    sumdim: tuple[int, ...],
+) -> Tensor:
+    """`_trilinear_array`, step by step."""
+    product: Any = 1.0
+    for value, dims in ((i1, expand1), (i2, expand2), (i3, expand3)):
+        for dim in dims:
+            value = unsqueeze.apply(value, dim)
+        product = value * product
+    return sum_dims.apply(product, tuple(sumdim), False)
+
+
 trilinear: Op = op(
     "_trilinear",
     _trilinear_array,
+    decomposition=_trilinear_decomposed,
     i1=lambda grad, i2, i3, expand1, expand2, expand3, sumdim: trilinear(
         grad, i2, i3, sumdim, expand2, expand3, expand1
     ),

@@ -18,6 +18,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import CHECKS
+from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min_number
 from gradcli.ops.elementwise.unary import sigmoid
@@ -89,6 +90,9 @@ bce_backward = op(
     "binary_cross_entropy_backward",
     lambda grad_output, self, target, weight=None, reduction=1: laid_out_like(
         self, _bce_backward(grad_output, self, target, weight, reduction)
+    ),
+    decomposition=lambda grad_output, self, target, weight, reduction: _bce_backward(
+        grad_output, self, target, weight, reduction
     ),
     keeps_layout=True,
     constant=("weight",),
@@ -209,6 +213,7 @@ def binary_cross_entropy_with_logits(
     check_floating("binary_cross_entropy_with_logits", input)
     check_floating("binary_cross_entropy_with_logits", target, "RuntimeError")
     check_constants("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
+    check_scores("binary_cross_entropy_with_logits", input, "SigmoidBackward0")
     return binary_cross_entropy_with_logits_.apply(
         input, target, weight, pos_weight, reduction_number(reduction)
     )

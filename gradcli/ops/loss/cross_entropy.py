@@ -26,12 +26,15 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import filled
 from gradcli.ops.definition.doc import CHECKS, effects
+from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import Op, op
+from gradcli.ops.indexing.gather import gather, scatter_tensor
 from gradcli.ops.indexing.masks import masked_fill_number
+from gradcli.ops.indexing.select import index_select
 from gradcli.ops.loss.elementwise import MEAN, NONE, SUM, reduced, reduction_number
 from gradcli.ops.nn.softmax import along, log_softmax_
 from gradcli.ops.reduction.sum import sum_all, sum_dims
-from gradcli.ops.shape.views import view
+from gradcli.ops.shape.views import expand, reshape, squeeze_dim, unsqueeze, view
 from gradcli.state import active
 
 # --- the negative log likelihood ----------------------------------------------------------------
@@ -116,6 +119,63 @@ def _nll_backward_array(
     return slopes
 
 
+def _weights_at(weight: Tensor, target: Tensor) -> Tensor:
+    """The weight of each target."""
+    return reshape(index_select(weight, 0, reshape(target, (-1,))), tuple(target.shape))
+
+
+def _decomposed_weights(
+    self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+) -> tuple[Tensor, Tensor | float, Tensor | float]:
+    """The index of each class with a dimension for them, the weight of each target, a number where
+    all have the same, and what a mean is divided by.
+    """
+    dim = 1 if self.array.ndim > 1 else 0
+    counted = target.array != ignore_index
+    total = float(np.count_nonzero(counted))
+    if counted.all():
+        weights = 1.0 if weight is None else _weights_at(weight, target)
+        index = unsqueeze.apply(target, dim)
+        return index, weights, total if weight is None else sum_all.apply(weights)
+    known = Tensor(np.where(counted, target.array, 0))
+    weights = Tensor(counted.astype(self.array.dtype))
+    if weight is not None:
+        weights = weights * _weights_at(weight, known)
+    index = unsqueeze.apply(known, dim)
+    return index, weights, total if weight is None else sum_all.apply(weights)
+
+
+def _nll_decomposed(
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: int = 1,
+    ignore_index: int = -100,
+) -> Tensor:
+    index, weights, total = _decomposed_weights(self, target, weight, ignore_index)
+    dim = 1 if self.array.ndim > 1 else 0
+    losses = -squeeze_dim.apply(gather(self, dim, index), dim) * weights
+    if reduction == NONE:
+        return losses
+    return sum_all.apply(losses) / (total if reduction == MEAN else 1.0)
+
+
+def _nll_backward_decomposed(
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: int = 1,
+    ignore_index: int = -100,
+) -> Tensor:
+    index, weights, total = _decomposed_weights(self, target, weight, ignore_index)
+    dim = 1 if self.array.ndim > 1 else 0
+    share = -grad_output / (total if reduction == MEAN else 1.0) * weights
+    if reduction != NONE:
+        share = expand(share, tuple(target.shape))
+    return scatter_tensor(zeros_like(self), dim, index, unsqueeze.apply(share, dim))
+
+
 def _nll(name: str) -> Op:
     """The loss and its gradient, as `name` and `name_backward`; one for each node that PyTorch
     prints.
@@ -123,6 +183,7 @@ def _nll(name: str) -> Op:
     backward = op(
         f"{name}_backward",
         _nll_backward_array,
+        decomposition=_nll_backward_decomposed,
         constant=("target", "weight"),
         grad_output=lambda grad, target, weight, reduction, ignore_index: loss(
             grad, target, weight, reduction, ignore_index
@@ -133,6 +194,7 @@ def _nll(name: str) -> Op:
     loss: Op = op(
         name,
         _nll_array,
+        decomposition=_nll_decomposed,
         constant=("target", "weight"),
         reads_lazy=True,
         unread=("self",),
@@ -205,6 +267,7 @@ def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int
             "E203",
             f"nll_loss(): the target must be torch.int64 or uint8, and is {target.dtype}",
             text=f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_type}",
+            help=f"classes are numbers from 0: `{target.name or 'target'}.long()`",
         )
     if weight is not None and weight.array.shape != (classes,):
         raise GradcliError(
@@ -317,6 +380,7 @@ def cross_entropy(
     by_probability = target.array.shape == shape
     if by_probability:
         check_floating("cross_entropy: as probabilities the target", target, "RuntimeError")
+    check_scores("cross_entropy", input, "SoftmaxBackward0")
     likelihood = along(log_softmax_, input, class_dim, None)
     if by_probability:
         if ignore_index >= 0:

@@ -38,6 +38,7 @@ def _safe_softmax_array(self: Any, dim: int) -> Any:
 safe_softmax: Op = op(
     "_safe_softmax",
     _safe_softmax_array,
+    decomposition=lambda self, dim: softmax_.apply(self, dim),
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
 )
 
@@ -82,6 +83,40 @@ def _fused_backward_array(
     return tuple([each.astype(query.dtype, copy=False) for each in found])
 
 
+def _weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+    """How much each query attends to each key."""
+    last = key.array.ndim - 1
+    scores = matmul(query, transpose.apply(key, last - 1, last)) * scale
+    return softmax_.apply(scores if mask is None else scores + mask, scores.array.ndim - 1)
+
+
+def _fused_decomposed(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, scale: float = 1.0
+) -> Tensor:
+    return matmul(_weights(query, key, mask, scale), value)
+
+
+def _fused_backward_decomposed(
+    grad_out: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attended: Tensor,
+    mask: Tensor | None = None,
+    scale: float = 1.0,
+) -> tuple[Tensor, ...]:
+    """The gradients with the weights made anew, as the fused kernel makes them."""
+    weights = _weights(query, key, mask, scale)
+    last = weights.array.ndim - 1
+    of_weights = matmul(grad_out, transpose.apply(value, last - 1, last))
+    of_scores = softmax_backward.apply(of_weights, weights, last)
+    return (
+        matmul(of_scores, key) * scale,
+        matmul(transpose.apply(of_scores, last - 1, last), query) * scale,
+        matmul(transpose.apply(weights, last - 1, last), grad_out),
+    )
+
+
 _no_second = no_derivative(
     "the gradient of a fused attention", "write the attention out: softmax(q @ k.mT) @ v"
 )
@@ -89,6 +124,7 @@ _no_second = no_derivative(
 fused_attention_backward: Op = op(
     "_scaled_dot_product_flash_attention_for_cpu_backward",
     _fused_backward_array,
+    decomposition=_fused_backward_decomposed,
     node="NotImplemented",
     constant=("mask",),
     outputs=("grad_query", "grad_key", "grad_value"),
@@ -100,6 +136,7 @@ fused_attention_backward: Op = op(
 fused_attention: Op = op(
     "_scaled_dot_product_flash_attention_for_cpu",
     _fused_array,
+    decomposition=_fused_decomposed,
     constant=("mask",),
     inputs=("query", "key", "value"),
     # The result is kept as PyTorch keeps it: a write to it is an error.

@@ -224,8 +224,8 @@ def _attended(
     """What all heads make, (length · batch, embed_dim), and, where wanted, the weights of each."""
     q, k, v, mask = heads
     view = methods["view"]
-    heads_in_all, length, head_dim = q.array.shape
-    batch = heads_in_all // count
+    rows, length, head_dim = q.array.shape
+    batch = rows // count
     shown = None
     if wanted:
         mixed, shown = _weighed(q, k, v, mask, p)

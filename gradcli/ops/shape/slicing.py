@@ -237,9 +237,25 @@ def _put_windows(grad_output: Any, self_sizes: Sizes, dimension: int, size: int,
     return whole
 
 
+def _put_windows_decomposed(
+    grad_output: Any, self_sizes: Sizes, dimension: int, size: int, step: int
+) -> Any:
+    """A sum over the elements of a window, each put where it was read."""
+    if not self_sizes:
+        return select(grad_output, 0, 0) if size else zeros(grad_output, ())
+    last, total = len(self_sizes), None
+    windows = int(grad_output.shape[dimension])
+    for i in range(size):
+        end = i + (windows - 1) * step + 1
+        term = slice_backward(select(grad_output, last, i), self_sizes, dimension, i, end, step)
+        total = term if total is None else total + term
+    return total
+
+
 unfold_backward: Op = op(
     "unfold_backward",
     _put_windows,
+    decomposition=_put_windows_decomposed,
     grad_output=unfold,
 )
 

@@ -23,10 +23,13 @@ from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import SAMPLES, describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
+from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.complex import view_as_real
-from gradcli.ops.shape.slicing import select
-from gradcli.ops.shape.views import expand, reshape, squeeze_dim, unsqueeze
+from gradcli.ops.reduction.sum import sum_dims
+from gradcli.ops.shape.joining import cat
+from gradcli.ops.shape.slicing import select, slice_
+from gradcli.ops.shape.views import expand, reshape, squeeze_dim, transpose, unsqueeze
 from gradcli.ops.spatial.padding import constant_pad
 from gradcli.ops.spatial.unfold import per_dimension, windows_from
 from gradcli.record import Record
@@ -121,6 +124,58 @@ def _convolution_backward_array(
     return of_input, of_weight, grads[2]
 
 
+def _convolution_backward_decomposed(
+    grad_output: Tensor, input: Tensor, weight: Tensor, geometry: Geometry, output_mask: Any
+) -> list[Tensor | None]:
+    """The gradients as convolutions: that of the input is a transposed one."""
+    grads: list[Tensor | None] = [None, None, None]
+    if output_mask[0]:
+        sizes = () if geometry.transposed else tuple(input.shape[2:])
+        turned = Geometry(geometry.windows, geometry.groups, not geometry.transposed, sizes)
+        found = convolution.apply(grad_output, weight, None, turned)
+        grads[0] = _cut(found, tuple(input.shape[2:]))
+    if output_mask[1]:
+        read, placed = (grad_output, input) if geometry.transposed else (input, grad_output)
+        grads[1] = _weight_gradient_decomposed(read, placed, geometry)
+    if output_mask[2]:
+        dims = (0, *range(2, len(grad_output.shape)))
+        grads[2] = sum_dims.apply(grad_output, dims, False)
+    return grads
+
+
+def _weight_gradient_decomposed(read: Tensor, placed: Tensor, geometry: Geometry) -> Tensor:
+    """The gradient of the weights: the samples are the channels of a convolution whose windows are
+    as large as the gradient, with stride and dilation exchanged.
+    """
+    windows, parts = geometry.windows, []
+    across = Windows(tuple(placed.shape[2:]), windows.dilation, windows.padding, windows.stride)
+    for group in range(geometry.groups):
+        pair = [
+            transpose.apply(_group_of(each, group, geometry.groups), 0, 1)
+            for each in (read, placed)
+        ]
+        found = convolution.apply(*pair, None, Geometry(across, 1, False))
+        parts.append(transpose.apply(found, 0, 1))
+    gradient = parts[0] if len(parts) == 1 else cat.apply(parts, 0)
+    return _cut(gradient, windows.kernel)
+
+
+def _cut(value: Tensor, sizes: Sizes) -> Tensor:
+    """A value whose last dimensions have no more than the sizes."""
+    for dim, size in enumerate(sizes, 2):
+        if value.shape[dim] > size:
+            value = slice_.apply(value, dim, 0, size, 1)
+    return value
+
+
+def _group_of(value: Tensor, group: int, groups: int) -> Tensor:
+    """The channels of a group."""
+    size = value.shape[1] // groups
+    if groups == 1:
+        return value
+    return slice_.apply(value, 1, group * size, (group + 1) * size, 1)
+
+
 def _sum(terms: list[Any]) -> Any:
     """The sum of what there is; None for nothing."""
     total = None
@@ -159,6 +214,8 @@ def _convolution_double_backward(
 convolution_backward: Op = op(
     "convolution_backward",
     _convolution_backward_array,
+    half=rounded_once,
+    decomposition=_convolution_backward_decomposed,
     keeps_layout=True,
     outputs=("result0", "result1", "result2"),
     inputs=("grad_output", "input", "weight"),
@@ -174,6 +231,7 @@ def _convolution_rule(grad: Any, input: Any, weight: Any, geometry: Any, needs: 
 convolution: Op = op(
     "convolution",
     _convolution_array,
+    half=rounded_once,
     keeps_layout=True,
     inputs=("input", "weight", "bias"),
     joint=_convolution_rule,

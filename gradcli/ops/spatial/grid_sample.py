@@ -53,10 +53,17 @@ def _affine_array(theta: Any, size: tuple[int, ...], align_corners: bool) -> Any
 
 
 def _affine_rule(grad: Any, size: tuple[int, ...], align_corners: bool) -> Any:
-    base = _of_base(grad, size, align_corners)
+    base = base_grid(grad, size, align_corners)
     flat = reshape(grad, (size[0], base.shape[1], len(size) - 2))
     return transpose(bmm(transpose(base, 1, 2), flat), 1, 2)
 
+
+base_grid = op(
+    "_affine_base_grid",
+    _of_base,
+    constant=("value",),
+    decomposition=lambda value, size, align_corners: _of_base(value, size, align_corners),
+)
 
 affine_grid_generator = op("affine_grid_generator", _affine_array, theta=_affine_rule)
 

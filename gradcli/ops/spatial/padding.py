@@ -20,6 +20,7 @@ from gradcli.ops.creation.copies import copy_
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.spatial.matrices import along_dims
 
 Sizes = tuple[int, ...]
 """Pairs of sizes, before and after, for the dimensions from the last one on."""
@@ -117,9 +118,17 @@ def _by_source(name: str, source: Any) -> Op:
             grad = inner
         return grad
 
+    def unpadded(grad_output: Tensor, self: Tensor, pad: Sequence[int]) -> Tensor:
+        ndim = len(pad) // 2
+        found = [np.eye(size) for size in self.shape[-ndim:]]
+        for dim, where in _sources(tuple(self.shape), pad, source):
+            found[dim - len(self.shape)] = np.eye(self.shape[dim])[where]
+        return along_dims(grad_output, found)
+
     backward: Op = op(
         f"{name}_backward",
         unpad_array,
+        decomposition=unpadded,
         grad_output=lambda grad, pad: padded(grad, pad),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
     )

@@ -26,8 +26,9 @@ from gradcli.ops.binding.dims import out_of_range
 from gradcli.ops.definition.doc import LAST, SAMPLES, describe
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
-from gradcli.ops.indexing.gather import gather
+from gradcli.ops.indexing.gather import gather, scatter_add
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
+from gradcli.ops.spatial.matrices import along_dims
 from gradcli.ops.spatial.unfold import check_counts, per_dimension
 from gradcli.record import Record
 from gradcli.state import active
@@ -40,14 +41,13 @@ def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -
     two of them are equal.
     """
     planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
-    found = in_c.put_at(grad_output, indices, self.shape, planes)
-    if found is not None:
-        return found
+    whole = module_of(grad_output).zeros(self.shape, grad_output.dtype)
+    if in_c.add_at(whole, indices, grad_output, planes):
+        return whole
     where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
     if apart:
-        placed = module_of(grad_output).zeros(planes * size, grad_output.dtype)
-        placed[where] = grad_output.reshape(where.shape)
-        return placed.reshape(self.shape)
+        whole.reshape(-1)[where] = grad_output.reshape(where.shape)
+        return whole
     total = np.bincount(where.ravel(), grad_output.ravel(), planes * size)
     return total.reshape(self.shape).astype(grad_output.dtype)
 
@@ -58,6 +58,18 @@ def taken_at(value: Any, indices: Any, ndim: int) -> Any:
     rows = reshape(value, (*leading, prod(value.shape[-ndim:])))
     positions = reshape(indices, (*leading, prod(indices.shape[-ndim:])))
     return reshape(gather(rows, len(leading), positions), tuple(indices.shape))
+
+
+def _put_decomposed(
+    grad_output: Tensor, self: Tensor, indices: Tensor, apart: bool, ndim: int
+) -> Tensor:
+    """`_put_at` as a sum into the places of the elements that were picked."""
+    leading, sizes = tuple(self.shape[:-ndim]), tuple(self.shape[-ndim:])
+    rows, places = (
+        reshape(each, (*leading, prod(each.shape[-ndim:]))) for each in (grad_output, indices)
+    )
+    empty = zeros(grad_output, (*leading, prod(sizes)))
+    return reshape(scatter_add(empty, len(leading), places, rows), (*leading, *sizes))
 
 
 def picking(name: str, ndim: int, forward: Function, windowed: bool = False) -> Op:
@@ -73,6 +85,9 @@ def picking(name: str, ndim: int, forward: Function, windowed: bool = False) -> 
         constant=("indices",),
         grad_output=lambda grad, indices: taken_at(grad, indices, ndim),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
+        decomposition=lambda grad_output, self, indices, apart: _put_decomposed(
+            grad_output, self, indices, apart, ndim
+        ),
     )
 
     def of_any(grads: Any, self: Any, result1: Any) -> Any:
@@ -143,6 +158,25 @@ class Averaging(Record):
             total = total * (end - start).reshape(shape)
         return total
 
+    def matrices(self, sizes: Sizes, counts: Sizes) -> list[Any]:
+        """For each dimension the matrix that a row of elements is multiplied by."""
+        windows, found = self.windows, list[Any]()
+        for size, count, k, s, p in zip(
+            sizes, counts, windows.kernel, windows.stride, windows.padding, strict=True
+        ):
+            place, start = np.arange(size)[:, None], np.arange(count) * s - p
+            end = np.minimum(start + k, size + p)
+            inside = (start <= place) & (place < end)
+            number: Any
+            if self.divisor is not None:
+                number = self.divisor if not found else 1
+            elif self.count_include_pad:
+                number = end - start
+            else:
+                number = np.minimum(end, size) - np.maximum(start, 0)
+            found.append(inside / number)
+        return found
+
 
 def _avg_pool_array(self: Any, averaging: Averaging) -> Any:
     windows = averaging.windows
@@ -174,13 +208,29 @@ def linear_pool(
     name: str,
     forward: Function,
     transposed: Function,
+    matrices: Function,
     unsupported: Unsupported = NOTHING,
 ) -> Op:
-    """An entry that is linear in its input, with its transpose; both take one argument more."""
+    """An entry that is linear in its input, with its transpose; both take one argument more.
+
+    Args:
+        matrices: from that argument, and the sizes before and after, to the matrix that each
+            dimension is multiplied by.
+    """
+
+    def of_sizes(argument: Any, sizes: Sizes, counts: Sizes) -> Any:
+        ndim = len(argument if isinstance(argument, tuple) else argument.windows.kernel)
+        return matrices(argument, sizes[-ndim:], counts[-ndim:])
+
+    def pool_transposed(grad_output: Tensor, self: Tensor, argument: Any) -> Tensor:
+        found = of_sizes(argument, self.shape, grad_output.shape)
+        return along_dims(grad_output, [matrix.T for matrix in found])
+
     backward: Op = op(
         f"{name}_backward",
         lambda grad_output, self, argument: transposed(grad_output, self, argument),
         keeps_layout=True,
+        decomposition=pool_transposed,
         grad_output=lambda grad, argument: pool(grad, argument),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
     )
@@ -201,6 +251,7 @@ _AVERAGE = {
         f"avg_pool{ndim}d",
         _avg_pool_array,
         _avg_pool_backward_array,
+        Averaging.matrices,
         _NARROW | (dtype_names("half") if ndim == 3 else NOTHING),
     )
     for ndim in (2, 3)

@@ -21,6 +21,7 @@ from gradcli.ops.binding.arguments import check_filled, check_floating, check_te
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.spatial.adaptive_pooling import adaptive_average
+from gradcli.ops.spatial.matrices import along_dims
 
 Sizes = tuple[int, ...]
 Taps = list[tuple[Any, Any]]
@@ -102,15 +103,25 @@ def _transposed(grad_output: Any, input_size: Sizes, taps: list[Taps]) -> Any:
     return values.astype(grad_output.dtype, copy=False)
 
 
+def _matrices(sizes: Sizes, taps: list[Taps]) -> list[Any]:
+    """For each dimension the matrix that a row of elements is multiplied by."""
+    pairs = zip(sizes[-len(taps) :], taps, strict=True)
+    return [_resampled(np.eye(size), [along]) for size, along in pairs]
+
+
 def _resampling(name: str) -> Op:
     backward: Op = op(
         f"{name}_backward",
         _transposed,
+        decomposition=lambda grad_output, input_size, taps: along_dims(
+            grad_output, [matrix.T for matrix in _matrices(input_size, taps)]
+        ),
         grad_output=lambda grad, taps: resample(grad, taps),
     )
     resample: Op = op(
         name,
         _resampled,
+        decomposition=lambda self, taps: along_dims(self, _matrices(self.shape, taps)),
         self=lambda grad, self_sizes, taps: backward(grad, self_sizes, taps),
     )
     return resample

@@ -155,7 +155,7 @@ class Deque(host.deque[Any]):
         """Write its text."""
         if not writer.enter(self, "deque([...])"):
             return
-        writer.inside.pop()
+        writer.leave(self)
         writer.put("deque(")
         writer.sequence(self, "[", "]")
         writer.put(")" if self.maxlen is None else f", maxlen={self.maxlen})")

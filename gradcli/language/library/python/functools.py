@@ -13,6 +13,7 @@ from gradcli.language.limits import check_nesting
 from gradcli.language.objects.attributes import documentation
 from gradcli.language.objects.instances import OBJECT, Instance, UserClass
 from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import LanguageType, is_subclass, type_name, type_of
 from gradcli.record import Record
 
@@ -29,10 +30,12 @@ class Partial:
     language_name: ClassVar[str] = "functools.partial"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"args", "func", "keywords"})
 
-    def __init__(self, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> None:
+    def __init__(self, func: Any, /, *args: Any, **keywords: Any) -> None:
         if not callable(func):
             raise type_error(f"partial() takes a function, not {type_name(func)}")
-        self.func = func
+        if isinstance(func, Partial):  # one of a partial is one of its function
+            func, args, keywords = func.func, (*func.args, *args), {**func.keywords, **keywords}
+        self.func: Callable[..., Any] = func
         self.args = args
         self.keywords = keywords
 
@@ -40,9 +43,19 @@ class Partial:
         return self.func(*self.args, *args, **{**self.keywords, **keywords})
 
     def __repr__(self) -> str:
-        given = [repr(value) for value in (self.func, *self.args)]
-        given += [f"{name}={value!r}" for name, value in self.keywords.items()]
-        return f"functools.partial({', '.join(given)})"
+        return display(self)
+
+    def language_write(self, writer: Any) -> None:
+        """Write its text."""
+        writer.put("functools.partial(")
+        writer.write(self.func)
+        for value in self.args:
+            writer.put(", ")
+            writer.write(value)
+        for name, value in self.keywords.items():
+            writer.put(f", {name}=")
+            writer.write(value)
+        writer.put(")")
 
 
 _NONE = object()
