@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,13 +13,14 @@ from gradcli.cli.program.rerun import Rerun
 from gradcli.cli.program.run import Run
 from gradcli.cli.program.source import run_program
 from gradcli.errors import GradcliError
-from gradcli.explain.derive.derive import derive
+from gradcli.explain.derive.derive import agrees, derive
 from gradcli.explain.derive.textbook import textbook
 from gradcli.explain.symbols.text import text_of
 from gradcli.render.answers import derivation
+from gradcli.render.answers.answer import Answer
 from gradcli.render.answers.derivation_json import derivation_document
 from gradcli.render.formulas.latex import latex
-from gradcli.render.result_json import text as json_text
+from gradcli.render.style import PLAIN, Style
 
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
@@ -34,16 +36,16 @@ def record_values(run: Run) -> None:
     state.lazy_from = 1 << 62
 
 
-def formulas(run: Run, result: Result, program: str, target: str) -> str:
-    """The formulas of a result, as JSON where the options ask for it.
+def formulas(run: Run, result: Result, program: str, target: str) -> Answer:
+    """The formulas of a result.
 
     Args:
         target: "gradcli", "latex", "numpy" or "torch".
     """
     with run.session.running():
         found = _derived(run, result, program)
-        if run.options.json:
-            return json_text(derivation_document(found, result.name))
+
+    def text(_: Style) -> str:
         if target == "latex":
             return f"{latex(found, result.name or 'L')}\n"
         if target == "numpy":
@@ -51,6 +53,8 @@ def formulas(run: Run, result: Result, program: str, target: str) -> str:
         if target == "torch":
             return derivation.torch_text(found, program)
         return f"{derivation.program_text(found)}\n"
+
+    return Answer(text, partial(derivation_document, found, result.name))
 
 
 def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
@@ -77,7 +81,9 @@ def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
     with again.limited():
         result = again.result(again.execute(statements, run.arguments()))
         assert result is not None  # a name holds the tensor
-        return formulas(again, result, program, "gradcli")
+        found = formulas(again, result, program, "gradcli")
+        with again.session.running():
+            return found.text(PLAIN)
 
 
 def _derived(run: Run, result: Result, program: str) -> Derivation:
@@ -99,7 +105,7 @@ def _confirm_nearby(run: Run, found: Derivation, program: str) -> None:
         else array
         for name, array in found.inputs.items()
     }
-    moved = {name: array for name, array in inputs.items() if name != "seed"}
+    moved = {found.paths.get(n, n): array for n, array in inputs.items() if n != "seed"}
     outcome = Rerun(run.terminal, program, "program", run.arguments(), run.options)(values=moved)
     if outcome is None:
         return
@@ -109,13 +115,10 @@ def _confirm_nearby(run: Run, found: Derivation, program: str) -> None:
     except GradcliError:
         return
     for name, called in found.gradients.items():
-        right, given = outcome.gradients.get(name), values[called]
+        right, given = outcome.gradients.get(found.paths.get(name, name)), values[called]
         if right is None or not np.isfinite(right).all():
             continue
-        scale = float(np.abs(right).max(initial=0.0))
-        if given.shape != right.shape or not np.allclose(
-            given, right, rtol=1e-3, atol=1e-3 * max(scale, 1e-30)
-        ):
+        if not agrees(given, right, 1e-3, values.values()):
             raise GradcliError(
                 "E413",
                 f"the formulas of {name} hold at these inputs only, so they are not shown",

@@ -49,7 +49,7 @@ class Recorder(Listener):
         self.escaped: list[Tensor] = []
         self._has_drawn = False
 
-    # --- what a recorder is told ----------------------------------------------------------------
+    # --- the events it records --------------------------------------------------------------------
 
     def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         self._record(self._operation, op, operands, output)

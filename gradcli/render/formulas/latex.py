@@ -11,6 +11,7 @@ from gradcli.explain.symbols.tree import (
     Constant,
     Fragment,
     Item,
+    Keyword,
     Name,
     Operation,
     Symbol,
@@ -18,7 +19,10 @@ from gradcli.explain.symbols.tree import (
 
 _RELATIONS = {"==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq", "<": "<", ">": ">"}
 
-_OPERATORS = {**_RELATIONS, "+": "+", "-": "-", "&": r"\wedge", "|": r"\vee", "%": r"\bmod"}
+_OPERATORS = {
+    **_RELATIONS, "+": "+", "-": "-", "&": r"\wedge", "|": r"\vee", "^": r"\oplus", "<<": r"\ll",
+    ">>": r"\gg", "%": r"\bmod",
+}  # fmt: skip
 
 _KNOWN = frozenset({
     "exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "min", "max", "det",
@@ -83,6 +87,8 @@ class _Writer:
         if isinstance(symbol, Choice):
             then, otherwise = self.text(symbol.then), self.text(symbol.otherwise)
             return self._cases(then, symbol.condition, otherwise), CHOICE
+        if isinstance(symbol, Keyword):
+            return rf"\mathrm{{{_plain(symbol.name)}}}={self.text(symbol.value)}", ATOM
         if isinstance(symbol, Attribute):
             return rf"\mathrm{{{_plain(symbol.name)}}}({self.text(symbol.value)})", ATOM
         assert isinstance(symbol, Fragment)
