@@ -281,17 +281,26 @@ class _Drawing:
             for number, edge in enumerate(node.edges):
                 if edge.node is not None:
                     source = self.box_of[edge.node.id]
+                    if source == target and self._is_inside(edge.node, node):
+                        continue
                     used = edge.node if edge.node.leaf is not None else members[0]
                     arriving.setdefault((source, used), []).append((node.id, number))
                 elif edge.constant is not None and node is members[0]:
                     self._constant(edge.constant, node, target)
         for (source, used), edges in arriving.items():
-            if source == target and self.boxes[target].kind == "module":
-                continue
             kind = "carried" if source == target else "flow"
             start = self._reference(used, members[0]) if self._is_far(used, members) else source
             text = f"× {len(edges)}" if len(edges) > 1 else self._flow(*edges[0])
             self.arrows.append(Arrow(start, target, text, kind, edges))
+
+    def _is_inside(self, operand: GraphNode, node: GraphNode) -> bool:
+        """Whether an edge stays inside one call of a folded module; from one call to a later one of
+        the same module it is carried.
+        """
+        if self.boxes[self.box_of[node.id]].kind != "module":
+            return False
+        before, after = (each.module or "" for each in (operand, node))
+        return before == after or before.partition(",")[0] != after.partition(",")[0]
 
     def _flow(self, node: int, number: int) -> str:
         """What flowed back along an edge."""
