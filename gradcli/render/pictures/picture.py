@@ -99,6 +99,20 @@ class Picture(Record):
     arrows: Sequence[Arrow]
 
 
+def part_counts(
+    annotated: AnnotatedGraph, folded: frozenset[Path] = frozenset(), expand: bool = False
+) -> Counter[Path]:
+    """How many boxes stand in each module of a picture, and under () in all of it, constants and
+    references not counted; told without drawing it.
+    """
+    drawing = _Drawing(annotated, folded, False)
+    counts: Counter[Path] = Counter()
+    for _, members in drawing.parts(expand):
+        path = drawing.path(members[0])
+        counts.update(path[:depth] for depth in range(len(path) + 1))
+    return counts
+
+
 def picture_of(
     annotated: AnnotatedGraph,
     folded: frozenset[Path] = frozenset(),
@@ -190,13 +204,13 @@ class _Drawing:
 
     def _part(self, node: GraphNode) -> Hashable:
         """What the nodes of one box have in common."""
-        path = self._path(node)
+        path = self.path(node)
         for length in range(1, len(path) + 1):
             if path[:length] in self.folded:
                 return path[:length]
         return self.part.get(node.id, node.id)
 
-    def _path(self, node: GraphNode) -> Path:
+    def path(self, node: GraphNode) -> Path:
         """The module of a node; a leaf stands in that of the operation which uses it first."""
         module = self.first_user.get(node.id, node).module
         # A frame holds all calls of a module.
@@ -206,7 +220,7 @@ class _Drawing:
         """Add the box of these nodes."""
         for node in members:
             self.box_of[node.id] = len(self.boxes)
-        path = self._path(members[0])
+        path = self.path(members[0])
         if kind == "module":
             path = next(path[:n] for n in range(1, len(path) + 1) if path[:n] in self.folded)
             rows, path = self._module_rows(path, members), path[:-1]
@@ -313,7 +327,7 @@ class _Drawing:
     def _reference(self, leaf: GraphNode, user: GraphNode) -> int:
         """The number of a new reference to a leaf, beside the operation that uses it."""
         name = path_text([leaf.variable or f"#{leaf.id}"])
-        self.boxes.append(Box("reference", [Row("name", f"{name} ↑")], self._path(user)))
+        self.boxes.append(Box("reference", [Row("name", f"{name} ↑")], self.path(user)))
         return len(self.boxes) - 1
 
     def _constant(self, value: Any, node: GraphNode, target: int) -> None:
@@ -322,4 +336,4 @@ class _Drawing:
             return
         self.arrows.append(Arrow(len(self.boxes), target, "", "constant"))
         rows = [Row("value", shortened(constant_text(value)))]
-        self.boxes.append(Box("constant", rows, self._path(node)))
+        self.boxes.append(Box("constant", rows, self.path(node)))
