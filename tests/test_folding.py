@@ -159,7 +159,15 @@ def test_saved_values_stand_at_their_nodes(
     assert explained == svg
 
 
-def test_saved_values_are_for_pictures() -> None:
-    found = invoke("y = x * x", "x=2", "--saved")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["y = x * x", "x=2", "--saved"],
+        ["explain", "y = x * x", "x=2", "--fold", "net"],
+        ["explain", "y = x * x", "x=2", "--expand"],
+    ],
+)
+def test_what_is_for_pictures_is_refused_elsewhere(words: list[str]) -> None:
+    found = invoke(*words)
     assert found.code == 2
-    assert "--saved is for pictures" in found.stderr
+    assert "for pictures" in found.stderr
