@@ -79,6 +79,8 @@ def command(
         if ties or paths or saved or element or options.format in PICTURES:
             raise UsageError("--flow prints a table, and takes no other part of explain")
         return asked.terminal.checked(flow(asked))
+    if (options.fold or options.expand) and options.format not in PICTURES:
+        raise UsageError("--fold and --expand are for pictures: --format svg, -o graph.svg")
     options.saved = saved
     return asked.terminal.checked(explain(asked, index, ties, paths, saved))
 
