@@ -105,4 +105,12 @@ WARNINGS: dict[str, Code] = {
     "W014": _warning("anomaly detection is on"),
     "W015": _warning("a name is deprecated"),
     "W016": _warning("a result is NaN", "differentiating"),
+    "W017": _warning("gradients are never cleared"),
+    "W018": _warning("a sum of losses keeps their graphs"),
+    "W019": _warning("an evaluation is recorded"),
+    "W020": _warning("probabilities where scores are expected"),
+    "W021": _warning("layers that are not registered"),
+    "W022": _warning("a logarithm that rounds or overflows"),
+    "W023": _warning("an optimizer that changes nothing"),
+    "W024": _warning("a comparison used as a loss", "differentiating"),
 }

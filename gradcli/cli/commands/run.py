@@ -94,7 +94,7 @@ def batch(
         UsageError: an option names what a program does not have.
     """
     if options.inputs is not None:
-        from gradcli.cli.program.records import run_records  # lazy: start-up: JSON
+        from gradcli.cli.sweep.sweep import run_records  # lazy: start-up: JSON
 
         path = paths[0]
         return run_records(terminal, lambda: program_text(path), path, arguments, options)
