@@ -34,9 +34,16 @@ def command(words: Sequence[str], file: str | None, shape: bool, target: str, **
     if shape:
         asked.arguments = with_shapes(asked.arguments)
 
-    def prepare(run: Run) -> None:
-        from gradcli.cli.program.derivation import record_values  # lazy: command: after the text
+    asked.arguments = arguments = list(asked.arguments)
 
+    def prepare(run: Run) -> None:
+        from gradcli.cli.program.derivation import (  # lazy: command: after the text
+            record_values,
+            symbols,
+        )
+
+        statements = run.session.parse(asked.program.text(), asked.program.name)
+        arguments.extend(symbols(statements, arguments))
         record_values(run)
 
     def show(run: Run, result: Result) -> str:

@@ -63,9 +63,7 @@ def derive(result: Result, recorder: TraceRecorder, run: Program) -> Derivation:
             if gradient is not None
         }
         made = derivation(recorder, inputs, gradients, forward)
-    made.paths = {
-        name: path for path, name in _identifiers(result).items() if path != name
-    }
+    made.paths = {name: path for path, name in _identifiers(result).items() if path != name}
     _check(made, run)
     return made
 
@@ -112,11 +110,7 @@ def _named(recorder: TraceRecorder) -> dict[str, Tensor]:
     return {
         tensor.name: tensor
         for value, tensor in zip(recorder.values, recorder.tensors, strict=True)
-        if value.maker is None
-        and tensor is not None
-        and tensor.name
-        and tensor.name.isidentifier()
-        and value.array.ndim
+        if value.maker is None and tensor is not None and tensor.name and tensor.name.isidentifier()
     }
 
 
