@@ -193,6 +193,18 @@ class _Active(threading.local):
 active = _Active()
 
 
+def is_unobserved(state: State) -> bool:
+    """Whether nobody listens, and operations have no other meaning than always."""
+    return (
+        state.recorder is None
+        and state.batch is None
+        and state.duals is None
+        and state.backward_pass is None
+        and not state.inference
+        and not state.transforms
+    )
+
+
 def charge_steps(count: int) -> None:
     """Count steps before they are made, such as the parts of a tensor that an operation is about to
     make; raises E605 where the steps are used up.

@@ -235,6 +235,23 @@ def test_gradients_of_a_file(
 
 
 @pytest.mark.parametrize(
+    ("arrays", "said"),
+    [({"z": 1.0}, "holds z, and none of the inputs"), (1.0, "one array, and there are several")],
+)
+def test_a_file_that_holds_other_gradients(
+    arrays: Any, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / ("grads.npz" if isinstance(arrays, dict) else "grads.npy")
+    if isinstance(arrays, dict):
+        np.savez(path, **arrays)
+    else:
+        np.save(path, arrays)
+    shown = CommandLine(capsys)("check", "y = (x * w).sum()", *_INPUTS, "--against", str(path))
+    assert (shown.code, shown.out) == (2, "")
+    assert said in shown.err
+
+
+@pytest.mark.parametrize(
     ("words", "code", "said"),
     [
         (["y = 2 * 3"], 3, "computes nothing"),

@@ -184,7 +184,41 @@ def test_large_graphs_are_drawn_when_asked(gradcli: CommandLine) -> None:
     shown = gradcli(program, "x=1", "--dtype=float64")
     assert "201 nodes" in shown.err
     assert "Mul" not in shown.out.partition("x.grad")[2]
-    assert gradcli(program, "x=1", "--trace").out.count("MulBackward0") > 200
+    assert gradcli(program, "x=1", "--trace", "--expand").out.count("MulBackward0") > 200
+
+
+def test_json_has_the_values_of_a_trace_whole(gradcli: CommandLine) -> None:
+    nodes = json.loads(
+        gradcli("y = (x * 3).exp().sum()", "x=" + str([0.1] * 9), "--trace=values", "--json").out
+    )["nodes"]
+    found = {node["name"]: (np.shape(node["value"]), node["gradient"]) for node in nodes}
+    assert found["ExpBackward0"] == ((9,), [1.0] * 9)
+    assert found["SumBackward0"] == ((), 1.0)
+    assert found["AccumulateGrad"][0] == (9,)
+
+
+ASKING = [
+    # (lines, whether `gradcli run` of a file, which records nothing, knows values without names)
+    (["y = x * x + 1", "trace(y, 'values')"], False),
+    (["y = x * x + 1", ".trace y values"], True),
+    (["y = x * x + 1", ".trace values"], True),
+    (["y = x * x + 1", "y.backward()", ".trace y values"], True),
+]
+
+
+@pytest.mark.parametrize(("lines", "known"), ASKING)
+def test_values_asked_for_in_programs_and_sessions(
+    gradcli: CommandLine, lines: list[str], known: bool, tmp_path: Path
+) -> None:
+    words = [word for line in lines for word in ("-e", line)]
+    shown = gradcli(*words, "x=3", "-q").out
+    assert "├─[0] MulBackward0                 = 9.      grad 1.   x * x\n" in shown
+    assert "└─[1] None                         = 1\n" in shown
+    file = tmp_path / "p.grad"
+    file.write_text("x = tensor(3., requires_grad=True)\n" + "\n".join(lines))
+    shown = gradcli("run", str(file)).out
+    assert "= 10." in shown
+    assert ("= 9." in shown) == known
 
 
 def test_trace_styles(gradcli: CommandLine) -> None:
@@ -471,7 +505,7 @@ def test_programs_that_cannot_be_read(gradcli: CommandLine, here: Path) -> None:
     [
         (["rnu"], "did you mean `run`?"),
         (["e"], "there is no command `e`"),
-        (["-q", "run", "x.grad"], "the command comes first"),
+        (["--timeout", "3", "run", "x.grad"], "the command comes first"),
         (["a.grad"], "use `gradcli run a.grad`"),
         (["-"], "use `gradcli run -`"),
         (["y = x", "x"], "`x` is no NAME=VALUE"),
@@ -496,6 +530,23 @@ def test_usage_errors(gradcli: CommandLine, here: Path, words: list[str], messag
     assert (shown.code, shown.out) == (2, "")
     assert message in shown.err
     assert shown.err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (["-q", "run", "a.grad"], ["run", "-q", "a.grad"]),
+        (["--json", "--sandbox", "check", "y = x * 2", "x=1"],
+         ["check", "--json", "--sandbox", "y = x * 2", "x=1"]),
+        (["--json", "run", "run=2"], ["-e", "run", "--json", "run=2"]),
+    ],
+)  # fmt: skip
+def test_options_may_stand_before_the_command(
+    gradcli: CommandLine, here: Path, before: list[str], after: list[str]
+) -> None:
+    Path("a.grad").write_text("print(1)\n")
+    shown, wanted = gradcli(*before), gradcli(*after)
+    assert (shown.code, shown.out, shown.err) == (0, wanted.out, wanted.err)
 
 
 def test_help(gradcli: CommandLine) -> None:

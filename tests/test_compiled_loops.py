@@ -120,6 +120,22 @@ print(w, w.grad, s.grad, loss)
 """,
         1,
     ),
+    "rows by positions drawn anew": (
+        """
+torch.manual_seed(0)
+table = torch.randint(0, 3, (7, 2))
+for n in range(9):
+    rows = torch.randint(-7, 7, (4,))
+    loss = (w.t()[table[rows]] * s).exp().sum() + b[[0, 2]].sum() + b[classes].prod()
+    for p in parameters:
+        p.grad = None
+    loss.backward()
+    for p in parameters:
+        p.data += -0.01 * p.grad
+print(loss, table[rows, 1], torch.rand(1))
+""",
+        1,
+    ),
     "a report every few rounds": (
         """
 for n in range(20):
@@ -1496,6 +1512,10 @@ LOOKS = [
     ("classes", "classes - 3", "F.cross_entropy(x @ w, each)"),
     ("classes", "classes - 3", "F.nll_loss((x @ w).log_softmax(1), each)"),
     ("classes", "classes - 3", "(x @ w).index_select(1, each).sum()"),
+    ("classes", "classes - 3", "(x @ w)[each].sum()"),
+    ("classes", "classes - 3", "(x @ w)[:2, each].exp().sum()"),
+    ("classes", "classes - 3", "(x @ w)[each[:2], each[1:]].sum()"),
+    ("classes", "classes + 3", "(x @ w)[each].sum()"),
     ("classes[:, None]", "classes[:, None] - 3", "(x @ w).gather(1, each).sum()"),
     ("torch.tensor(1.)", "torch.tensor(3.)", "F.binary_cross_entropy(each * b.sigmoid(), v * v)"),
     ("torch.tensor(0.1)", "torch.tensor(0.3)", "F.leaky_relu(x @ w, each).sum()"),

@@ -12,6 +12,7 @@ import pytest
 from gradcli.arrays.fusion import lazy, plan
 from gradcli.errors import GradcliError
 from gradcli.session import Session
+from tests.exactness import difference, work_of
 
 LARGE = 300_000
 """Elements: more than one block for each of two threads."""
@@ -36,7 +37,7 @@ PROGRAMS = {
     "every unary op": "for f in (exp, log, sqrt, sin, cos, sigmoid, abs, relu, neg, erf, square):\n"
     "    print(some(f(w * 0.5)))",
     "forward and backward": "y = (torch.tanh(x * w) ** 2).sum()\ny.backward()\n"
-    "print(round(y.item()), some(x.grad))",
+    "print(y.item(), some(x.grad))",
     "a seed of its own": "y = torch.exp(x * 0.1) / w\ny.backward(w * 0.3)\nprint(some(x.grad))",
     "gradients that share work": "a = x.detach().requires_grad_()\n"
     "y = (torch.sin(x) * torch.sin(a) * w).sum()\ny.backward()\nprint(some(x.grad), some(a.grad))",
@@ -50,7 +51,7 @@ PROGRAMS = {
     "sums over dimensions": "y = torch.sin(m)\n"
     "print(y.sum(0).shape, y.sum(1, keepdim=True).shape, round(y.sum().item(), 1))\n"
     "print([round(s, 2) for s in y.sum(1)[::100].tolist() + y.sum(0)[::100].tolist()])",
-    "a mean that is read later": "y = x * w\nz = y - y.mean()\nprint(round(z.sum().item(), 0))",
+    "a mean that is read later": "y = x * w\nz = y - y.mean()\nprint(z.sum().abs().item() < 0.5)",
     "comparison and choice": "y = torch.where(x > 0, x * 2, -w)\ny.sum().backward()\n"
     "print(some(y), some(x.grad), (x > w).dtype)",
     "mixed dtypes": "y = x * w.double() + (x > 0)\nprint(y.dtype, some(y))",
@@ -127,7 +128,8 @@ def _printed(program: str, lazy_from: int) -> str:
 def test_laziness_never_shows(name: str) -> None:
     plain = _printed(PROGRAMS[name], NEVER)
     assert plain
-    assert _printed(PROGRAMS[name], 1 << 16) == plain
+    lazy = _printed(PROGRAMS[name], 1 << 16)
+    assert difference(lazy, plain, lambda: work_of(START + PROGRAMS[name] + "\n")) is None
 
 
 def test_an_error_keeps_its_statement() -> None:

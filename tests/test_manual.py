@@ -394,6 +394,6 @@ def test_every_format_has_a_row() -> None:
     page = source_of("formats")
     for format in (*FORMATS, *PICTURES):
         assert f"\n| `{format}` |" in page, format
-    assert {*DRAWN, *(f".{name}" for name in FILES)} == set(
+    assert {".txt", *DRAWN, *(f".{name}" for name in FILES)} == set(
         re.findall(r"^\| `(\.\w+)` \| \w", page, re.M)
     )

@@ -26,6 +26,7 @@ from gradcli.kernels import recurrent
 from gradcli.kernels.windows import convolution, max_pool
 from gradcli.kernels.windows.windows import Windows
 from gradcli.native import dispatch
+from gradcli.ops.indexing import basic
 from gradcli.ops.nn import activations, attention, softmax
 from gradcli.ops.normalisation import batch, formula, layer
 from gradcli.ops.reduction import cumulative, sorting
@@ -59,7 +60,7 @@ def _drawn(array: Any) -> Any:
     generator = Generator()
     generator.manual_seed(array.size)
     generator.words(array.size % 700)
-    return generator.uniform(1024 + 3 * array.size, array.dtype), generator.state_bytes()
+    return generator.uniform(32768 + 3 * array.size, array.dtype), generator.state_bytes()
 
 
 def _normal(array: Any) -> Any:
@@ -175,6 +176,19 @@ def _pools(array: Any) -> Any:
     return found
 
 
+def _added(array: Any) -> Any:
+    """Elements and rows added to those of a table, some of them several times."""
+    found = []
+    for rows, width in ((array.size, 1), (len(array), array.size // max(1, len(array)))):
+        at = np.arange(rows, dtype=np.int64) * 7 % 5 - rows % 3
+        table = np.resize(array[::-1], (5, width))
+        values = array.reshape(rows, width)
+        basic.add_rows(table, at, values)
+        basic.add_at(table, at[:, None] % 5 * width + np.arange(width), values)
+        found.append(table)
+    return found
+
+
 def _lstm(array: Any) -> Any:
     values = _tame(array, 6, 3, 4) / 4
     weights = _line(array, 4 * 5 * 9).reshape(20, 9)
@@ -198,7 +212,8 @@ ROWS = {
     "softmax_backward": Row(
         lambda x: softmax._softmax_backward_array(_tame(x), np.cos(_tame(x)), x.ndim - 1), 1e-4
     ),
-    "max_pool, put_at": Row(_pools, 1e-6),
+    "max_pool, add_at": Row(_pools, 1e-6),
+    "add_at": Row(_added),
     "gelu": Row(lambda x: activations._gelu_array(x, "none", True), 2e-7),
     "gelu_backward": Row(lambda x: activations._gelu_backward_array(x, x[::-1], "none"), 4e-7),
     "erf": Row(error_functions._erf_array, 2e-7),

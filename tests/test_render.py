@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -10,10 +11,12 @@ import pytest
 from gradcli.autograd.graph import Graph
 from gradcli.errors import GradcliError, Label, Source, Span, Warned
 from gradcli.explain.gradients import Gradient
+from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
 from gradcli.explain.result import Result
 from gradcli.render.diagnostics.human import diagnostic, usage_error, warning
 from gradcli.render.graph.steps import next_functions, steps
-from gradcli.render.graph.tree import tree
+from gradcli.render.graph.tree import TreeSettings, tree
+from gradcli.render.graph.values_tree import values_tree
 from gradcli.render.result_json import document, text
 from gradcli.render.style import Style, block, escaped
 from gradcli.session import Session
@@ -107,7 +110,8 @@ def test_tree_of_a_constant_is_empty() -> None:
 
 def test_deep_trees_go_on_below() -> None:
     """Every node of a long chain is drawn, and no line grows with its length."""
-    drawn = tree(graph_of("y = x\nfor i in range(2000):\n    y = y * 2")).split("\n")
+    graph = graph_of("y = x\nfor i in range(2000):\n    y = y * 2")
+    drawn = tree(graph, settings=TreeSettings(expand=True)).split("\n")
     assert sum("MulBackward0" in line for line in drawn) >= 2000
     assert max(map(len, drawn)) < 300
     assert "(below)" in "".join(drawn)
@@ -119,6 +123,125 @@ def test_a_terminal_shortens_source_text() -> None:
     assert all(len(line) <= 60 for line in narrow.split("\n"))
     assert "…" in narrow
     assert "…" not in tree(graph_of(program))
+
+
+LOOPS = {
+    # a loop: how often a node is drawn where rounds are folded, and each number of rounds
+    "h = x\nfor t in range(12):\n    h = tanh(x * h + t)": ("TanhBackward0", 3, ["10"]),
+    "h = x\nfor t in range(3):\n    h = tanh(x * h + t)": ("TanhBackward0", 3, []),
+    "h = x\ny = 0\nfor t in range(12):\n    h = h * 2\n    y = y + h.exp()": (
+        "ExpBackward0", 2, ["10"],
+    ),
+    "y = torch.stack([x * t for t in range(12)]).sum()": ("MulBackward0", 3, ["10"]),
+    "layer = torch.nn.Linear(2, 2)\nh = v\nfor t in range(12):\n    h = layer(h) + layer(v)\n"
+    "y = h.sum()": ("AddmmBackward0", 4, ["10"]),
+    "y = 0\nfor t in range(12):\n    y = y + tensor(2., requires_grad=True)": (
+        "AccumulateGrad", 3, ["10", "10"],
+    ),
+    "y = x * x * x * x * x * x": ("MulBackward0", 5, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", LOOPS)
+def test_rounds_of_a_loop_are_folded(program: str) -> None:
+    """The newest and the oldest round are drawn, and what no round shares with them."""
+    name, count, rounds = LOOPS[program]
+    graph = graph_of(program)
+    drawn = tree(graph)
+    assert re.findall(r"… × (\d+)", drawn) == rounds
+    assert sum(name in line for line in drawn.split("\n")) == count, drawn
+    expanded = tree(graph, settings=TreeSettings(expand=True))
+    assert "×" not in expanded
+    for node in graph.nodes:
+        assert node.name in expanded
+
+
+def test_a_tree_ends_at_a_depth() -> None:
+    graph = graph_of("y = ((x * 2).exp() + v.sum()).tanh()")
+    nodes = 7
+    for depth in range(5):
+        drawn = tree(graph, settings=TreeSettings(depth=depth))
+        below = sum(map(int, re.findall(r"… (\d+) below", drawn)))
+        assert len(re.findall(r"Backward0|AccumulateGrad", drawn)) + below == nodes
+        assert max(line.count("─[") + line.count("│") for line in drawn.split("\n")) <= depth
+    assert drawn == tree(graph)
+
+
+# --- values -------------------------------------------------------------------------------------
+
+
+def annotated(program: str) -> AnnotatedGraph:
+    """The graph of the tensor assigned last, with all numbers of a recorded run."""
+    session = Session(record="all")
+    for _ in session.run(INPUTS + program, "program"):
+        pass
+    found = session.last_tensor()
+    assert found is not None
+    session.backward(found[1])
+    return AnnotatedGraph(session.graph(found[1]), session.recorder.events, session.recorder.made)
+
+
+VALUES = {
+    "y = (x * 2).exp()": """
+    y  ExpBackward0                 = 403.4288   grad 1.         y = (x * 2).exp()
+    └─[0] MulBackward0              = 6.         grad 403.4288   x * 2
+          ├─[0] AccumulateGrad  x   = 3.         grad 806.8576
+          └─[1] None                = 2
+    """,
+    "y = v @ v": """
+    y  DotBackward0              = 5.         grad 1.         y = v @ v
+    ├─[0] AccumulateGrad  v #2   = [1., 2.]   grad [2., 4.]
+    └─[1] AccumulateGrad  v #2   (above)
+    """,
+    "k = tensor(4.)\ny = x * k + x": """
+    y  AddBackward0                    = 15.     grad 1.   y = x * k + x
+    ├─[0] MulBackward0                 = 12.     grad 1.   x * k
+    │     ├─[0] AccumulateGrad  x #3   = 3.      grad 5.
+    │     └─[1] None                   = 4.                k
+    └─[1] AccumulateGrad  x #3         (above)
+    """,
+    "y = x * 2\ny.mul_(5)": """
+    y  MulBackward0                 = 30.   grad 1.    y.mul_(5)
+    ├─[0] y  MulBackward0                   grad 5.    y = x * 2
+    │     ├─[0] AccumulateGrad  x   = 3.    grad 10.
+    │     └─[1] None                = 2
+    └─[1] None                      = 5
+    """,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", VALUES)
+def test_values(program: str) -> None:
+    assert values_tree(annotated(program)) == lines(VALUES[program])
+
+
+WIDTHS = [60, 72, 80, 100, 120, 200]
+
+
+@pytest.mark.parametrize("program", [*VALUES, *LOOPS])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_values_are_fitted_to_the_terminal(program: str, width: int) -> None:
+    graph = annotated(program)
+    drawn = values_tree(graph, Style(width=width)).split("\n")
+    assert max(map(len, drawn)) <= width
+    whole = values_tree(graph).split("\n")
+    if max(map(len, whole)) <= width:
+        assert drawn == whole
+
+
+def test_places_are_shortened_first_then_numbers_then_names() -> None:
+    name = "a_variable_with_a_long_name"
+    graph = annotated(f"{name} = (w * 0.12345).exp()\ny = {name}.sum()")
+
+    def cut(width: int) -> list[bool]:
+        """Whether anything is cut of the place, the numbers, the names."""
+        row = values_tree(graph, Style(width=width)).split("\n")[1]
+        names, value, gradient, *place = re.split(r" {3,}", row)
+        return ["…" in "".join(place) or not place, "…" in value + gradient, "…" in names]
+
+    states = [cut(width) for width in range(200, 65, -1)]
+    assert states == sorted(states)
+    assert (states[0], states[-1]) == ([False] * 3, [True] * 3)
 
 
 # --- the other styles ---------------------------------------------------------------------------

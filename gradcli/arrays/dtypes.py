@@ -279,8 +279,9 @@ def cast(value: Any, dtype: DType) -> Any:
             value = value.astype(np.float32)
         elif dtype is uint8:
             value = value.astype(np.int64)
-    if isinstance(value, np.generic):
-        return target.type(value)  # what astype gives, in half its time
+    if isinstance(value, np.generic) and source.kind != "u":
+        # What astype gives, in half its time; bfloat16 of some versions reads a sign into uint64.
+        return target.type(value)
     return value.astype(target)
 
 

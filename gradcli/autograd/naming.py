@@ -1,4 +1,4 @@
-"""Names by which a person knows tensors and modules; they are looked up when something is told."""
+"""Names by which a person knows tensors and modules; looked up when a report needs them."""
 
 from __future__ import annotations
 

@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.run import HANDLERS as HANDLERS
 from gradcli.errors import GradcliError
-from gradcli.language.events import Asked, Explained, Shown, Traced
+from gradcli.language.events import Asked, Explained, Plotted, Shown, Sparkline, Traced
 from gradcli.language.tree.syntax import Command
 from gradcli.state import active
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
+
+
+def _count(run: Run) -> None:
+    """Count what the program asks to see: a second run of it knows by that where it stands. What a
+    dot-command asks is not part of the program.
+    """
+    run.asked += not isinstance(run.statement, Command)
 
 
 def _command(run: Run, command: Command) -> None:
@@ -24,19 +31,31 @@ def _command(run: Run, command: Command) -> None:
 def _traced(run: Run, event: Traced) -> None:
     from gradcli.cli.program.explanation import trace_of_tensor  # lazy: command: `trace(y)`
 
-    run.asked += 1
+    _count(run)
     run.show(trace_of_tensor(run, event.tensor, event.style))
 
 
 def _shown(run: Run, event: Shown) -> None:
     from gradcli.cli.program.explanation import write_picture  # lazy: command: `show(y, "y.svg")`
 
-    run.asked += 1
+    _count(run)
     write_picture(run, event.tensor, event.file)
 
 
+def _plotted(run: Run, event: Plotted) -> None:
+    from gradcli.cli.plots.show import show_plot  # lazy: command: few programs draw
+
+    show_plot(run, event)
+
+
+def _sparkline(run: Run, event: Sparkline) -> None:
+    from gradcli.cli.plots.show import sparkline_text  # lazy: command: few programs draw
+
+    run.show(sparkline_text(event.values, run.terminal.style))
+
+
 def _explained(run: Run, event: Explained) -> None:
-    run.asked += 1
+    _count(run)
     if event.derived:
         from gradcli.cli.program.derivation import formulas_of_tensor  # lazy: command: `derive(y)`
 
@@ -84,6 +103,8 @@ HANDLERS.update(
         Command: _command,
         Traced: _traced,
         Shown: _shown,
+        Plotted: _plotted,
+        Sparkline: _sparkline,
         Explained: _explained,
         Asked: _asked,
     }

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gradcli import __version__
-from gradcli.cli.arguments.words import COMMANDS, PROGRAM
+from gradcli.cli.arguments.words import COMMANDS, PROGRAM, is_bound
 
 _USAGE = """\
 gradcli 'PROGRAM' [NAME=VALUE]… [OPTIONS]
@@ -38,12 +38,17 @@ class Gradcli(click.Group):
         """The command of a name, whose module is imported; None where there is none."""
         if cmd_name not in COMMANDS:
             return None
-        module = "one_shot" if cmd_name == PROGRAM else cmd_name
+        module = "one_shot" if cmd_name == PROGRAM else cmd_name.replace("-", "_")
         command: click.Command = import_module(f"gradcli.cli.commands.{module}").command
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the hidden command in front of a program."""
+        """Put the command in front of options that stand before it, the hidden one in front of a
+        program.
+        """
+        place = next((i for i, word in enumerate(args) if not word.startswith("-")), 0)
+        if place and args[place] in COMMANDS and not is_bound(args[place], args):
+            args = [args[place], *args[:place], *args[place + 1 :]]
         first = args[0] if args else ""
         completing = ctx.resilient_parsing and not args
         if first not in COMMANDS and first != "--version" and not completing:

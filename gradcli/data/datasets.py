@@ -8,11 +8,14 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.extensible import Extensible
 from gradcli.ops.binding.catalogue import modules, operators
+from gradcli.state import active, charge_tensors, is_unobserved
 
 TABLE = modules["torch.utils.data"]
 
@@ -186,6 +189,28 @@ def items_of(dataset: Any, numbers: Sequence[Any]) -> Iterator[Any]:
     for number in numbers:
         tensor = isinstance(dataset, Tensor)
         yield operators["[]"](dataset, number) if tensor else dataset[number]
+
+
+def stacked(dataset: Any, numbers: Sequence[Any]) -> list[Tensor] | None:
+    """What `default_collate` makes of items of a data set, taken by one index; None where that may
+    be seen, and for data sets of other things than tensors on the host.
+    """
+    if type(dataset) is Subset and type(dataset.indices) is list:
+        if not _are_positions(numbers, len(dataset.indices)):
+            return None
+        dataset, numbers = dataset.dataset, [dataset.indices[number] for number in numbers]
+    if type(dataset) is not TensorDataset or not is_unobserved(active.state):
+        return None
+    if not _are_positions(numbers, len(dataset)):
+        return None
+    if any(each.requires_grad or type(each.array) is not np.ndarray for each in dataset.tensors):
+        return None
+    charge_tensors(len(numbers) * len(dataset.tensors))
+    return [Tensor(each.array.take(numbers, 0)) for each in dataset.tensors]
+
+
+def _are_positions(numbers: Sequence[Any], count: int) -> bool:
+    return set(map(type, numbers)) == {int} and min(numbers) >= 0 and max(numbers) < count
 
 
 def get_worker_info() -> None:

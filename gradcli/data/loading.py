@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.data.datasets import TABLE, IterableDataset, items_of
+from gradcli.data.datasets import TABLE, IterableDataset, items_of, stacked
 from gradcli.data.samplers import RandomSampler, SequentialSampler, batches, draw_seed
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.attributes import kind_of
@@ -139,7 +139,7 @@ class DataLoader:
         return self._batches()
 
     def _batches(self) -> Iterator[Any]:
-        collate = self.collate_fn
+        collate, batch = self.collate_fn, None
         iterable = isinstance(self.dataset, IterableDataset)
         if self.batch_size is None:
             items = self.dataset if iterable else items_of(self.dataset, list(self.sampler))
@@ -150,9 +150,12 @@ class DataLoader:
             for batch in batches(iter(self.dataset), self.batch_size, self.drop_last):
                 yield (collate or default_collate)(batch)
             return
+        plain = collate is None or collate is default_collate
         for numbers in self._numbers():
-            batch = list(items_of(self.dataset, numbers))
-            yield (collate or default_collate)(batch)
+            batch = stacked(self.dataset, numbers) if plain else None
+            if batch is None:
+                batch = (collate or default_collate)(list(items_of(self.dataset, numbers)))
+            yield batch
 
     def _numbers(self) -> Iterator[list[Any]]:
         """The numbers of the items, batch by batch."""

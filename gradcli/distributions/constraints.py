@@ -24,10 +24,11 @@ class Constraint:
         holds: the truth values of an array.
         event_dim: how many dimensions one value has.
         is_discrete: whether the values are apart from each other.
+        kernel: the first kernel of PyTorch's that it needs and complex numbers have not, if any.
         bounds: `lower_bound` and `upper_bound`, where it has them.
     """
 
-    __slots__ = ("bounds", "event_dim", "holds", "is_discrete", "text")
+    __slots__ = ("bounds", "event_dim", "holds", "is_discrete", "kernel", "text")
 
     language_name: ClassVar[str] = "torch.distributions.constraints.Constraint"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"check", "event_dim", "is_discrete"})
@@ -38,19 +39,36 @@ class Constraint:
         holds: Callable[[Any], Any],
         event_dim: int = 0,
         is_discrete: bool = False,
+        kernel: str | None = None,
         **bounds: Any,
     ) -> None:
         self.text = text
         self.holds = holds
         self.event_dim = event_dim
         self.is_discrete = is_discrete
+        self.kernel = kernel
         self.bounds = bounds
 
     def check(self, value: Tensor) -> Tensor:
         """The truth values of a tensor."""
         if not isinstance(value, Tensor):
             raise GradcliError("E202", "a constraint checks tensors")
-        return Tensor(np.asarray(self.holds(_array(value))))
+        return Tensor(self.truth_of(value))
+
+    def truth_of(self, value: Tensor) -> Any:
+        """The truth values of a tensor as an array on the host.
+
+        Raises E203 for complex numbers where the constraint orders them.
+        """
+        array = _array(value)
+        if array.dtype.kind == "c" and self.kernel is not None:
+            kind = f"Complex{'Float' if array.dtype.itemsize == 8 else 'Double'}"
+            raise GradcliError(
+                "E203",
+                f"\"{self.kernel}_cpu\" not implemented for '{kind}'",
+                raises="NotImplementedError",
+            )
+        return np.asarray(self.holds(array))
 
     def language_getattr(self, name: str) -> Any:
         """A bound; raises AttributeError where there is none."""
@@ -72,38 +90,40 @@ def _shown(bound: Any) -> Any:
     return bound.item() if isinstance(bound, Tensor) and bound.ndim == 0 else bound
 
 
-def _bounded(name: str, holds: Callable[..., Any], discrete: bool, **bounds: Any) -> Constraint:
+def _bounded(
+    name: str, kernel: str, holds: Callable[..., Any], discrete: bool = False, **bounds: Any
+) -> Constraint:
     text = ", ".join(f"{key}={_shown(bound)}" for key, bound in bounds.items())
     arrays = [_array(bound) for bound in bounds.values()]
-    return Constraint(f"{name}({text})", lambda x: holds(x, *arrays), 0, discrete, **bounds)
+    return Constraint(f"{name}({text})", lambda x: holds(x, *arrays), 0, discrete, kernel, **bounds)
 
 
 def greater_than(lower_bound: Any) -> Constraint:
     """Above a bound."""
-    return _bounded("GreaterThan", lambda x, low: x > low, False, lower_bound=lower_bound)
+    return _bounded("GreaterThan", "gt", lambda x, low: x > low, lower_bound=lower_bound)
 
 
 def greater_than_eq(lower_bound: Any) -> Constraint:
     """At a bound or above."""
-    return _bounded("GreaterThanEq", lambda x, low: x >= low, False, lower_bound=lower_bound)
+    return _bounded("GreaterThanEq", "ge", lambda x, low: x >= low, lower_bound=lower_bound)
 
 
 def less_than(upper_bound: Any) -> Constraint:
     """Below a bound."""
-    return _bounded("LessThan", lambda x, high: x < high, False, upper_bound=upper_bound)
+    return _bounded("LessThan", "lt", lambda x, high: x < high, upper_bound=upper_bound)
 
 
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     """Between two bounds, or at one."""
     bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
-    return _bounded("Interval", lambda x, low, high: (x >= low) & (x <= high), False, **bounds)
+    return _bounded("Interval", "ge", lambda x, low, high: (x >= low) & (x <= high), **bounds)
 
 
 def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     """From the first bound on, below the second."""
     bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
     return _bounded(
-        "HalfOpenInterval", lambda x, low, high: (x >= low) & (x < high), False, **bounds
+        "HalfOpenInterval", "ge", lambda x, low, high: (x >= low) & (x < high), **bounds
     )
 
 
@@ -112,6 +132,7 @@ def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
     return _bounded(
         "IntegerInterval",
+        "remainder",
         lambda x, low, high: (x % 1 == 0) & (x >= low) & (x <= high),
         True,
         **bounds,
@@ -121,6 +142,7 @@ def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
 def _integer_from(lower_bound: int) -> Constraint:
     return _bounded(
         "IntegerGreaterThan",
+        "remainder",
         lambda x, low: (x % 1 == 0) & (x >= low),
         True,
         lower_bound=lower_bound,
@@ -140,6 +162,7 @@ def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> 
         holds,
         base_constraint.event_dim + dims,
         base_constraint.is_discrete,
+        base_constraint.kernel,
     )
 
 
@@ -150,6 +173,7 @@ def multinomial(upper_bound: Any) -> Constraint:
         lambda x: np.all(x >= 0, axis=-1) & (x.sum(-1) <= upper_bound),
         1,
         True,
+        "ge",
         upper_bound=upper_bound,
     )
 
@@ -189,10 +213,10 @@ def _is_semidefinite(x: Any) -> Any:
 
 
 BOOLEAN = Constraint("Boolean()", lambda x: (x == 0) | (x == 1), 0, True)
-CORRELATION_FACTOR = Constraint("CorrCholesky()", _is_correlation_factor, 2)
+CORRELATION_FACTOR = Constraint("CorrCholesky()", _is_correlation_factor, 2, kernel="gt")
 COUNT = _integer_from(0)
 COVARIANCE = Constraint("PositiveDefinite()", _is_covariance, 2)
-FACTOR = Constraint("LowerCholesky()", _is_factor, 2)
+FACTOR = Constraint("LowerCholesky()", _is_factor, 2, kernel="gt")
 NONNEGATIVE = greater_than_eq(0.0)
 ONE_HOT = Constraint(
     "OneHot()", lambda x: np.all((x == 0) | (x == 1), axis=-1) & (x.sum(-1) == 1), 1, True
@@ -202,7 +226,7 @@ POSITIVE_VECTOR = independent(POSITIVE, 1)
 REAL = Constraint("Real()", lambda x: x == x)
 REAL_VECTOR = independent(REAL, 1)
 SIMPLEX = Constraint(
-    "Simplex()", lambda x: np.all(x >= 0, axis=-1) & (abs(x.sum(-1) - 1) < 1e-6), 1
+    "Simplex()", lambda x: np.all(x >= 0, axis=-1) & (abs(x.sum(-1) - 1) < 1e-6), 1, kernel="ge"
 )
 UNIT = interval(0.0, 1.0)
 

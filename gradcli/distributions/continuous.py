@@ -1,11 +1,10 @@
-"""Distributions of numbers on a line: `Normal Laplace Uniform Exponential Gamma Beta Chi2`; of
-vectors: `Dirichlet MultivariateNormal`.
+"""Distributions of numbers on a line: `Normal Laplace Cauchy Uniform Exponential Gamma Beta Chi2`;
+of vectors: `Dirichlet MultivariateNormal`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
@@ -25,6 +24,7 @@ from gradcli.distributions.constraints import (
 )
 from gradcli.distributions.distribution import (
     Distribution,
+    Formulas,
     T,
     broadcast_all,
     call,
@@ -133,6 +133,37 @@ class Laplace(_Around):
 
     def entropy(self) -> Any:
         return plus(1, T.log(times(2, self.scale)))
+
+
+class Cauchy(_Around):
+    """Numbers around `loc`, so far away at times that they have no mean."""
+
+    @property
+    def mean(self) -> Any:
+        return T.full(self.batch_shape, math.nan, dtype=self.loc.dtype)
+
+    @property
+    def variance(self) -> Any:
+        return T.full(self.batch_shape, math.inf, dtype=self.loc.dtype)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        empty = T.empty(self.shape_of(sample_shape), dtype=self.loc.dtype)
+        return self.loc + call(empty, "cauchy_") * self.scale
+
+    def log_prob(self, value: Any) -> Any:
+        self.check_value(value)
+        scaled = call(call((value - self.loc) / self.scale, "pow", 2), "log1p")
+        return minus(-math.log(math.pi), call(self.scale, "log")) - scaled
+
+    def cdf(self, value: Any) -> Any:
+        self.check_value(value)
+        return plus(over(T.atan((value - self.loc) / self.scale), math.pi), 0.5)
+
+    def icdf(self, value: Any) -> Any:
+        return T.tan(times(math.pi, minus(value, 0.5))) * self.scale + self.loc
+
+    def entropy(self) -> Any:
+        return plus(math.log(4 * math.pi), call(self.scale, "log"))
 
 
 class Uniform(Distribution):
@@ -370,7 +401,7 @@ class Beta(Distribution):
 
     support = UNIT
     has_rsample = True
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
+    computed: ClassVar[Formulas] = {
         "concentration0": lambda self: operators["[]"](self.dirichlet.concentration, (..., 1)),
         "concentration1": lambda self: operators["[]"](self.dirichlet.concentration, (..., 0)),
     }
@@ -454,7 +485,7 @@ class MultivariateNormal(Distribution):
     }
     support = REAL_VECTOR
     has_rsample = True
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
+    computed: ClassVar[Formulas] = {
         "covariance_matrix": lambda self: self.wide(
             T.matmul(self.factor, call(self.factor, "transpose", -2, -1))
         ),

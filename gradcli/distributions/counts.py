@@ -5,7 +5,6 @@ OneHotCategoricalStraightThrough`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.autograd.modes import NoGrad
@@ -20,9 +19,17 @@ from gradcli.distributions.constraints import (
     multinomial,
 )
 from gradcli.distributions.continuous import Gamma
-from gradcli.distributions.discrete import BINARY, Binomial, Categorical, OneHotCategorical, one_of
+from gradcli.distributions.discrete import (
+    BINARY,
+    CATEGORICAL,
+    Binomial,
+    Categorical,
+    OneHotCategorical,
+    set_up_trials,
+)
 from gradcli.distributions.distribution import (
     Distribution,
+    Formulas,
     T,
     broadcast_all,
     call,
@@ -45,7 +52,7 @@ class NegativeBinomial(Distribution):
         "probs": half_open_interval(0.0, 1.0),
         "logits": REAL,
     }
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = BINARY
+    computed: ClassVar[Formulas] = BINARY
     support = COUNT
 
     def __init__(
@@ -55,10 +62,7 @@ class NegativeBinomial(Distribution):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        name = one_of(probs, logits)
-        total, each = broadcast_all(total_count, logits if probs is None else probs)
-        self.given = {"total_count": call(total, "type_as", each), name: each}
-        super().__init__(each.array.shape, (), validate_args)
+        set_up_trials(self, total_count, probs, logits, validate_args)
 
     @property
     def mean(self) -> Any:
@@ -93,10 +97,7 @@ class Multinomial(Distribution):
 
     language_attributes = Distribution.language_attributes | {"param_shape", "total_count"}
     constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
-        "logits": lambda self: self.categorical.logits,
-        "probs": lambda self: self.categorical.probs,
-    }
+    computed: ClassVar[Formulas] = CATEGORICAL
 
     def __init__(
         self,

@@ -5,7 +5,6 @@ Geometric Poisson Binomial`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.autograd.modes import NoGrad
@@ -24,12 +23,14 @@ from gradcli.distributions.constraints import (
 )
 from gradcli.distributions.distribution import (
     Distribution,
+    Formulas,
     T,
     broadcast_all,
     call,
     minus,
     over,
     plus,
+    read_from,
     size_of,
 )
 from gradcli.errors import GradcliError
@@ -56,17 +57,18 @@ def _binary_logits(self: Any) -> Any:
     return T.log(inner) - T.log1p(-inner)
 
 
-BINARY: dict[str, Callable[[Any], Any]] = {
+BINARY: Formulas = {
     "logits": _binary_logits,
     "probs": lambda self: T.sigmoid(self.logits),
 }
+CATEGORICAL = read_from("categorical", "logits", "probs")
 
 
 class _Binary(Distribution):
     """The base of those of an event of one probability."""
 
     constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = BINARY
+    computed: ClassVar[Formulas] = BINARY
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -154,7 +156,7 @@ class Categorical(Distribution):
 
     language_attributes = Distribution.language_attributes | {"enumerate_support", "param_shape"}
     constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
+    computed: ClassVar[Formulas] = {
         "logits": lambda self: T.log(clamped(self.probs)),
         "probs": lambda self: F["softmax"](self.logits, -1),
     }
@@ -224,10 +226,7 @@ class OneHotCategorical(Distribution):
     __slots__ = ("categorical",)
 
     support = ONE_HOT
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
-        "logits": lambda self: self.categorical.logits,
-        "probs": lambda self: self.categorical.probs,
-    }
+    computed: ClassVar[Formulas] = CATEGORICAL
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -290,6 +289,16 @@ class Poisson(Distribution):
         return call(value, "xlogy", rate) - rate - call(plus(value, 1), "lgamma")
 
 
+def set_up_trials(
+    self: Distribution, total_count: Any, probs: Any, logits: Any, validate_args: bool | None
+) -> None:
+    """Set up a distribution of a number of trials, each of one probability."""
+    name = one_of(probs, logits)
+    total, each = broadcast_all(total_count, logits if probs is None else probs)
+    self.given = {"total_count": call(total, "type_as", each), name: each}
+    Distribution.__init__(self, each.array.shape, (), validate_args)
+
+
 class Binomial(Distribution):
     """How many of `total_count` trials succeed, each with the probability `probs`."""
 
@@ -298,7 +307,7 @@ class Binomial(Distribution):
         "probs": UNIT,
         "logits": REAL,
     }
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = BINARY
+    computed: ClassVar[Formulas] = BINARY
 
     def __init__(
         self,
@@ -307,10 +316,7 @@ class Binomial(Distribution):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        name = one_of(probs, logits)
-        total, each = broadcast_all(total_count, logits if probs is None else probs)
-        self.given = {"total_count": call(total, "type_as", each), name: each}
-        super().__init__(each.array.shape, (), validate_args)
+        set_up_trials(self, total_count, probs, logits, validate_args)
 
     @property
     def mean(self) -> Any:

@@ -5,11 +5,11 @@ made of independent ones.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.arrays.backend import to_host
 from gradcli.arrays.sizes import Size
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
@@ -68,14 +68,18 @@ def sum_rightmost(value: Any, dims: int) -> Any:
     return call(call(value, "reshape", (*value.array.shape[:-dims], -1)), "sum", -1)
 
 
-_KERNELS = {
-    "IntegerGreaterThan": "remainder",
-    "GreaterThanEq": "ge",
-    "GreaterThan": "gt",
-    "Interval": "ge",
-    "Simplex": "ge",
-}
-"""PyTorch's names of what complex numbers have not, by the constraint that asks for it."""
+Formulas = dict[str, Callable[[Any], Any]]
+"""How parameters follow from a distribution, by name."""
+
+
+def read_from(part: str, *names: str) -> Formulas:
+    """The parameters that are those of a distribution which another one is made of.
+
+    Args:
+        part: the attribute that holds it.
+        names: the parameters.
+    """
+    return {name: attrgetter(f"{part}.{name}") for name in names}
 
 
 class Distribution(Extensible):
@@ -99,7 +103,7 @@ class Distribution(Extensible):
 
     constraints: ClassVar[dict[str, Constraint]] = {}
     support: ClassVar[Constraint | None] = None
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+    computed: ClassVar[Formulas] = {}
     has_rsample: ClassVar[bool] = False
     has_enumerate_support: ClassVar[bool] = False
 
@@ -148,16 +152,7 @@ class Distribution(Extensible):
         raise AttributeError(name)
 
     def _check(self, what: str, value: Tensor, constraint: Constraint) -> None:
-        compares = next((_KERNELS[name] for name in _KERNELS if name in constraint.text), None)
-        if value.array.dtype.kind == "c" and compares is not None:
-            kind = f"Complex{'Float' if value.array.dtype.itemsize == 8 else 'Double'}"
-            raise GradcliError(
-                "E203",
-                f"\"{compares}_cpu\" not implemented for '{kind}'",
-                raises="NotImplementedError",
-            )
-        holds = constraint.holds(np.asarray(to_host(value.array)))
-        if np.all(holds):
+        if np.all(constraint.truth_of(value)):
             return
         found = "the constraint" if what.startswith("parameter") else ""
         where = (

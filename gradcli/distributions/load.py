@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from gradcli.distributions import counts, divergence, transformed  # noqa: F401
+from gradcli.distributions import counts, divergence, tails, transformed  # noqa: F401

@@ -1,4 +1,4 @@
-"""Distributions with heavy tails: `Cauchy StudentT FisherSnedecor`."""
+"""Distributions with heavy tails: `StudentT FisherSnedecor`."""
 
 from __future__ import annotations
 
@@ -12,52 +12,9 @@ from gradcli.distributions.distribution import (
     T,
     call,
     minus,
-    over,
     plus,
     times,
 )
-
-
-class Cauchy(Distribution):
-    """Numbers around `loc`, so far away at times that they have no mean."""
-
-    constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
-    support = REAL
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.set_up(validate_args, loc=loc, scale=scale)
-
-    @property
-    def mean(self) -> Any:
-        return T.full(self.batch_shape, math.nan, dtype=self.loc.dtype)
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
-
-    @property
-    def variance(self) -> Any:
-        return T.full(self.batch_shape, math.inf, dtype=self.loc.dtype)
-
-    def rsample(self, sample_shape: Any = ()) -> Any:
-        empty = T.empty(self.shape_of(sample_shape), dtype=self.loc.dtype)
-        return self.loc + call(empty, "cauchy_") * self.scale
-
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
-        scaled = call(call((value - self.loc) / self.scale, "pow", 2), "log1p")
-        return minus(-math.log(math.pi), call(self.scale, "log")) - scaled
-
-    def cdf(self, value: Any) -> Any:
-        self.check_value(value)
-        return plus(over(T.atan((value - self.loc) / self.scale), math.pi), 0.5)
-
-    def icdf(self, value: Any) -> Any:
-        return T.tan(times(math.pi, minus(value, 0.5))) * self.scale + self.loc
-
-    def entropy(self) -> Any:
-        return plus(math.log(4 * math.pi), call(self.scale, "log"))
 
 
 class StudentT(Distribution):

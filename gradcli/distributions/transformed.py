@@ -5,7 +5,6 @@ Kumaraswamy InverseGamma RelaxedBernoulli RelaxedOneHotCategorical`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.distributions.constraints import (
@@ -18,19 +17,20 @@ from gradcli.distributions.constraints import (
     Constraint,
     greater_than_eq,
 )
-from gradcli.distributions.continuous import Exponential, Gamma, Normal, Uniform
-from gradcli.distributions.discrete import BINARY, Categorical, clamped, one_of
+from gradcli.distributions.continuous import Cauchy, Exponential, Gamma, Normal, Uniform
+from gradcli.distributions.discrete import BINARY, CATEGORICAL, Categorical, clamped, one_of
 from gradcli.distributions.distribution import (
     Distribution,
+    Formulas,
     T,
     broadcast_all,
     call,
     minus,
     over,
     plus,
+    read_from,
     times,
 )
-from gradcli.distributions.tails import Cauchy
 from gradcli.distributions.transforms import (
     AbsTransform,
     AffineTransform,
@@ -43,20 +43,11 @@ from gradcli.distributions.transforms import (
 EULER = 0.57721566490153286060
 
 
-def _of_base(*names: str) -> dict[str, Callable[[Any], Any]]:
-    """The parameters that are those of the distribution which is transformed."""
-
-    def reading(name: str) -> Callable[[Any], Any]:
-        return lambda self: getattr(self.base_dist, name)
-
-    return {name: reading(name) for name in names}
-
-
 class _Half(TransformedDistribution):
     """The base of those of absolute values."""
 
     constraints: ClassVar[dict[str, Constraint]] = {"scale": POSITIVE}
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = _of_base("scale")
+    computed: ClassVar[Formulas] = read_from("base_dist", "scale")
     support = NONNEGATIVE
     whole: ClassVar[type[Distribution]]
 
@@ -160,7 +151,7 @@ class Weibull(TransformedDistribution):
     """Times until something breaks that ages, or does not, as `concentration` says."""
 
     constraints: ClassVar[dict[str, Constraint]] = {"scale": POSITIVE, "concentration": POSITIVE}
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
+    computed: ClassVar[Formulas] = {
         "concentration_reciprocal": lambda self: call(self.concentration, "reciprocal")
     }
     support = POSITIVE
@@ -285,7 +276,7 @@ class InverseGamma(TransformedDistribution):
     """Reciprocals of a gamma distribution's numbers."""
 
     constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE, "rate": POSITIVE}
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = _of_base("concentration", "rate")
+    computed: ClassVar[Formulas] = read_from("base_dist", "concentration", "rate")
     support = POSITIVE
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
@@ -320,7 +311,7 @@ class LogitRelaxedBernoulli(Distribution):
     home = "torch.distributions.relaxed_bernoulli"
     language_attributes = Distribution.language_attributes | {"temperature"}
     constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = BINARY
+    computed: ClassVar[Formulas] = BINARY
     support = REAL
     __slots__ = ("temperature",)
 
@@ -354,7 +345,7 @@ class RelaxedBernoulli(TransformedDistribution):
     """Numbers between 0 and 1 that are the closer to one of them the lower the temperature."""
 
     constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = _of_base("temperature", "probs", "logits")
+    computed: ClassVar[Formulas] = read_from("base_dist", "temperature", "probs", "logits")
     support = UNIT
 
     def __init__(
@@ -376,10 +367,7 @@ class ExpRelaxedCategorical(Distribution):
     home = "torch.distributions.relaxed_categorical"
     language_attributes = Distribution.language_attributes | {"temperature"}
     constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
-        "logits": lambda self: self.categorical.logits,
-        "probs": lambda self: self.categorical.probs,
-    }
+    computed: ClassVar[Formulas] = CATEGORICAL
     support = REAL_VECTOR
     has_rsample = True
 
@@ -419,7 +407,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     home = "torch.distributions.relaxed_categorical"
     constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = _of_base("temperature", "probs", "logits")
+    computed: ClassVar[Formulas] = read_from("base_dist", "temperature", "probs", "logits")
     support = SIMPLEX
 
     def __init__(

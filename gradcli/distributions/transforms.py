@@ -5,7 +5,6 @@ functions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.autograd.modes import NoGrad
@@ -16,12 +15,14 @@ from gradcli.distributions.constraints import (
 from gradcli.distributions.continuous import Normal
 from gradcli.distributions.distribution import (
     Distribution,
+    Formulas,
     T,
     broadcast_all,
     call,
     minus,
     over,
     plus,
+    read_from,
     sum_rightmost,
     times,
 )
@@ -338,10 +339,7 @@ class LogNormal(TransformedDistribution):
     """The exponentials of normal numbers."""
 
     support = POSITIVE
-    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
-        "loc": lambda self: self.base_dist.loc,
-        "scale": lambda self: self.base_dist.scale,
-    }
+    computed: ClassVar[Formulas] = read_from("base_dist", "loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)

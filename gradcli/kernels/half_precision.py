@@ -1,13 +1,12 @@
 """Half precision in kernels that round intermediate values, as PyTorch's kernels do to float16 or
 bfloat16.
 
-`kernels` has the forward function for such arrays by the op's name. Each computes in float32, and
-`_Half` rounds where PyTorch's kernel stores.
+Each kernel is the forward function of an op for such arrays: it computes in float32, and `_Half`
+rounds where PyTorch's kernel stores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,18 +19,7 @@ MEAN, SUM = 1, 2
 GROUP = 32
 """Elements that PyTorch's vectorised kernels take at a time; fewer are computed one by one."""
 
-kernels: dict[str, Callable[..., Any]] = {}
-"""The kernels by the op's name in the registry."""
-
 _single = np.float32
-
-
-def _kernel(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
-        kernels.update(dict.fromkeys(names, body))
-        return body
-
-    return decorate
 
 
 class _Half:
@@ -67,8 +55,8 @@ def _wide(*arrays: Any) -> list[Any]:
 # --- functions of one number --------------------------------------------------------------------
 
 
-@_kernel("rsqrt")
-def _rsqrt(self: Any) -> Any:
+def rsqrt(self: Any) -> Any:
+    """1 / sqrt(x): elements in whole groups round once, the rest twice."""
     half = _Half(self)
     value = self.astype(_single)
     root = np.sqrt(value)
@@ -78,8 +66,8 @@ def _rsqrt(self: Any) -> Any:
     return half.stored(result)
 
 
-@_kernel("special_entr")
-def _entr(self: Any) -> Any:
+def entr(self: Any) -> Any:
+    """-x log(x); its logarithm is rounded."""
     half = _Half(self)
     value = self.astype(_single)
     logarithm = half.rounded(np.log(value))
@@ -87,8 +75,8 @@ def _entr(self: Any) -> Any:
     return half.stored(np.where(np.isnan(value), value, entropy))
 
 
-@_kernel("log_sigmoid_backward")
-def _log_sigmoid_backward(grad_output: Any, self: Any) -> Any:
+def log_sigmoid_backward(grad_output: Any, self: Any) -> Any:
+    """The gradient of log_sigmoid, of the exponential that its forward pass rounds."""
     half = _Half(self)
     grad, value = _wide(grad_output, self)
     small = half.rounded(np.exp(-np.abs(value)))  # what the forward pass saved
@@ -96,8 +84,8 @@ def _log_sigmoid_backward(grad_output: Any, self: Any) -> Any:
     return half.stored(grad * np.where(value < 0, 1 - share, share))
 
 
-@_kernel("glu_backward")
-def _glu_backward(grad_output: Any, self: Any, dim: int) -> Any:
+def glu_backward(grad_output: Any, self: Any, dim: int) -> Any:
+    """The gradient of glu; the sigmoid of the gate is rounded."""
     half = _Half(self)
     value, gate = np.split(self.astype(_single), 2, dim)
     grad = grad_output.astype(_single)
@@ -112,8 +100,8 @@ def _shifted(self: Any, dim: int) -> Any:
     return self - np.maximum.reduce(self, axis=dim, keepdims=True, initial=-np.inf)
 
 
-@_kernel("softmax")
-def _softmax(self: Any, dim: int) -> Any:
+def softmax(self: Any, dim: int) -> Any:
+    """The softmax along a dimension."""
     half = _Half(self)
     value = self.astype(_single)
     if not self.ndim:
@@ -125,8 +113,8 @@ def _softmax(self: Any, dim: int) -> Any:
     return half.stored(powers / total)
 
 
-@_kernel("log_softmax")
-def _log_softmax(self: Any, dim: int) -> Any:
+def log_softmax(self: Any, dim: int) -> Any:
+    """The logarithm of the softmax along a dimension."""
     half = _Half(self)
     value = self.astype(_single)
     if not self.ndim:
@@ -146,15 +134,15 @@ def _share(half: _Half, count: float, reduction: int, size: int) -> Any:
     return half.rounded(count / max(size, 1) if reduction == MEAN else count)
 
 
-@_kernel("mse_loss")
-def _mse_loss(self: Any, target: Any, reduction: int) -> Any:
+def mse_loss(self: Any, target: Any, reduction: int) -> Any:
+    """The squares of rounded differences, their sum or their mean."""
     half = _Half(self)
     difference = half.rounded(np.subtract(*_wide(self, target)))
     return half.reduced(difference * difference, reduction)
 
 
-@_kernel("mse_loss_backward")
-def _mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
+def mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
+    """The gradient of `mse_loss`."""
     half = _Half(self)
     grad, value, wanted = _wide(grad_output, self, target)
     difference = half.rounded(value - wanted)
@@ -167,8 +155,8 @@ def _rounded_distance(half: _Half, self: Any, target: Any, in_steps: bool) -> An
     return half.rounded(distance) if in_steps else distance
 
 
-@_kernel("huber_loss")
-def _huber_loss(self: Any, target: Any, reduction: int, delta: float) -> Any:
+def huber_loss(self: Any, target: Any, reduction: int, delta: float) -> Any:
+    """The Huber losses, their sum or their mean."""
     half = _Half(self)
     # bfloat16 is rounded at each step, float16 at the end.
     step = half.rounded if half.is_bfloat16 else _unrounded
@@ -183,10 +171,10 @@ def _unrounded(value: Any) -> Any:
     return value
 
 
-@_kernel("huber_loss_backward")
-def _huber_loss_backward(
+def huber_loss_backward(
     grad_output: Any, self: Any, target: Any, reduction: int, delta: float
 ) -> Any:
+    """The gradient of `huber_loss`."""
     half = _Half(self)
     grad, value, wanted = _wide(grad_output, self, target)
     difference = half.rounded(value - wanted)
@@ -197,8 +185,8 @@ def _huber_loss_backward(
     return half.stored(np.where(np.abs(difference) < limit, near, np.sign(difference) * far))
 
 
-@_kernel("smooth_l1_loss")
-def _smooth_l1_loss(self: Any, target: Any, reduction: int, beta: float) -> Any:
+def smooth_l1_loss(self: Any, target: Any, reduction: int, beta: float) -> Any:
+    """The smooth L1 losses, their sum or their mean."""
     half = _Half(self)
     # Here it is float16 that is rounded at each step.
     step = _unrounded if half.is_bfloat16 else half.rounded
@@ -212,10 +200,10 @@ def _smooth_l1_loss(self: Any, target: Any, reduction: int, beta: float) -> Any:
 # --- over a batch -------------------------------------------------------------------------------
 
 
-@_kernel("native_batch_norm")
-def _batch_norm(
+def batch_norm(
     input: Any, weight: Any = None, bias: Any = None, statistics: Any = None
 ) -> tuple[Any, Any, Any]:
+    """The normalised input, and each channel's mean and reciprocal deviation."""
     half = _Half(input)
     values = input.astype(_single).reshape(statistics.shape)
     if statistics.given is None:
@@ -245,8 +233,8 @@ def _batch_norm(
 # --- products -----------------------------------------------------------------------------------
 
 
-@_kernel("addr")
-def _addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * self + alpha * outer(vec1, vec2), rounded at each step."""
     half = _Half(self)
     total, column, row = _wide(self, vec1, vec2)
     column = half.rounded(half.rounded(alpha) * column)[:, None]
@@ -254,8 +242,8 @@ def _addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any
     return half.stored(product + half.rounded(half.rounded(beta) * total) if beta else product)
 
 
-@_kernel("mvlgamma")
-def _mvlgamma(self: Any, p: int) -> Any:
+def mvlgamma(self: Any, p: int) -> Any:
+    """The logarithm of the multivariate gamma function; each term is rounded."""
     half = _Half(self)
     steps = np.arange(p, dtype=_single) * -0.5
     terms = half.rounded(

@@ -164,14 +164,15 @@ def max_pool(array: Any, windows: Windows, counts: Sizes) -> Any:
     return values.reshape(shape), indices.reshape(shape)
 
 
-def put_at(values: Any, indices: Any, shape: tuple[int, ...], planes: int) -> Any:
-    """Zeros, to which values are added at indices into each plane."""
-    put = kernel("put_at")
-    if put is None or not values.size or not are_plain(values) or not indices.flags.carray:
-        return None
-    out = np.empty(shape, _SINGLE)
-    put(values, indices, out, out.size // planes, values.size // planes)
-    return out
+def add_at(whole: Any, indices: Any, values: Any, planes: int = 1, width: int = 1) -> bool:
+    """Add pieces of `width` elements to those at their indices into each plane, one by one."""
+    add = kernel("add_at")
+    if add is None or not values.size or not are_plain(whole, values):
+        return False
+    if type(indices) is not _ARRAY or indices.dtype != np.int64 or not indices.flags.carray:
+        return False
+    add(values, indices, whole, whole.size // (planes * width), indices.size // planes, width)
+    return True
 
 
 # --- layer norm ---------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Paths of modules and parameters: `net.layers.2.weight`, from the names of the program down.
 
-A path is worked out when something is told of a module, from the tree of modules as it is then, so
+A path is worked out when a report names a module, from the tree of modules as it is then, so
 that naming costs a running program nothing.
 """
 

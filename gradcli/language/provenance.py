@@ -120,7 +120,7 @@ class ProvenanceCompiler(Compiler):
         rounds = self.provenance.rounds
 
         def count_and_run(variables: Variables) -> Any:
-            if rounds and rounds[-1].loop is loop:  # those of a generator are not told
+            if rounds and rounds[-1].loop is loop:  # those of a generator are not reported
                 rounds[-1].number += 1
             return body(variables)
 

@@ -131,16 +131,21 @@ KERNEL(max_pool)
     return NULL;
 }
 
-/* put_at(grad, indices, out, size, count): zeros, to which the `count` elements of each plane of
- * `size` are added at their indices. */
-KERNEL(put_at)
+/* add_at(values, indices, out, size, count, width): pieces of `width` elements are added, one after
+ * the other, to those at their indices in `out`: of each plane of `size` pieces, `count` of them. A
+ * negative index counts from the end. */
+KERNEL(add_at)
 {
-    int64_t size = N(3), count = N(4);
-    NEED(size > 0 && count > 0 && N(0) % count == 0 && N(1) == N(0) && N(2) == N(0) / count * size);
-    memset(F(2), 0, (size_t)N(2) * sizeof(float));
-    for (int64_t k = 0; k < N(0); k++) {
-        NEED(I(1)[k] >= 0 && I(1)[k] < size);
-        F(2)[k / count * size + I(1)[k]] += F(0)[k];
+    int64_t size = N(3), count = N(4), width = N(5);
+    NEED(size > 0 && count > 0 && width > 0 && N(1) % count == 0 && size <= N(2) / width);
+    NEED(N(0) % width == 0 && N(0) / width == N(1) && N(2) == N(1) / count * size * width);
+    for (int64_t k = 0; k < N(1); k++) {
+        int64_t at = I(1)[k] + (I(1)[k] < 0 ? size : 0);
+        NEED(at >= 0 && at < size);
+        float *to = F(2) + (k / count * size + at) * width;
+        const float *from = F(0) + k * width;
+        EACH_APART
+        for (int64_t j = 0; j < width; j++) to[j] += from[j];
     }
     return NULL;
 }

@@ -45,8 +45,13 @@ def bound(name: str, settings: Settings, args: tuple[Any, ...], kwargs: Settings
     Raises E201 for too many arguments, one that is given twice or missing, and an unknown name.
     """
     if len(args) > len(settings):
+        least = 1 + sum(default is REQUIRED for default in settings.values())
+        takes = f"from {least} to {len(settings) + 1}" if least <= len(settings) else f"{least}"
         raise GradcliError(
-            "E201", f"{name}() takes at most {len(settings)} arguments, not {len(args)}"
+            "E201",
+            f"{name}() takes at most {len(settings)} arguments, not {len(args)}",
+            text=f"{name}.__init__() takes {takes} positional argument{'s' * bool(settings)} but"
+            f" {len(args) + 1} were given",
         )
     given = dict(zip(settings, args, strict=False))
     for keyword, value in kwargs.items():
@@ -155,8 +160,8 @@ def layer(
 
 def new_tensor(sizes: tuple[int, ...], device: Any = None, dtype: Any = None) -> Tensor:
     """A tensor of zeros in a floating dtype, the default one if none is given."""
-    target = checked_dtype("Parameter", dtype, dtypes.default_dtype())
-    plain = checked_sizes("Parameter", (sizes,))
+    target = checked_dtype("empty", dtype, dtypes.default_dtype())
+    plain = checked_sizes("empty", (sizes,))
     return made("Parameter", np.zeros(plain, target.numpy_dtype), device, False)
 
 

@@ -7,7 +7,7 @@ Numbers are never shortened; those that JSON has no number for are the strings "
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.graph import Edge, Graph, GraphNode
 from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event
@@ -19,15 +19,25 @@ from gradcli.files.json import spelled
 from gradcli.render.diagnostics.json import error_object
 from gradcli.render.style import escaped
 
+if TYPE_CHECKING:
+    from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
+
 SCHEMA = "gradcli.result/1"
 
 
-def document(result: Result | None, printed: str = "", *, steps: bool = False) -> dict[str, Any]:
+def document(
+    result: Result | None,
+    printed: str = "",
+    *,
+    steps: bool = False,
+    values: AnnotatedGraph | None = None,
+) -> dict[str, Any]:
     """A run as a JSON object.
 
     Args:
         printed: what the program printed.
         steps: whether the steps of the backward pass are listed.
+        values: the graph's numbers: each node has its value and its gradient.
     """
     found: dict[str, Any] = {"schema": SCHEMA}
     if printed:
@@ -39,6 +49,11 @@ def document(result: Result | None, printed: str = "", *, steps: bool = False) -
         found["seed"] = number(result.seed.array)
     found["gradients"] = [_gradient(gradient) for gradient in result.gradients]
     found["nodes"] = [_node(node) for node in result.graph.nodes]
+    if values is not None:
+        for node, each in zip(result.graph.nodes, found["nodes"], strict=True):
+            value, gradient = values.value(node), values.gradient(node)
+            each["value"] = None if value is None else number(value)
+            each["gradient"] = None if gradient is None else number(gradient)
     if steps:
         found["steps"] = [_event(event, result.graph) for event in result.events]
     return found

@@ -31,7 +31,10 @@ def session_seed() -> int:
 
 _WORDS = 624
 
-_MANY = 1024
+_FAR = 1 << 16
+"""Words from which on a mark counts from a snapshot of its own."""
+
+_MANY = 1 << 15
 """Numbers from which on it pays to take the state of the Mersenne Twister out and put it back."""
 
 
@@ -58,7 +61,7 @@ class Generator:
     Example: torch.Generator()
     """
 
-    __slots__ = ("_bits", "_number", "_spare", "device", "seed_value")
+    __slots__ = ("_bits", "_drawn", "_number", "_spare", "_start", "device", "seed_value")
 
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"device", "initial_seed", "manual_seed", "seed"}
@@ -73,6 +76,7 @@ class Generator:
     def __init__(self, device: Any = "cpu") -> None:
         self.device = Device(device)
         self._bits: Any = None
+        self._drawn = 0
         self._number = 0
         self.manual_seed(DEFAULT_SEED)
 
@@ -85,19 +89,14 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Start again from a seed; returns the generator."""
         self.seed_value = seed % 2**64
-        words = np.empty(_WORDS, np.uint32)
-        word = self.seed_value & 0xFFFFFFFF
-        for i in range(_WORDS):
-            words[i] = word
-            word = (1812433253 * (word ^ (word >> 30)) + i + 1) & 0xFFFFFFFF
-        from numpy.random import MT19937
+        from numpy.random import MT19937, RandomState
 
-        self._bits = MT19937(0)
-        self._bits.state = {
-            "bit_generator": "MT19937",
-            "state": {"key": words, "pos": _WORDS},
-        }
+        if self._bits is None:
+            self._bits = MT19937(0)
+        # This old way of seeding is PyTorch's; so much of the seed is read.
+        RandomState(self._bits).seed(self.seed_value & 0xFFFFFFFF)
         self._spare: float | None = None
+        self._start: Any = None
         return self
 
     def initial_seed(self) -> int:
@@ -123,6 +122,22 @@ class Generator:
             "bit_generator": "MT19937",
             "state": {"key": np.frombuffer(words, np.uint32), "pos": position},
         }
+        self._start = None
+
+    def mark(self) -> Any:
+        """Where it stands, for `go_back`. It costs less than a snapshot, of which one serves many:
+        a mark says how many words were drawn since.
+        """
+        if self._start is None or self._drawn > _FAR:
+            self._start, self._drawn = self.snapshot(), 0
+        return self._start, self._drawn, self._spare
+
+    def go_back(self, mark: Any) -> None:
+        """Go back to a mark."""
+        start, drawn, spare = mark
+        self.restore(start)
+        self._bits.random_raw(drawn, False)
+        self._start, self._drawn, self._spare = start, drawn, spare
 
     def state_bytes(self) -> bytes:
         """Where it stands, as PyTorch writes it down: 632 words of 64 bits."""
@@ -160,7 +175,7 @@ class Generator:
 
     def words(self, count: int) -> Any:
         """The next draws of 32 bits, as uint64."""
-        self._check_drawing()
+        self._check_drawing(count)
         return self._bits.random_raw(count)
 
     def double_words(self, count: int) -> Any:
@@ -168,13 +183,16 @@ class Generator:
         pairs = self.words(2 * count).reshape(count, 2)
         return (pairs[:, 0] << np.uint64(32)) | pairs[:, 1]
 
-    def _check_drawing(self) -> None:
-        """Raise the error of a draw that `vmap` does not allow; report one to the recorder."""
+    def _check_drawing(self, count: int) -> None:
+        """Raise the error of a draw that `vmap` does not allow; count the words of another, and
+        report it to the recorder.
+        """
         if active.state.batch is not None:
             active.state.batch.check_drawing()
         recorder = active.state.recorder
         if recorder is not None:
             recorder.drawn(self)
+        self._drawn += count
 
     # --- numbers ------------------------------------------------------------------------------
 
@@ -182,7 +200,7 @@ class Generator:
         """Numbers in [0, 1): float64 of 53 random bits, or float32 of 24."""
         if dtype == np.float64:
             return (self.double_words(count) & np.uint64(2**53 - 1)) * 2.0**-53
-        self._check_drawing()
+        self._check_drawing(count)
         values = None
         if count >= _MANY:
             from gradcli.arrays.random.box_muller import uniform_singles  # lazy: start-up: C
@@ -230,7 +248,7 @@ class Generator:
     def _one_normal(self) -> float:
         """One number by the Box–Muller transform, which makes two: the other one is kept."""
         if self._spare is not None:
-            self._check_drawing()
+            self._check_drawing(0)
             value, self._spare = self._spare, None
             return value
         first, second = self.uniform(2, np.dtype(np.float64)).tolist()

@@ -189,7 +189,8 @@ def _check_history(tensor: Tensor) -> None:
                 " changed in place",
                 text="a view of a leaf Variable that requires grad is being used in an in-place"
                 " operation.",
-                help="write under `with torch.no_grad():`, or clone() the leaf first",
+                help="write under `with torch.no_grad():`, or write to a copy:"
+                f" `y = {base.name or 'x'}.clone()`",
             )
     if tensor.requires_grad and (tensor.grad_fn is None or tensor.grad_fn.stands_for_leaf):
         raise GradcliError(

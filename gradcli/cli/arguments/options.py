@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.cli.process.memory import default_memory
 from gradcli.limits import ELEMENTS, STEPS, Limits
+from gradcli.record import Record
 
 FORMATS = ("text", "json", "jsonl", "table")
 
@@ -16,7 +17,13 @@ PICTURES = ("mermaid", "dot", "svg", "html")
 DRAWN = (".svg", ".png", ".html")
 """Suffixes of files that `-o` draws the graph in."""
 
-TRACES = ("tree", "next", "steps")
+COLLECTED = (".npz", ".safetensors")
+"""Suffixes of files that `-o` collects the results of many records in."""
+
+FORMAT_OF = {".json": "json", ".svg": "svg", ".png": "svg", ".html": "html"}
+"""What a file of a suffix holds, a PNG the pixels of an SVG; `text` for all others."""
+
+TRACES = ("tree", "values", "next", "steps")
 
 DTYPES = {
     "float16": "float16",
@@ -66,6 +73,26 @@ def limits_of(given: dict[str, Any]) -> Limits:
     )
 
 
+class Sweep(Record):
+    """How the records of `--inputs` are run.
+
+    Attributes:
+        chunk: the records that a process gets at a time, None to leave that to gradcli.
+        shard: the share of the records that is run: the i-th of n, from 1.
+        resume: a file of results that the run goes on with.
+        manual_seed_per_record: whether each record has random numbers of its own.
+        reduce: `sum` or `mean` of the results of all records, None for each result.
+        cluster: `local:N`, or the address of a scheduler of Dask; None for processes of this one.
+    """
+
+    chunk: int | None = None
+    shard: tuple[int, int] | None = None
+    resume: str | None = None
+    manual_seed_per_record: bool = False
+    reduce: str | None = None
+    cluster: str | None = None
+
+
 class Options:
     """What the command line asks for.
 
@@ -73,11 +100,13 @@ class Options:
         seed: the text of the gradient that backward starts from, None for 1.
         of: the name of the output, None for the tensor assigned last.
         wrt: the inputs whose gradients are wanted, None for all.
-        trace: `tree`, `next`, `steps`, `none`, or None where nothing was said.
+        trace: one of `TRACES`, `none`, or None where nothing was said.
+        trace_depth: how many levels of the tree are shown, None for all.
         format: how the result is printed, one of `FORMATS` or `PICTURES`.
         precision: the digits behind the point of printed tensors, None for 4.
         full: whether large tensors are printed whole.
         retries: how often a record or file is tried again whose process ended.
+        sweep: how the records of `inputs` are run.
         dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
             those as they are.
         manual_seed: what random numbers start from, None where nothing was said.
@@ -85,7 +114,8 @@ class Options:
         script: the words behind `--`, which are the script's own.
         explain_loops: whether it is said what became of the loops that ran often.
         fold: the modules that are one box in a picture, as paths such as `net.0`.
-        expand: whether a picture has a box for each repetition.
+        expand: whether each repetition of a loop is drawn, in a picture and in a tree.
+        saved: whether it is shown what nodes saved for the backward pass.
     """
 
     def __init__(
@@ -96,6 +126,7 @@ class Options:
         wrt: str | None = None,
         trace: str | None = None,
         no_trace: bool = False,
+        trace_depth: int | None = None,
         json: bool = False,
         format: str | None = None,
         precision: int | None = None,
@@ -103,6 +134,7 @@ class Options:
         inputs: str | None = None,
         jobs: int = 1,
         retries: int = 2,
+        sweep: Sweep | None = None,
         output: str | None = None,
         dtype: str | None = None,
         device: str | None = None,
@@ -112,12 +144,16 @@ class Options:
         explain_loops: bool = False,
         fold: Sequence[str] = (),
         expand: bool = False,
+        saved: bool = False,
         limits: Limits | None = None,
     ) -> None:
         self.seed = seed
         self.of = of
         self.wrt = None if wrt is None else [name.strip() for name in wrt.split(",")]
+        if trace is None and trace_depth is not None:
+            trace = "tree"
         self.trace = "none" if no_trace else trace
+        self.trace_depth = trace_depth
         if inputs is not None:  # a document on a line per record
             json, format = True, "jsonl"
         self.format = format or ("json" if json else "text")
@@ -126,6 +162,7 @@ class Options:
         self.inputs = inputs
         self.jobs = jobs
         self.retries = retries
+        self.sweep = sweep or Sweep()
         self.output = output
         self.dtype = None if dtype is None else DTYPES[dtype]
         self.device = None if device == "cpu" else device
@@ -135,6 +172,7 @@ class Options:
         self.explain_loops = explain_loops
         self.fold = fold
         self.expand = expand
+        self.saved = saved
         self.limits = limits or Limits()
         self.script: list[str] = []
 
@@ -160,8 +198,15 @@ class Options:
         return (self.output or "").endswith(DRAWN)
 
     @property
+    def keeps_arrays(self) -> bool:
+        """Whether a run over records collects arrays, and prints no line for each."""
+        return self.inputs is not None and (
+            self.output is not None or self.sweep.reduce is not None
+        )
+
+    @property
     def record(self) -> str:
         """What the session has to record for it."""
-        if self.format in PICTURES or self.draws:
+        if self.format in PICTURES or self.draws or self.trace == "values":
             return "all"
         return "steps" if self.trace == "steps" else "graph"

@@ -18,15 +18,17 @@ COMMANDS = {
     PROGRAM: "Run a program given in the words themselves.",
     "blame": "Find the first NaN or infinity, and its cure.",
     "check": "Check gradients against differences, or ones made by hand.",
+    "check-doc": "Compare the outputs in a document with what its programs print.",
     "completion": "Print a script for completion in a shell.",
     "derive": "Write the gradients down as formulas of the inputs.",
     "explain": "Show the chain rule at work, edge by edge.",
     "help": "Explain a topic, an op, or the code of an error.",
     "info": "Show versions and devices, for reports of bugs.",
     "ops": "List the ops by family.",
+    "plot": "Draw a function of one number, its derivative and its tangents.",
     "port": "List all that gradcli would refuse in a program.",
     "repl": "Work in a session: one statement after another.",
-    "run": "Run program files; `-` is standard input.",
+    "run": "Run program files, notebooks, Markdown; `-` is standard input.",
     "why": "Prove why a tensor has a gradient, or has none.",
 }
 """What each command does, for a list of them that imports none."""
@@ -113,15 +115,18 @@ def check_stdin(arguments: Sequence[Argument], others: Sequence[str]) -> None:
         raise UsageError(f"{' and '.join(readers)} both read standard input")
 
 
+def is_bound(name: str, words: Sequence[str]) -> bool:
+    """Whether one of the words is `NAME=VALUE` or `NAME:DTYPE=VALUE` of the name."""
+    return any("=" in word and word.partition("=")[0].partition(":")[0] == name for word in words)
+
+
 def check_program(text: str, words: Sequence[str] = ()) -> None:
     """Raise a usage error for a first word that is likely meant as something else.
 
     Args:
         words: those behind it: a name that one of them binds is a program.
     """
-    if text.isidentifier() and not any(
-        w.partition("=")[0].partition(":")[0] == text for w in words
-    ):
+    if text.isidentifier() and not is_bound(text, words):
         if text in COMMANDS:
             raise UsageError(f"the command comes first: gradcli {text} …")
         known = [each for each in COMMANDS if each != PROGRAM]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_json, with_program
+from gradcli.cli.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.cli.program.answer import answer_from_run
 from gradcli.cli.program.source import Asked, asked_of
 from gradcli.errors import GradcliError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("blame")
 @click.option("--all", is_flag=True, help="Show every number that is not finite, in order.")
+@with_answer_file(".txt", ".json")
 @with_json
 @with_program
 def command(words: Sequence[str], file: str | None, all: bool, **given: Any) -> int:
@@ -59,11 +61,11 @@ def blame(
         )
         from gradcli.explain.blame.rewrites import rewrites  # lazy: command: its body
         from gradcli.explain.blame.verification import find_fix  # lazy: command: its body
+        from gradcli.render.answers.answer import Answer  # lazy: command: its body
         from gradcli.render.answers.blame import (  # lazy: command: its body
             blame_document,
             blame_text,
         )
-        from gradcli.render.result_json import text  # lazy: command: its body
 
         gradients = () if result is None else [(g.name, g.tensor) for g in result.gradients]
         with run.session.running():
@@ -76,11 +78,8 @@ def blame(
             changes = rewrites(first, found.others, statements)
             first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run))
         with run.session.running():
-            if asked.options.json:
-                shown = text(blame_document(found), compact=asked.options.format == "jsonl")
-            else:
-                shown = blame_text(found, asked.terminal.style, all=all)
-        asked.terminal.write(shown)
+            shown = Answer(partial(blame_text, found, all=all), partial(blame_document, found))
+            asked.terminal.answer(shown, asked.options.format)
         return 0 if first is None else 1
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:

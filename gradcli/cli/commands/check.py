@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_json, with_program
+from gradcli.cli.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.cli.program.error_notes import note_missing_values
 from gradcli.cli.program.source import Asked, asked_of
 from gradcli.errors import GradcliError
@@ -37,6 +37,7 @@ from gradcli.record import Record
     metavar="[NAME=]EXPRESSION",
     help="Compare a gradient made by hand: 'x=2*a*b'; repeatable.",
 )
+@with_answer_file(".txt", ".json")
 @with_json
 @with_program
 def command(
@@ -66,13 +67,13 @@ class Check(Record):
     """The settings of `check`.
 
     Attributes:
-        against: a file of gradients made by hand, or None.
+        against: a file of gradients made by hand, the arrays themselves by name, or None.
         equals: expressions for gradients, each with the name of its input where that is given.
     """
 
     order: int
     most: int
-    against: str | None
+    against: str | dict[str, Any] | None
     equals: Sequence[tuple[str | None, str]]
 
 

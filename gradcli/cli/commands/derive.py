@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_program
+from gradcli.cli.arguments.click_options import with_answer_file, with_program
 from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.answer import show_explanation
-from gradcli.cli.program.source import asked_of
+from gradcli.cli.program.source import Asked, asked_of
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
     from gradcli.explain.result import Result
+    from gradcli.render.answers.answer import Answer
 
 
 @click.command("derive")
@@ -27,13 +28,18 @@ if TYPE_CHECKING:
     help="What is written: formulas in the language or in LaTeX, or a file for NumPy or PyTorch.",
 )
 @click.option("--json", is_flag=True, help="Print the formulas as JSON.")
+@with_answer_file(".txt", ".json", ".tex", ".py")
 @with_program
 def command(words: Sequence[str], file: str | None, shape: bool, target: str, **given: Any) -> int:
     """Write the gradients down as formulas of the inputs."""
     asked = asked_of("derive", words, file, given)
     if shape:
         asked.arguments = with_shapes(asked.arguments)
+    return asked.terminal.checked(derive(asked, target))
 
+
+def derive(asked: Asked, target: str) -> int:
+    """Show the gradients of a program as formulas, written for a target."""
     asked.arguments = arguments = list(asked.arguments)
 
     def prepare(run: Run) -> None:
@@ -46,12 +52,12 @@ def command(words: Sequence[str], file: str | None, shape: bool, target: str, **
         arguments.extend(symbols(statements, arguments))
         record_values(run)
 
-    def show(run: Run, result: Result) -> str:
+    def show(run: Run, result: Result) -> Answer:
         from gradcli.cli.program.derivation import formulas  # lazy: command: after the text
 
         return formulas(run, result, asked.program.text(), target)
 
-    return asked.terminal.checked(show_explanation(asked, show, prepare))
+    return show_explanation(asked, show, prepare)
 
 
 def with_shapes(arguments: Sequence[Argument]) -> list[Argument]:

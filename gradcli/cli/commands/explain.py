@@ -7,39 +7,49 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_program
-from gradcli.cli.arguments.options import PICTURES
+from gradcli.cli.arguments.click_options import with_answer_file, with_picture, with_program
+from gradcli.cli.arguments.options import DRAWN, PICTURES
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import show_explanation, show_run
-from gradcli.cli.program.source import asked_of
+from gradcli.cli.program.source import Asked, asked_of
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
     from gradcli.explain.result import Result
+    from gradcli.render.answers.answer import Answer
 
 
 @click.command("explain")
 @click.option("--element", metavar="I,J", help="The element of large gradients to work out.")
 @click.option("--ties", is_flag=True, help="List the elements on a kink or a tie.")
 @click.option("--paths", metavar="NAME", help="List the paths to a leaf, each with its share.")
-@click.option("--saved", is_flag=True, help="List what the nodes saved, and when it is freed.")
+@click.option(
+    "--saved",
+    is_flag=True,
+    help="List what the nodes saved, and when it is freed; in a picture, at each node.",
+)
 @click.option(
     "--flow",
+    "as_flow",
     is_flag=True,
     help="Print a table instead: the norm of each parameter's gradient, the gain of its layer,"
     " zeros and NaN.",
 )
 @click.option(
     "--ir",
+    "as_ir",
     is_flag=True,
     help="Print the trace instead: what ran, forward and backward, one instruction a line.",
 )
 @click.option(
     "--format",
     type=click.Choice(["text", "json", *PICTURES]),
-    help="Print the ledger as text or as JSON, or the graph for Mermaid or Graphviz.",
+    help="Print the ledger as text or as JSON, the graph for Mermaid or Graphviz or as a picture"
+    " in SVG, or a page that steps through both passes.",
 )
 @click.option("--json", is_flag=True, help="Short for --format json.")
+@with_answer_file(".txt", ".json", *DRAWN)
+@with_picture
 @with_program
 def command(
     words: Sequence[str],
@@ -48,8 +58,8 @@ def command(
     ties: bool,
     paths: str | None,
     saved: bool,
-    flow: bool,
-    ir: bool,
+    as_flow: bool,
+    as_ir: bool,
     **given: Any,
 ) -> int:
     """Show the chain rule at work, edge by edge.
@@ -61,43 +71,56 @@ def command(
     asked = asked_of("explain", words, file, given)
     index = read_element(element)
     options = asked.options
-    if ir:
+    if as_ir:
         if ties or paths or saved or element or options.format in PICTURES:
             raise UsageError("--ir prints the trace, and takes no other part of explain")
-        return asked.terminal.checked(show_run(asked, _trace))
-
-    if flow:
-        if ties or paths or saved or element or options.format in ("mermaid", "dot"):
+        return asked.terminal.checked(trace(asked))
+    if as_flow:
+        if ties or paths or saved or element or options.format in PICTURES:
             raise UsageError("--flow prints a table, and takes no other part of explain")
-        return asked.terminal.checked(show_explanation(asked, _flow))
+        return asked.terminal.checked(flow(asked))
+    options.saved = saved
+    return asked.terminal.checked(explain(asked, index, ties, paths, saved))
 
-    def show(run: Run, result: Result) -> str:
-        if options.format in PICTURES:
-            from gradcli.cli.program.picture import picture_text  # lazy: command: after the run
 
-            return picture_text(run.session, options, result, options.format)
+def explain(
+    asked: Asked,
+    element: tuple[int, ...] | None = None,
+    ties: bool = False,
+    paths: str | None = None,
+    saved: bool = False,
+) -> int:
+    """Show the ledger of a program and what else of it is asked for, or its graph as a picture."""
+    format = asked.options.format
+
+    def show(run: Run, result: Result) -> Answer:
         from gradcli.cli.program.explanation import (  # lazy: command: after the run
             Extras,
             explanation,
         )
 
-        return explanation(run, result, Extras(index, ties, paths, saved))
+        found = explanation(run, result, Extras(element, ties, paths, saved))
+        if format in PICTURES:
+            from gradcli.cli.program.picture import picture_text  # lazy: command: after the run
 
-    return asked.terminal.checked(show_explanation(asked, show))
+            found.text = lambda _: picture_text(run.session, run.options, result, format)
+        return found
 
-
-def _flow(run: Run, result: Result) -> str:
-    """The flow of gradients through the modules of a run."""
-    from gradcli.cli.program.explanation import flow_of  # lazy: command: after the run
-
-    return flow_of(run, result)
+    return show_explanation(asked, show)
 
 
-def _trace(run: Run) -> str:
-    """The trace of a run and of its backward pass."""
-    from gradcli.cli.program.trace import trace_of  # lazy: command: after the run
+def flow(asked: Asked) -> int:
+    """Show the flow of gradients through the modules of a program."""
+    from gradcli.cli.program.explanation import flow_of  # lazy: command: its body
 
-    return trace_of(run)
+    return show_explanation(asked, flow_of)
+
+
+def trace(asked: Asked) -> int:
+    """Show the trace of a program and of its backward pass."""
+    from gradcli.cli.program.trace import trace_of  # lazy: command: its body
+
+    return show_run(asked, trace_of)
 
 
 def read_element(text: str | None) -> tuple[int, ...] | None:

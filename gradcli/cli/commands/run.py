@@ -23,6 +23,7 @@ from gradcli.cli.arguments.words import (
     check_stdin,
     stdin_options,
 )
+from gradcli.cli.documents.cells import SUFFIXES
 from gradcli.cli.process.terminal import Terminal
 from gradcli.cli.process.workers import Work, lost_process, results
 from gradcli.cli.program.error_notes import note_detachments, note_missing_values
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 )
 @click.argument("words", nargs=-1, metavar="FILE… [NAME=VALUE]…", shell_complete=values)
 def command(words: Sequence[str], **given: Any) -> int:
-    """Run program files; `-` is standard input."""
+    """Run program files, notebooks, Markdown; `-` is standard input."""
     behind = [word.removeprefix(SCRIPT) for word in words if word.startswith(SCRIPT)]
     words = [word for word in words if not word.startswith(SCRIPT)]
     paths = [word for word in words if read_argument(word) is None]
@@ -75,7 +76,7 @@ def batch(
         UsageError: an option names what a program does not have.
     """
     if options.inputs is not None:
-        from gradcli.cli.program.records import run_records  # lazy: start-up: JSON
+        from gradcli.cli.sweep.sweep import run_records  # lazy: start-up: JSON
 
         path = paths[0]
         return run_records(terminal, lambda: program_text(path), path, arguments, options)
@@ -163,7 +164,16 @@ def run_file(
                 lines = decoded_lines(sys.stdin.buffer, "stdin")
                 run.transcript.most = MOST_OF_A_STREAM
                 statements = run.session.parse_stream(lines, "stdin")
-                run.execute(statements, arguments, terminal.flush)
+                run.execute(statements, arguments, lambda result: terminal.flush())
+            elif path.endswith(SUFFIXES):
+                from gradcli.cli.documents.running import (  # lazy: start-up: few are documents
+                    parsed,
+                    run_cells,
+                )
+
+                cells = parsed(terminal, path, read_program(path))
+                known = [each for cell in cells for each in cell.statements]
+                run_cells(run, cells, arguments)
             else:
                 known = run.session.parse(read_program(path), path)
                 run.execute(known, arguments)

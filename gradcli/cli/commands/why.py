@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_json, with_program
+from gradcli.cli.arguments.click_options import with_answer_file, with_json, with_program
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import answer_from_run
 from gradcli.cli.program.source import Asked, asked_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 @click.command("why")
 @click.argument("question", metavar="NAME.ATTRIBUTE")
+@with_answer_file(".txt", ".json")
 @with_json
 @with_program
 def command(question: str, words: Sequence[str], file: str | None, **given: Any) -> int:
@@ -96,8 +98,8 @@ def write_why(run: Run, question: Question, found: Recorded) -> None:
     from gradcli.cli.program.report import parameters_of  # lazy: command: its body
     from gradcli.explain.why.why import why as explain  # lazy: command: its body
     from gradcli.language.objects.types import type_name  # lazy: command: its body
+    from gradcli.render.answers.answer import Answer  # lazy: command: its body
     from gradcli.render.answers.why import why_document, why_text  # lazy: command: its body
-    from gradcli.render.result_json import text  # lazy: command: its body
 
     named = {**dict(parameters_of(run.session)), **found.values}
     tensor = named.get(question.name)
@@ -117,8 +119,5 @@ def write_why(run: Run, question: Question, found: Recorded) -> None:
         )
     with run.session.running():
         answer = explain(found, question.name, tensor, question.attribute)
-        if run.options.json:
-            shown = text(why_document(answer), compact=run.options.format == "jsonl")
-        else:
-            shown = why_text(answer, run.terminal.style)
-    run.terminal.write(shown)
+        shown = Answer(partial(why_text, answer), partial(why_document, answer))
+        run.terminal.answer(shown, run.options.format)

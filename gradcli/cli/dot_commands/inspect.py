@@ -1,18 +1,24 @@
-"""Dot-commands that look at the session: `.help .vars .grads .trace .why .blame .check`, `x?`."""
+"""Dot-commands that look at the session: `.help .vars .grads .trace .show .why .blame .check`, and
+`x?`.
+"""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from gradcli.arrays.backend import to_host
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.options import TRACES
 from gradcli.cli.dot_commands.describe import answer, kind_of, preview
 from gradcli.cli.dot_commands.line import DotCommand, Line
+from gradcli.cli.process.desktop import opens
 from gradcli.cli.program.report import parameters_of
 from gradcli.errors import GradcliError
-from gradcli.language.events import Asked, Traced
+from gradcli.language.events import Asked, Shown, Traced
 from gradcli.language.library.namespace import unknown_name
 from gradcli.render.help.manual import rendered
 from gradcli.render.help.pages import page, topics
@@ -75,7 +81,7 @@ def variables(run: Run, _line: Line) -> None:
 
 def grads(run: Run, _line: Line) -> None:
     """Show the gradient of every leaf that requires one, of every parameter by its path, and of
-    what retains its own; parameters without one come first, with the reason.
+    what retains its own; parameters without one come first, with the reason. A table compares them.
     """
     session = run.session
     parameters = parameters_of(session)
@@ -95,8 +101,19 @@ def grads(run: Run, _line: Line) -> None:
         gradient = tensor.grad
         text = "None" if gradient is None else format_tensor(gradient.array)
         run.show(block(f"{name}.grad = ", text) + "\n")
+    _compare(run, [(name, each.grad) for name, each in [*tensors, *parameters]])
     if not tensors and not parameters:
         run.terminal.note("no name holds a leaf that requires grad")
+
+
+def _compare(run: Run, gradients: list[tuple[str, Tensor | None]]) -> None:
+    """Show a table of gradients where one of them has several elements."""
+    held = [(name, to_host(each.array)) for name, each in gradients if each is not None]
+    if any(array.size > 1 for _, array in held):
+        from gradcli.cli.plots.show import terminal_kind  # lazy: command: after the gradients
+        from gradcli.render.answers.gradients import gradients_table  # lazy: command: likewise
+
+        run.show(f"\n{gradients_table(held, terminal_kind() == 'ascii')}")
 
 
 def _why_none(parameter: Tensor) -> str:
@@ -109,19 +126,8 @@ def trace(run: Run, line: Line) -> None:
     """Show the backward graph of a tensor: of the one assigned last if none is named."""
     first = line.argument(1)
     only_style = len(line.words) == 2 and first in TRACES and first not in run.session.values
-    if first is None or only_style:
-        last = run.session.last_tensor()
-        if last is None:
-            raise line.wrong("no tensor has been assigned yet", line.words[0])
-        name, tensor = last
-        style = first or TRACES[0]
-    else:
-        name, tensor = line.tensor(run, 1)
-        style = line.choice(2) or TRACES[0]
-    if not tensor.requires_grad:
-        raise GradcliError(
-            "E402", f"`{name}` does not require grad, so it has no graph", span=line.words[-1]
-        )
+    style = (first if only_style else line.choice(2)) or TRACES[0]
+    name, tensor = _with_graph(run, line, last=only_style)
     if style == "steps" and tensor.array.size != 1:
         raise GradcliError(
             "E401",
@@ -130,6 +136,56 @@ def trace(run: Run, line: Line) -> None:
             help=f"sum it first: s = {name}.sum()",
         )
     run.session.emit(Traced(tensor, style))
+
+
+def _with_graph(run: Run, line: Line, *, last: bool) -> tuple[str, Tensor]:
+    """The tensor that the first argument names, or the one assigned last; raises E402 for one that
+    has no graph.
+    """
+    if len(line.words) > 1 and not last:
+        name, tensor = line.tensor(run, 1)
+    else:
+        found = run.session.last_tensor()
+        if found is None:
+            raise line.wrong("no tensor has been assigned yet", line.words[0])
+        name, tensor = found
+    if not tensor.requires_grad:
+        raise GradcliError(
+            "E402", f"`{name}` does not require grad, so it has no graph", span=line.words[-1]
+        )
+    return name, tensor
+
+
+def show(run: Run, line: Line) -> None:
+    """Draw the graph of a tensor in a file; at a terminal, in a session, open it on the desktop.
+
+    Without the name of a file it is a page that steps, in the folder of temporary files.
+    """
+    _, tensor = _with_graph(run, line, last=False)
+    given = line.argument(2)
+    path = given or _temporary_page(run)
+    try:
+        with line.placing_errors(0 if given is None else 2):
+            run.session.emit(Shown(tensor, path))
+    except BaseException:
+        if given is None:
+            os.unlink(path)
+        raise
+    at_terminal = run.shows_values and run.terminal.style.width is not None and not run.reading
+    opened = at_terminal and opens(os.path.realpath(path))
+    run.terminal.note(f"{path} {'opens in the browser' if opened else 'is written'}")
+
+
+def _temporary_page(run: Run) -> str:
+    """A new file that only its owner reads."""
+    folder = tempfile.gettempdir()
+    run.session.state.limits.check_file(folder)
+    try:
+        descriptor, path = tempfile.mkstemp(".html", "gradcli-", folder)
+    except OSError as error:
+        raise GradcliError("E603", f"{folder}: {(error.strerror or '').lower()}") from error
+    os.close(descriptor)
+    return path
 
 
 # --- questions: the events that `why("x.grad")`, `blame()` and `check()` emit in a program --------

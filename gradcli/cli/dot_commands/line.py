@@ -127,7 +127,7 @@ class DotCommand(Record):
 
     @property
     def usage(self) -> str:
-        """The command as it is typed: `.trace [NAME [tree|next|steps]]`."""
+        """The command as it is typed: `.trace [NAME [tree|values|next|steps]]`."""
         text, closing = self.name, ""
         for number, (shown, kind) in enumerate(self.arguments):
             word = shown if isinstance(kind, str) else "|".join(kind)

@@ -14,6 +14,7 @@ from gradcli.cli.dot_commands.inspect import (
     explain,
     grads,
     help,
+    show,
     trace,
     variables,
     why,
@@ -39,6 +40,12 @@ TABLE = {
             trace,
             "the graph of a tensor, or of the one assigned last",
             [("NAME", "tensor"), ("STYLE", TRACES)],
+        ),
+        DotCommand(
+            ".show",
+            show,
+            "draw the graph of a tensor as a page, and open it",
+            [("NAME", "tensor"), ("FILE", "file")],
         ),
         DotCommand(
             ".backward",

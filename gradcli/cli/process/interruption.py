@@ -227,7 +227,7 @@ class _Watchdog(_Clock):
 @contextmanager
 def limited_time(state: State, report: Callable[[GradcliError], None]) -> Iterator[None]:
     """End the block with E607 when it takes longer than the session's limit of time, or where the
-    host cannot keep such a limit. Only the main thread can be stopped so.
+    host or this thread cannot keep such a limit: only the main thread can be stopped so.
 
     Args:
         report: shows the error where a long call must be ended with the whole process.
@@ -236,6 +236,12 @@ def limited_time(state: State, report: Callable[[GradcliError], None]) -> Iterat
     if seconds is None:
         yield
         return
+    if threading.current_thread() is not threading.main_thread():
+        raise GradcliError(
+            "E607",
+            "the limit of time cannot be kept in this thread: signals reach the main one alone",
+            help="run it in the main thread, or in a process of its own",
+        )
     kind = _Clock if hasattr(signal, "setitimer") else _Watchdog
     clock = _Clock.running = kind(state, report)
     try:

@@ -12,6 +12,7 @@ from gradcli.render.style import Style, escaped
 
 if TYPE_CHECKING:
     from gradcli.language.loops.hot_loop import HotLoop
+    from gradcli.render.answers.answer import Answer
 
 ERROR_FORMATS = ("full", "short", "json")
 """The forms of errors, warnings and notes."""
@@ -56,6 +57,10 @@ class Terminal:
             raise  # whoever listened has gone: the run ends quietly
         except OSError as error:
             raise output_lost(error) from error
+
+    def answer(self, answer: Answer, format: str) -> None:
+        """Show the answer to a question in a format."""
+        self.write(answer.shown(format, self.style))
 
     def flush(self) -> None:
         """Flush standard output; raises E603 where that cannot take what was written."""

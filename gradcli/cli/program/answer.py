@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gradcli.cli.program.source import Asked
     from gradcli.explain.result import Result
     from gradcli.language.tree.syntax import Statement
+    from gradcli.render.answers.answer import Answer
 
 
 def answer_from_run(
@@ -57,10 +58,10 @@ def answer_from_run(
 
 def show_explanation(
     asked: Asked,
-    show: Callable[[Run, Result], str],
+    show: Callable[[Run, Result], Answer],
     prepare: Callable[[Run], None] = lambda run: None,
 ) -> int:
-    """Run a program, differentiate its output, and print what a command computes from the result.
+    """Run a program, differentiate its output, and answer with what is computed from the result.
 
     Args:
         prepare: called with the run before the program.
@@ -71,26 +72,45 @@ def show_explanation(
 
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
         result = run.result(value)
+        if result is not None and result.graph.root is None and run.options.of is None:
+            run.options.of = _differentiated(run)
+            result = result if run.options.of is None else run.result(value)
         if result is None or result.graph.root is None:
             raise _no_graph(result, statements)
-        asked.terminal.write(show(run, result))
-        return 0
+        return _show(run, show(run, result))
 
     return answer_from_run(asked, "all", answer, prepare)
 
 
+def _differentiated(run: Run) -> str | None:
+    """The variable that the program called backward() on last, where it has a name."""
+    from gradcli.autograd.tensor import Tensor  # lazy: start-up: NumPy
+
+    passes = run.session.recorder.passes
+    roots = {node for node, _ in passes[-1].roots} if passes else set()
+    for name, value in run.session.values.items():
+        if type(value) is Tensor and value.grad_fn in roots:
+            return name
+    return None
+
+
 def show_run(
     asked: Asked,
-    show: Callable[[Run], str],
+    show: Callable[[Run], Answer],
 ) -> int:
     """`show_explanation` of a run, whose output may have no graph."""
 
     def answer(run: Run, _statements: Sequence[Statement], value: Any) -> int:
         run.result(value)
-        asked.terminal.write(show(run))
-        return 0
+        return _show(run, show(run))
 
     return answer_from_run(asked, "all", answer)
+
+
+def _show(run: Run, answer: Answer) -> int:
+    with run.session.running():
+        run.terminal.answer(answer, run.options.format)
+    return 0
 
 
 def _no_graph(result: Result | None, statements: Sequence[Statement]) -> GradcliError:

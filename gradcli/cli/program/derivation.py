@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,10 @@ from gradcli.explain.derive.textbook import textbook
 from gradcli.explain.symbols.text import text_of
 from gradcli.language.library.namespace import table_of
 from gradcli.render.answers import derivation
+from gradcli.render.answers.answer import Answer
 from gradcli.render.answers.derivation_json import derivation_document
 from gradcli.render.formulas.latex import latex
-from gradcli.render.result_json import text as json_text
+from gradcli.render.style import PLAIN, Style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,16 +52,16 @@ def symbols(statements: Sequence[Statement], arguments: Sequence[Argument]) -> l
     return [Argument(name, False, word, len(name) + 1) for name, word in words.items()]
 
 
-def formulas(run: Run, result: Result, program: str, target: str) -> str:
-    """The formulas of a result, as JSON where the options ask for it.
+def formulas(run: Run, result: Result, program: str, target: str) -> Answer:
+    """The formulas of a result.
 
     Args:
         target: "gradcli", "latex", "numpy" or "torch".
     """
     with run.session.running():
         found = _derived(run, result, program)
-        if run.options.json:
-            return json_text(derivation_document(found, result.name))
+
+    def text(_: Style) -> str:
         if target == "latex":
             return f"{latex(found, result.name or 'L')}\n"
         if target == "numpy":
@@ -67,6 +69,8 @@ def formulas(run: Run, result: Result, program: str, target: str) -> str:
         if target == "torch":
             return derivation.torch_text(found, program)
         return f"{derivation.program_text(found)}\n"
+
+    return Answer(text, partial(derivation_document, found, result.name))
 
 
 def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
@@ -93,7 +97,9 @@ def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
     with again.limited():
         result = again.result(again.execute(statements, run.arguments()))
         assert result is not None  # a name holds the tensor
-        return formulas(again, result, program, "gradcli")
+        found = formulas(again, result, program, "gradcli")
+        with again.session.running():
+            return found.text(PLAIN)
 
 
 def _derived(run: Run, result: Result, program: str) -> Derivation:

@@ -12,7 +12,7 @@ from gradcli.cli.arguments.files import write_text
 from gradcli.cli.arguments.options import DRAWN
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.picture import format_of, picture_text
-from gradcli.cli.program.replay import explained
+from gradcli.cli.program.replay import explained, with_values
 from gradcli.cli.program.report import output_text, parameters_of, trace_text
 from gradcli.errors import GradcliError
 from gradcli.explain.ledger.flow import flows
@@ -24,14 +24,15 @@ from gradcli.explain.names import Operands
 from gradcli.explain.result import Result
 from gradcli.record import Record
 from gradcli.render.answers import ledger_extras as rendering
+from gradcli.render.answers.answer import Answer
 from gradcli.render.answers.flow import flow_document, flow_text
 from gradcli.render.answers.ledger import ledger_text
 from gradcli.render.answers.ledger_json import ledger_document
-from gradcli.render.result_json import text
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.recorder import Event
     from gradcli.cli.program.run import Run
+    from gradcli.render.style import Style
 
 
 class Extras(Record):
@@ -47,16 +48,15 @@ class Extras(Record):
     saved: bool = False
 
 
-def explanation(run: Run, result: Result, extras: Extras) -> str:
-    """The ledger of a result and its extras, as text or, where the options ask for it, as JSON.
+def explanation(run: Run, result: Result, extras: Extras) -> Answer:
+    """The ledger of a result and its extras.
 
     Raises a usage error where `--paths` names no leaf.
     """
     leaf = _leaf(run, result, extras.paths)
-    with run.session.running():
-        if run.options.json:
-            return _json(run, result, extras, leaf)
-        return _text(run, result, extras, leaf)
+    return Answer(
+        partial(_text, run, result, extras, leaf), partial(_document, run, result, extras, leaf)
+    )
 
 
 def explanation_of_tensor(run: Run, tensor: Tensor) -> str:
@@ -64,7 +64,8 @@ def explanation_of_tensor(run: Run, tensor: Tensor) -> str:
 
     def text(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
         with run.session.running():
-            return _text(run, _result(run, tensor, events), Extras(), None)
+            found = _result(run, tensor, events)
+            return _text(run, found, Extras(), None, run.terminal.style)
 
     return explained(run, tensor, text)
 
@@ -73,8 +74,11 @@ def trace_of_tensor(run: Run, tensor: Tensor, style: str) -> str:
     """The backward graph of a tensor in a style, with a line end."""
 
     def shown(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
-        return f"{trace_text(run.terminal, style, _result(run, tensor, events))}\n"
+        result = _result(run, tensor, events)
+        return f"{trace_text(run.terminal, run.session, run.options, style, result)}\n"
 
+    if style == "values":
+        return with_values(run, tensor, shown)
     return explained(run, tensor, shown) if style == "steps" else shown(run, tensor, ())
 
 
@@ -92,16 +96,15 @@ def write_picture(run: Run, tensor: Tensor, path: str) -> None:
     def drawing(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
         return picture_text(run.session, run.options, _result(run, tensor, events), format_of(path))
 
-    scalar = tensor.array.size == 1
-    write_text(path, explained(run, tensor, drawing) if scalar else drawing(run, tensor, ()))
+    write_text(path, with_values(run, tensor, drawing))
 
 
 def _result(run: Run, tensor: Tensor, events: Sequence[Event]) -> Result:
     return Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
 
 
-def flow_of(run: Run, result: Result) -> str:
-    """The flow of gradients through the modules of a run, as text or as JSON."""
+def flow_of(run: Run, result: Result) -> Answer:
+    """The flow of gradients through the modules of a run."""
     parameters = parameters_of(run.session)
     with run.session.running():
         modules = dict(naming.module_paths().values())
@@ -109,7 +112,7 @@ def flow_of(run: Run, result: Result) -> str:
         events = last_pass(result.graph, run.session.recorder.events or ())
         calls = run.session.recorder.modules
         rows = flows(parameters, result.gradients, events, calls, owners)
-    return text(flow_document(rows)) if run.options.json else flow_text(rows)
+    return Answer(lambda _: flow_text(rows), partial(flow_document, rows))
 
 
 def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:
@@ -125,8 +128,7 @@ def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:
     return value
 
 
-def _text(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> str:
-    style = run.terminal.style
+def _text(run: Run, result: Result, extras: Extras, leaf: Tensor | None, style: Style) -> str:
     head = output_text(style, result.name, result.output)
     if result.seed is not None:
         head += output_text(style, "seed", result.seed)
@@ -137,10 +139,10 @@ def _text(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _json(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> str:
+def _document(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> dict[str, Any]:
     found = ledger_document(result, ledger(result.graph, result.events), extras.element)
     more = {name: document() for name, _, document in _extras(run, result, extras, leaf)}
-    return text(found | more)
+    return found | more
 
 
 def _extras(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +20,18 @@ from gradcli.explain.check.check import Comparison, fails, worst
 from gradcli.explain.check.check import check as compare
 from gradcli.explain.check.diagnosis import Clues, is_close
 from gradcli.explain.check.edits import Edit, edits
+from gradcli.explain.check.suspects import Suspect, suspects
 from gradcli.explain.names import arguments_of
 from gradcli.files.data_file import DataFile
 from gradcli.files.reading import read
 from gradcli.language.parser.parser import parse_expression
+from gradcli.render.answers.answer import Answer
 from gradcli.render.answers.check import (
     check_document,
     check_text,
     comparison_document,
     comparison_text,
 )
-from gradcli.render.result_json import text
 from gradcli.render.style import one_line
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
     from gradcli.cli.process.terminal import Terminal
     from gradcli.cli.program.rerun import Executed, Rerun
+    from gradcli.session import Session
 
 # --- differences --------------------------------------------------------------------------------
 
@@ -50,6 +53,7 @@ def by_differences(
     generator = np.random.default_rng(0)
     seed = _seed(here, options, generator)
     inputs = {name: np.array(leaf.array, float) for name, leaf in here.leaves.items()}
+    inputs.update(rerun.beginnings(here))
     if options.wrt is not None:
         inputs = {name: array for name, array in inputs.items() if name in options.wrt}
     if order == 1:
@@ -72,12 +76,25 @@ def by_differences(
 
         gradients = here.slopes(seed, directions, second=True)
     found = compare(function, gradients, inputs, most, _precision(here))
-    if options.json:
-        shown = text(check_document(found, order), compact=options.format == "jsonl")
-    else:
-        shown = check_text(found, order, terminal.style)
-    terminal.write(shown)
-    return int(fails(worst(found)))
+    failed = fails(worst(found))
+    places = _suspects(rerun) if failed and order == 1 else []
+    shown = Answer(
+        partial(check_text, found, order, places), partial(check_document, found, order, places)
+    )
+    terminal.answer(shown, options.format)
+    return int(failed)
+
+
+def _suspects(rerun: Rerun) -> list[Suspect]:
+    """What in the program may make its gradient wrong."""
+    fresh = rerun.execute(dtype="float64")
+    assert fresh.output is not None
+    session = fresh.run.session
+    nodes = session.graph(fresh.output).nodes
+    seed = Tensor(np.ones(fresh.output.array.shape))
+    if fresh.output.grad_fn is None or fresh.output.grad_fn in session.recorder.ran:
+        return suspects(rerun.statements, nodes, [])
+    return suspects(rerun.statements, nodes, session.rehearse(fresh.output, seed))
 
 
 def _precision(executed: Executed) -> float:
@@ -120,7 +137,7 @@ def by_hand(
     terminal: Terminal,
     rerun: Rerun,
     options: Options,
-    against: str | None,
+    against: str | dict[str, Any] | None,
     equals: Sequence[tuple[str | None, str]],
 ) -> int:
     """Compare gradients with ones made by hand; the exit code is 1 for a wrong one."""
@@ -133,8 +150,7 @@ def by_hand(
     given: dict[str, Any] = {}
     texts: dict[str, str] = {}
     if against is not None:
-        with here.run.session.running():  # whose limits say whether files may be read
-            given = _from_file(against, right)
+        given = _given(here.run.session, against, right)
     failures: dict[str, GradcliError] = {}
     for name, expression in equals:
         if name is None and len(right) > 1:
@@ -158,11 +174,8 @@ def by_hand(
         if array is None and made.diagnosis.startswith("it cannot"):
             raise failures[name]
         found.append(made)
-    if options.json:
-        shown = text(comparison_document(found), compact=options.format == "jsonl")
-    else:
-        shown = comparison_text(found, terminal.style)
-    terminal.write(shown)
+    shown = Answer(partial(comparison_text, found), partial(comparison_document, found))
+    terminal.answer(shown, options.format)
     return int(any(each.diagnosis for each in found))
 
 
@@ -247,19 +260,30 @@ def _factors(executed: Executed) -> dict[str, Any]:
     return found
 
 
-def _from_file(path: str, right: Mapping[str, Any]) -> dict[str, Any]:
-    """The gradients in a file: under `x.grad` or `x`, or the only one."""
-    found = read(DataFile.named(path))
-    if not isinstance(found, Mapping):
-        if len(right) > 1:
-            raise UsageError(f"--against: {path} holds one array, and there are several")
-        return {next(iter(right)): _numbers(path, found)}
-    keys = list(found)
-    given = {}
-    for name in right:
-        key = f"{name}.grad" if f"{name}.grad" in keys else name
-        if key in keys:
-            given[name] = _numbers(f"{path}:{key}", found[key])
+def _given(
+    session: Session, against: str | dict[str, Any], right: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The gradients by name or in a file: under `x.grad` or `x`, or the only one."""
+    if isinstance(against, dict):
+        for name in against:
+            if name.removesuffix(".grad") not in right:
+                raise UsageError(f"--against: the program has no input `{name}`")
+        return {name.removesuffix(".grad"): _numbers(name, each) for name, each in against.items()}
+    path = against
+    with session.running():  # whose limits say whether and how much may be read
+        found = read(DataFile.named(path))
+        if isinstance(found, Mapping):
+            keys = list(found)
+            chosen = {name: f"{name}.grad" if f"{name}.grad" in keys else name for name in right}
+            given = {
+                name: _numbers(f"{path}:{key}", found[key])
+                for name, key in chosen.items()
+                if key in keys
+            }
+        else:
+            keys, given = [], {next(iter(right)): _numbers(path, found)}
+    if not keys and len(right) > 1:
+        raise UsageError(f"--against: {path} holds one array, and there are several")
     if not given:
         raise UsageError(f"--against: {path} holds {', '.join(keys)}, and none of the inputs")
     return given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +31,16 @@ _LONGEST_EXAMPLE = 60
 
 
 def run_words(
-    terminal: Terminal, programs: Sequence[str], words: Sequence[str], options: Options
+    terminal: Terminal,
+    programs: Sequence[str],
+    words: Sequence[str],
+    options: Options,
+    run: Callable[[Terminal, str, Sequence[Argument], Options], int],
 ) -> int:
     """Run the lines of a program, or else the first of the words, the arguments behind it.
+
+    Args:
+        run: `one_shot`, or what else runs a program and gives the exit code.
 
     Returns:
         The exit code.
@@ -46,17 +53,13 @@ def run_words(
         check_program(programs[0], words)
     arguments = arguments_of(words)
     check_stdin(arguments, stdin_options(options))
-    return terminal.checked(one_shot(terminal, "\n".join(programs), arguments, options))
+    return terminal.checked(run(terminal, "\n".join(programs), arguments, options))
 
 
 def one_shot(
     terminal: Terminal, program: str, arguments: Sequence[Argument], options: Options
 ) -> int:
     """Run a program and show value, gradients and trace; returns the exit code."""
-    if options.inputs is not None:
-        from gradcli.cli.program.records import run_records  # lazy: start-up: JSON
-
-        return run_records(terminal, lambda: program, "program", arguments, options)
     run = Run(terminal, options, options.record)
     statements: Sequence[Statement] = ()
     code = 0
@@ -82,16 +85,20 @@ def _show_plain(run: Run, statements: Sequence[Statement], value: Any) -> None:
     """Show the value of a program without a tensor."""
     from gradcli.cli.program.report import show_output  # lazy: start-up: NumPy
 
-    last = statements[-1] if statements else None
-    name = None
-    if isinstance(last, Assign) and isinstance(last.targets[0], Name):
-        name = last.targets[0].name
-        value = run.session.values.get(name)
+    name, value = last_value(run, statements, value)
     if value is not None:
         with run.session.running():
             show_output(run.terminal, name, value)
     if name is not None:
         run.terminal.note(f"`{name}` is no tensor, so there is no gradient")
+
+
+def last_value(run: Run, statements: Sequence[Statement], value: Any) -> tuple[str | None, Any]:
+    """What the last statement of a program assigned, with its name, or else its value."""
+    last = statements[-1] if statements else None
+    if isinstance(last, Assign) and isinstance(last.targets[0], Name):
+        return last.targets[0].name, run.session.values.get(last.targets[0].name)
+    return None, value
 
 
 def _command(program: str) -> str:

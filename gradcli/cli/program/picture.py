@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
@@ -15,8 +16,8 @@ from gradcli.render.graph.dot import dot
 from gradcli.render.graph.mermaid import mermaid
 from gradcli.render.page.document import page_document
 from gradcli.render.page.page import page
-from gradcli.render.pictures.picture import Picture, picture_of
-from gradcli.render.pictures.svg import fits, svg
+from gradcli.render.pictures.picture import Box, Path, picture_of
+from gradcli.render.pictures.svg import LaidOut, laid_out, svg
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
@@ -26,6 +27,9 @@ _TEXTUAL: dict[str, Callable[[AnnotatedGraph], str]] = {
     "dot": lambda annotated: f"{dot(annotated)}\n",
     "mermaid": lambda annotated: f"{mermaid(annotated)}\n",
 }
+
+MOST_OPENED = 12
+"""Folded modules of which it is tried whether they can be opened."""
 
 MOST_BOXES = 3_000
 """A picture of more boxes takes long to lay out, and nobody sees anything in it."""
@@ -44,7 +48,7 @@ def picture_text(session: Session, options: Options, result: Result, format: str
         return svg(picture)
     with session.running():
         rows = ledger(result.graph, result.events)
-        return page(page_document(result, rows, annotated, picture), svg(picture))
+        return page(page_document(result, rows, annotated, picture.picture), svg(picture))
 
 
 def format_of(path: str) -> str:
@@ -60,24 +64,66 @@ def annotated_graph(session: Session, result: Result) -> AnnotatedGraph:
     return AnnotatedGraph(result.graph, result.events, calls, named)
 
 
-def drawn(annotated: AnnotatedGraph, options: Options) -> Picture:
-    """The picture, folded as the options ask; raises E602 where it is too large.
+def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
+    """The picture laid out, folded as the options ask; raises E602 where it is too large.
 
-    Unless everything is to be expanded, modules are folded from the innermost outwards until the
-    picture can be read as a whole.
+    Unless everything is to be expanded, modules are folded, the innermost and largest first, until
+    the picture can be read as a whole; then those are opened again that need not be folded.
     """
+    asked = frozenset(tuple(path.split(".")) for path in options.fold)
+
+    def made(folded: Iterable[Path]) -> LaidOut | None:
+        """The picture where it has few enough boxes to be laid out."""
+        picture = picture_of(annotated, asked | {*folded}, options.expand, options.saved)
+        return laid_out(picture) if len(picture.boxes) <= MOST_BOXES else None
+
+    found = made(())
+    if options.expand or (found is not None and found.fits):
+        return found or _refused(annotated, options)
+    modules = _modules(picture_of(annotated, asked).boxes)
+    # The fewest modules, in this order, that make it fit; all where even these do not.
+    low, high = 0, len(modules)
+    while low < high:
+        middle = (low + high) // 2
+        found = made(modules[:middle])
+        if found is not None and found.fits:
+            high = middle
+        else:
+            low = middle + 1
+    folded = dict.fromkeys(modules[:high])
+    best = made(folded)
+    if best is None:
+        _refused(annotated, options)
+    for path in [*folded][:-1][:MOST_OPENED] if best.fits else []:
+        others = [each for each in folded if each != path]
+        opened = made(others)
+        if opened is not None and opened.fits:
+            best, folded = opened, dict.fromkeys(others)
+    return best
+
+
+def _modules(boxes: Sequence[Box]) -> list[Path]:
+    """The modules of a picture in the order in which they are folded: inner ones before those they
+    stand in, and of one depth those with the most boxes, the last of them first.
+    """
+    sizes = Counter(box.module[:depth] for box in boxes for depth in range(1, len(box.module) + 1))
+    order = {path: number for number, path in enumerate(sizes)}
+    return sorted(sizes, key=lambda path: (-len(path), -sizes[path], -order[path]))
+
+
+def _refused(annotated: AnnotatedGraph, options: Options) -> NoReturn:
+    """Raise the error of a picture with too many boxes, with what would make it smaller."""
     folded = frozenset(tuple(path.split(".")) for path in options.fold)
-    picture = picture_of(annotated, folded, options.expand)
-    while not options.expand and (len(picture.boxes) > MOST_BOXES or not fits(picture)):
-        depth = max(len(box.module) for box in picture.boxes)
-        if not depth:
-            break
-        folded |= {box.module for box in picture.boxes if len(box.module) == depth}
-        picture = picture_of(annotated, folded)
-    if len(picture.boxes) > MOST_BOXES:
-        raise GradcliError(
-            "E602",
-            f"the picture has {len(picture.boxes):,} boxes, and {MOST_BOXES:,} is the most",
-            help="leave out --expand" if options.expand else "fold modules: --fold NAME",
-        )
-    return picture
+    boxes = picture_of(annotated, folded, options.expand).boxes
+    modules = sorted(_modules(boxes), key=len)
+    if options.expand:
+        help = "leave out --expand: rounds of a loop and modules are folded then"
+    elif modules:
+        help = "fold modules: " + " ".join(f"--fold {'.'.join(path)}" for path in modules[:3])
+    else:
+        help = "draw a part of it: `--of NAME` of a value further up, or --trace-depth"
+    raise GradcliError(
+        "E602",
+        f"the picture has {len(boxes):,} boxes, and {MOST_BOXES:,} is the most",
+        help=help,
+    )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError
 from gradcli.explain.ledger.ledger import last_pass
@@ -41,6 +43,27 @@ def explained(
         if not replay.answers:
             raise
         return replay.answers[0]
+
+
+def with_values(run: Run, tensor: Tensor, explain: Explain[Answer]) -> Answer:
+    """What `explain` makes of a graph with all its values, and of the backward pass from a tensor
+    that is one number; of others there are no events.
+
+    A session keeps the values that have names; those of all nodes come from a second run of it. A
+    program that is run from a file is not run again for what it asks itself, maybe in a loop.
+    """
+    recorder = run.session.recorder
+    again = recorder is not None or isinstance(run.statement, Command)
+    if again and not isinstance(recorder, TraceRecorder):
+        replay = _Replay(run, tensor, explain, None)
+        with suppress(GradcliError):  # statements that were forgotten
+            replay.play()
+        if replay.answers:
+            found: Answer = replay.answers[0]
+            return found
+    if tensor.array.size != 1:
+        return explain(run, tensor, ())
+    return explained(run, tensor, explain)
 
 
 class _Replay(Run):
@@ -84,5 +107,6 @@ class _Replay(Run):
         events: Sequence[Event] = ()
         if self._seed is None:
             events = last_pass(session.graph(tensor), session.recorder.events)
-        events = events or session.rehearse(tensor, self._seed)
+        if not events and (self._seed is not None or tensor.array.size == 1):
+            events = session.rehearse(tensor, self._seed)
         self.answers.append(self._explain(self, tensor, events))

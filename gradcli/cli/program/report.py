@@ -18,7 +18,7 @@ from gradcli.explain.result import Result
 from gradcli.language.hints.spelling import closest
 from gradcli.language.objects.repr import display
 from gradcli.ops.binding.catalogue import modules
-from gradcli.render.graph.tree import tree
+from gradcli.render.graph.tree import TreeSettings, tree
 from gradcli.render.style import block
 
 if TYPE_CHECKING:
@@ -71,12 +71,12 @@ def result_of(
     called = name or "the output"
     with session.running():
         gradients = [Gradient(each, tensor, graph, called) for each, tensor in wanted]
-        gradients.sort(key=_is_told_later)
+        gradients.sort(key=_comes_later)
     events = () if recorder.events is None else recorder.events[first_event:]
     return Result(name, output, seed, gradients, graph, events)
 
 
-def _is_told_later(gradient: Gradient) -> bool:
+def _comes_later(gradient: Gradient) -> bool:
     """Whether a gradient is none of a parameter that got none."""
     meta = gradient.tensor.meta
     return gradient.kind != NONE or meta is None or not meta.is_parameter
@@ -223,7 +223,7 @@ def show(terminal: Terminal, session: Session, options: Options, result: Result)
             terminal.write("\n")
             for gradient in result.gradients:
                 terminal.write(gradient_text(terminal.style, gradient))
-        _show_trace(terminal, options, result)
+        _show_trace(terminal, session, options, result)
 
 
 def warn_of_nan(
@@ -253,7 +253,7 @@ def gradient_text(style: Style, gradient: Gradient) -> str:
     return output_text(style, name, gradient.tensor.grad, remark)
 
 
-def _show_trace(terminal: Terminal, options: Options, result: Result) -> None:
+def _show_trace(terminal: Terminal, session: Session, options: Options, result: Result) -> None:
     graph = result.graph
     if options.trace == "none" or graph.root is None:
         return
@@ -263,10 +263,13 @@ def _show_trace(terminal: Terminal, options: Options, result: Result) -> None:
         if len(graph.nodes) > _LARGEST_TREE:
             terminal.note(f"the graph has {len(graph.nodes):,} nodes: --trace prints it")
             return
-    terminal.write(f"\n{trace_text(terminal, options.trace or 'tree', result)}\n")
+    text = trace_text(terminal, session, options, options.trace or "tree", result)
+    terminal.write(f"\n{text}\n")
 
 
-def trace_text(terminal: Terminal, style: str, result: Result) -> str:
+def trace_text(
+    terminal: Terminal, session: Session, options: Options, style: str, result: Result
+) -> str:
     """The trace of a result in one of the styles."""
     if style == "steps":
         from gradcli.render.graph.steps import steps  # lazy: start-up: few such graphs
@@ -277,4 +280,11 @@ def trace_text(terminal: Terminal, style: str, result: Result) -> str:
 
         return next_functions(result.graph, result.name, terminal.style)
     unnamed = [gradient.node for gradient in result.gradients if gradient.name is None]
-    return tree(result.graph, terminal.style, frozenset(id for id in unnamed if id is not None))
+    named = frozenset(id for id in unnamed if id is not None)
+    settings = TreeSettings(options.trace_depth, options.expand, named)
+    if style == "values":
+        from gradcli.cli.program.picture import annotated_graph  # lazy: start-up: few such graphs
+        from gradcli.render.graph.values_tree import values_tree  # lazy: start-up: likewise
+
+        return values_tree(annotated_graph(session, result), terminal.style, settings)
+    return tree(result.graph, terminal.style, settings)

@@ -143,9 +143,12 @@ class Run:
         self,
         statements: Iterable[Statement],
         arguments: Sequence[Argument],
-        after: Callable[[], None] | None = None,
+        after: Callable[[StatementResult], None] | None = None,
     ) -> Any:
         """Run statements, the arguments bound where their names are first used.
+
+        Args:
+            after: called with the result of each.
 
         Returns:
             The value of the last statement, None unless it is an expression.
@@ -163,7 +166,7 @@ class Run:
             for result in self.follow(self.bindings.meet(statements)):
                 value = result.value
                 if after is not None:
-                    after()
+                    after(result)
         return value
 
     def arguments(self) -> list[Argument]:
@@ -254,7 +257,14 @@ class Run:
 
         with self.session.running():
             steps = self.options.trace == "steps"
-            return document(result, "".join(self._printed), steps=steps)
+            values = None
+            if result is not None and self.options.trace == "values":
+                from gradcli.cli.program.picture import (  # lazy: start-up: few such graphs
+                    annotated_graph,
+                )
+
+                values = annotated_graph(self.session, result)
+            return document(result, "".join(self._printed), steps=steps, values=values)
 
     def _command(self, command: Command) -> None:
         self.handlers[Command](self, command)

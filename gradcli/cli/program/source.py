@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli.cli.arguments.click_options import options_of, terminal_of
-from gradcli.cli.arguments.files import STDIN, decoded, read_program
+from gradcli.cli.arguments.files import STDIN, decoded, read_program, write_text
+from gradcli.cli.arguments.options import FORMAT_OF
 from gradcli.cli.arguments.words import UsageError, arguments_of, check_program
+from gradcli.cli.process.terminal import Terminal
 from gradcli.record import Record
+from gradcli.render.style import PLAIN
 from gradcli.session import Session
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
     from gradcli.cli.arguments.values import Argument
-    from gradcli.cli.process.terminal import Terminal
 
 
 class Program:
@@ -30,6 +34,19 @@ class Program:
         if self._text is None:
             self._text = program_text(self.name)
         return self._text
+
+
+class AnswerFile(Terminal):
+    """A terminal whose standard output is a file: the answer is written to it whole."""
+
+    def __init__(self, path: str, *settings: Any) -> None:
+        super().__init__(*settings)
+        self.style = PLAIN
+        self._path = path
+
+    def write(self, text: str) -> None:
+        """Write the answer; raises E603 where the file cannot be written."""
+        write_text(self._path, text)
 
 
 class Asked(Record):
@@ -49,7 +66,10 @@ def asked_of(command: str, words: Sequence[str], file: str | None, given: dict[s
         UsageError: there is no program, the words behind it are no `NAME=VALUE`, or options
             exclude each other.
     """
-    terminal = terminal_of(given)
+    path = given.pop("output", None)
+    if path is not None:
+        _set_format(path, given)
+    terminal = terminal_of(given, Terminal if path is None else partial(AnswerFile, path))
     lines = given.pop("programs", ())
     if lines and file is not None:
         raise UsageError("-e and --file exclude each other")
@@ -61,7 +81,24 @@ def asked_of(command: str, words: Sequence[str], file: str | None, given: dict[s
         check_program(words[0], words[1:])
     program = Program(words[0]) if file is None else Program(None, file)
     arguments = arguments_of(words[1:] if file is None else words)
-    return Asked(terminal, command, program, arguments, options_of(given))
+    options = options_of(given)
+    if path is not None:
+        options.limits.check_file(path)
+    return Asked(terminal, command, program, arguments, options)
+
+
+def _set_format(path: str, given: dict[str, Any]) -> None:
+    """Put the format that a file holds by its suffix into the options; raises a usage error where
+    they ask for another one.
+    """
+    format = FORMAT_OF.get(os.path.splitext(path)[1], "text")
+    wanted = given.get("format") or ("json" if given["json"] else format)
+    if wanted != format:
+        raise UsageError(f"-o {path} holds {format}, and not {wanted}")
+    if "format" in given:
+        given["format"] = format
+    else:
+        given["json"] = format == "json"
 
 
 def program_text(path: str) -> str:

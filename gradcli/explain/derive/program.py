@@ -232,7 +232,7 @@ class _Writer:
         self.varying[value.number] = varies
         aside = self.forward <= value.number < self.recorded
         if call is None and aside and not _is_updated(value) and not self._is_number(value):
-            # What an op computed aside and saved depends on the inputs in a way that is not told.
+            # What an op computed aside and saved depends on the inputs in a way that no rule says.
             raise without_expression(self._consumer(value))
         if not varies:
             self.known[value.number] = self._constant(value)
@@ -419,7 +419,7 @@ def _plain(number: Any) -> Any:
 
 
 def _qualified(symbol: Symbol, names: set[str]) -> Symbol:
-    """A formula whose functions are told apart from names that are spelled like them."""
+    """A formula whose functions differ from names that are spelled like them."""
     parts = tuple(_qualified(part, names) for part in symbol.parts)
     if isinstance(symbol, Call) and not symbol.method and symbol.function in names:
         return Call(f"torch.{symbol.function}", parts)

@@ -49,7 +49,7 @@ class Simplification:
             formula = found
 
     def _inner(self, formula: Symbol) -> Symbol:
-        """A part of a formula, simplified where its shape and dtype can be told."""
+        """A part of a formula, simplified where its shape and dtype are known."""
         kind = self.kind(formula) if isinstance(formula, Operation) else None
         return formula if kind is None else self.of(formula, kind)
 

@@ -35,8 +35,10 @@ class AnnotatedGraph:
         self._gradients: dict[Node, Any] = {}
         self._passed: dict[tuple[Node, int], Any] = {}
         for node, call in (calls or {}).items():
-            if type(call.output) is not tuple:
-                self._values[node] = call.output.array
+            output = call.output
+            # What was written into since is the value of another node.
+            if type(output) is Tensor and output.grad_fn is node:
+                self._values[node] = output.array
         for event in last_pass(graph, events):
             if isinstance(event, Step):
                 if len(event.grads) == 1:

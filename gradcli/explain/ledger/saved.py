@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradcli.autograd.graph import Graph, GraphNode
@@ -64,19 +64,23 @@ def saved_values(
     seen: set[int] = set()
     found: list[Saved] = []
     for node in ordered:
-        for slot in type(node.node).__slots__:
-            if not slot.startswith("saved_"):
-                continue
-            value = getattr(node.node, slot, None)
-            array = value.array if isinstance(value, Tensor) else value
-            if value is FREED or not hasattr(array, "nbytes"):
-                continue
+        for name, array in saved_arrays(node):
             memory = id(_memory(array))
             step = steps.get(node.id, 0)
             held_by = holders.get(memory)
-            found.append(Saved(node, f"_{slot}", array, held_by, memory in seen, step))
+            found.append(Saved(node, f"_saved_{name}", array, held_by, memory in seen, step))
             seen.add(memory)
     return SavedValues(found)
+
+
+def saved_arrays(node: GraphNode) -> Iterator[tuple[str, Any]]:
+    """The arrays that a node saved and that are not freed yet, with the names of the rule."""
+    for slot in type(node.node).__slots__:
+        if slot.startswith("saved_"):
+            value = getattr(node.node, slot, None)
+            array = value.array if isinstance(value, Tensor) else value
+            if value is not FREED and hasattr(array, "nbytes"):
+                yield slot.removeprefix("saved_"), array
 
 
 def _memory(array: Any) -> Any:

@@ -18,17 +18,18 @@ from gradcli.explain.symbols.tree import (
 )
 from gradcli.ops.binding import catalogue
 
-_OPERATORS = {
+OPERATORS = {
     "add": "+", "sub": "-", "subtract": "-", "mul": "*", "multiply": "*", "div": "/",
     "true_divide": "/", "divide": "/", "pow": "**", "power": "**", "eq": "==", "equal": "==",
     "ne": "!=", "not_equal": "!=", "lt": "<", "less": "<", "le": "<=", "less_equal": "<=",
     "gt": ">", "greater": ">", "ge": ">=", "greater_equal": ">=", "mm": "@", "bmm": "@",
-    "matmul": "@", "bitwise_and": "&", "bitwise_or": "|",
+    "matmul": "@", "floor_divide": "//", "remainder": "%", "bitwise_and": "&", "bitwise_or": "|",
+    "bitwise_xor": "^", "bitwise_left_shift": "<<", "bitwise_right_shift": ">>",
 }  # fmt: skip
 """Functions of two operands that are written as an operator, by the catalogue's and NumPy's name.
 """
 
-_SIGNS = {"neg": "-", "negative": "-", "bitwise_not": "~", "invert": "~"}
+SIGNS = {"neg": "-", "negative": "-", "bitwise_not": "~", "invert": "~"}
 
 _LOGIC = {"logical_and": "&", "logical_or": "|", "logical_not": "~"}
 """Functions of conditions, which are written as an operator too."""
@@ -68,10 +69,10 @@ def is_known(call: Call) -> bool:
 def shown(name: str, args: Sequence[Any]) -> Symbol | None:
     """What is written otherwise than as a call, by the catalogue's and by NumPy's name."""
     operands = tuple(lifted(each) for each in args)
-    if name in _OPERATORS:
-        return Operation(_OPERATORS[name], *operands[:2])
-    if name in _SIGNS:
-        return Operation(_SIGNS[name], operands[0])
+    if name in OPERATORS:
+        return Operation(OPERATORS[name], *operands[:2])
+    if name in SIGNS:
+        return Operation(SIGNS[name], operands[0])
     if name in _LOGIC and all(is_condition(each) for each in operands):
         if name == "logical_not" and is_number(operands[0]):
             return Operation("==", operands[0], Constant(False))

@@ -21,11 +21,12 @@ from gradcli.explain.symbols.tree import (
 
 PRECEDENCE = {
     "==": 2, "!=": 2, "<": 2, "<=": 2, ">": 2, ">=": 2,
-    "|": 3, "&": 4, "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "@": 6, "**": 8,
+    "|": 3, "^": 4, "&": 5, "<<": 6, ">>": 6,
+    "+": 7, "-": 7, "*": 8, "/": 8, "//": 8, "%": 8, "@": 8, "**": 10,
 }  # fmt: skip
 """How tightly binary operators bind, as in Python."""
 
-FRAGMENT, CHOICE, UNARY, ATOM = 0, 1, 7, 9
+FRAGMENT, CHOICE, UNARY, ATOM = 0, 1, 9, 11
 """How tightly a program's text, a conditional expression, an operator before its operand, and a
 name bind.
 """

@@ -1,6 +1,6 @@
 """Matrix products, the large ones in parts on a thread per core.
 
-BLAS itself keeps to one thread (`gradcli/__init__.py`): its idle threads spin, against the other
+BLAS itself keeps to one thread (`gradcli/cli/main.py`): its idle threads spin, against the other
 BLAS that scipy brings and against ours, and a small product waits longer for them than it takes.
 """
 

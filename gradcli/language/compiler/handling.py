@@ -224,7 +224,14 @@ class Context(Record):
                 text=f"'{type_name(value)}' object does not support the context manager protocol",
                 help="call it: `with torch.no_grad():`" if callable(value) else None,
             )
-        enter, leave = value.__enter__, value.__exit__
+        leave = getattr(value, "__exit__", None)
+        if leave is None:
+            raise type_error(
+                f"the class {type_name(value)} has no `__exit__`",
+                text=f"'{type_name(value)}' object does not support the context manager protocol"
+                " (missed __exit__ method)",
+            )
+        enter = value.__enter__
         return (enter() if type(enter) is MethodType else call(enter, (), {})), leave
 
     def bind(self, variables: Variables, entered: Any) -> None:

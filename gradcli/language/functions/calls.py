@@ -52,11 +52,22 @@ class Function(Record):
     wrapped: Any = None
     stored: dict[str, Any] | None = None
 
-    language_attributes = frozenset({"__name__"})
+    language_attributes = frozenset({"__defaults__", "__kwdefaults__", "__name__"})
 
     @property
     def __name__(self) -> str:
         return self.name
+
+    @property
+    def __defaults__(self) -> tuple[Any, ...] | None:
+        return tuple(self._defaults_of(self.signature.positional).values()) or None
+
+    @property
+    def __kwdefaults__(self) -> dict[str, Any] | None:
+        return self._defaults_of(self.signature.keyword_only) or None
+
+    def _defaults_of(self, names: Sequence[str]) -> dict[str, Any]:
+        return {name: self.defaults[name] for name in names if name in self.defaults}
 
     def language_getattr(self, name: str) -> Any:
         """What the program stored under a name; raises AttributeError."""
@@ -533,20 +544,45 @@ def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Gra
     for keyword in kwargs:
         if keyword not in known and not takes_all:
             name = _name(function)
-            made = isinstance(host, type) and not host.__module__.startswith("gradcli.language")
-            qualified = f"{name}.__init__" if made else name
-            return unknown_keyword(name, keyword, known, f"({written})", qualified)
+            qualified = _qualified(function, host)
+            error = unknown_keyword(name, keyword, known, f"({written})", qualified)
+            error.text = _host_text(name, function, args, kwargs, True) or error.text
+            return error
     words, in_python = _misfit_in_words(problem, shown, args, kwargs)
     name = _name(function)
     home = getattr(host, "__module__", None) or "gradcli.ops."
-    if isinstance(host, type) and not home.startswith("gradcli.language"):
-        text = f"{name}.__init__() {in_python}"
+    if (qualified := _qualified(function, host)) != name:
+        text = f"{qualified}() {in_python}"
     elif in_python.startswith("missing") and home.startswith("gradcli.ops."):
         wanted = in_python.partition(": ")[2].replace("'", '"').replace(" and ", ", ")
         text = f"{name}() missing {wanted.count(',') + 1} required positional arguments: {wanted}"
     else:
-        text = f"{name}() {in_python}"
+        text = _host_text(name, function, args, kwargs, False) or f"{name}() {in_python}"
     return misfit(name, words, f"({written})", text)
+
+
+def _qualified(function: Any, host: Any) -> str:
+    """The name by which Python's errors call a function that PyTorch writes in Python."""
+    name = _name(function)
+    if isinstance(host, type) and not host.__module__.startswith("gradcli.language"):
+        return f"{name}.__init__"
+    is_method = name in _METHODS_IN_PYTHON and catalogue.methods.get(name) is function
+    return f"Tensor.{name}" if is_method else name
+
+
+_METHODS_IN_PYTHON = frozenset(
+    {"backward", "lu", "norm", "register_hook", "register_post_accumulate_grad_hook", "split"}
+    | {"istft", "stft", "unique", "unique_consecutive"}
+)
+"""Methods of tensors that PyTorch writes in Python."""
+
+
+def _host_text(
+    name: str, function: Any, args: Sequence[Any], kwargs: dict[str, Any], is_keyword: bool
+) -> str | None:
+    from gradcli.language.functions import host_texts  # lazy: start-up
+
+    return host_texts.host_text(name, function, args, kwargs, is_keyword)
 
 
 def _misfit_in_words(

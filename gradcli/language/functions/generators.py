@@ -59,7 +59,7 @@ class Running:
                 raise
 
     def __del__(self) -> None:
-        with suppress(BaseException):  # nobody is left to be told
+        with suppress(BaseException):  # nobody is left to hear of it
             self.frame.close()
 
     def _go_on(self, enter: Callable[[Any], Any], value: Any) -> Any:

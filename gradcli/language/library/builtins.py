@@ -132,8 +132,10 @@ def _text_or(value: Any, default: str, name: str) -> str:
 def trace(tensor: Any, style: str = "tree") -> None:
     if type(tensor) is not Tensor:
         raise type_error(f"trace() shows the graph of a tensor, not {type_name(tensor)}")
-    if style not in ("tree", "next", "steps"):
-        raise value_error(f"there is no trace style {display(style)}", help="tree, next or steps")
+    if style not in ("tree", "values", "next", "steps"):
+        raise value_error(
+            f"there is no trace style {display(style)}", help="tree, values, next or steps"
+        )
     active.state.emit(Traced(tensor, style))
 
 
@@ -142,6 +144,22 @@ def show(tensor: Any, file: str) -> None:
     if not isinstance(file, str):
         raise GradcliError("E202", f"show() takes the name of a file, not {type_name(file)}")
     active.state.emit(Shown(_explicable(tensor, "show"), file))
+
+
+@_builtin
+def plot(
+    *values: Any, title: str = "", kind: str = "line", file: str | None = None, **named: Any
+) -> None:
+    from gradcli.language.library.drawing import quick  # lazy: start-up: few programs draw
+
+    quick.plot(values, named, title, kind, file)
+
+
+@_builtin
+def sparkline(values: Any) -> None:
+    from gradcli.language.library.drawing import quick  # lazy: start-up: few programs draw
+
+    quick.sparkline(values)
 
 
 @_builtin

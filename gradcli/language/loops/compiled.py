@@ -107,12 +107,12 @@ class CompiledIteration(NamedTuple):
         """
         if not self.goes_back:
             return self.run()
-        stands = [(each, each.snapshot()) for each in state.generators.values()]
+        marks = [(each, each.mark()) for each in state.generators.values()]
         try:
             return self.run()
         except Exception:
-            for generator, snapshot in stands:
-                generator.restore(snapshot)
+            for generator, mark in marks:
+                generator.go_back(mark)
             raise
 
     def show(self, left: Arrays, variables: Variables) -> None:

@@ -110,8 +110,15 @@ class Gradients:
                 continue
             if leaf.grad is None or not same_bits(leaf.grad.array, gradient.array):
                 raise GraphBreak("B06", "a leaf's gradient came out differently than was recorded")
-            if leaf.grad not in self.lasting:
+            if leaf.grad in self.lasting:
+                continue
+            if leaf.grad.array.strides == gradient.array.strides:
                 self.builder.stand_for(leaf.grad.array, gradient)
+            else:  # it lies in memory as the leaf does
+                operands = [gradient, self.builder.constant(leaf.array)]
+                self.now[leaf] = self.builder.call(
+                    accumulate.kept, operands, result=leaf.grad.array
+                )
 
     def read(self, leaf: Tensor) -> None:
         """`leaf.grad` of a leaf from outside was read."""

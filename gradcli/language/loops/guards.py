@@ -13,7 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.tree.scopes import Variables
-from gradcli.state import State
+from gradcli.state import State, is_unobserved
 from gradcli.trace.guards import Guard as ValueGuard
 
 Read = Callable[[Variables], Any]
@@ -163,18 +163,6 @@ def _is_same(tensor: Tensor, array: Any, requires_grad: bool) -> bool:
         and tensor.requires_grad is requires_grad
         and tensor.grad_fn is None
         and (meta is None or not (meta.hooks or meta.accumulated_hooks))
-    )
-
-
-def is_unobserved(state: State) -> bool:
-    """Whether nobody listens, and operations have no other meaning than always."""
-    return (
-        state.recorder is None
-        and state.batch is None
-        and state.duals is None
-        and state.backward_pass is None
-        and not state.inference
-        and not state.transforms
     )
 
 

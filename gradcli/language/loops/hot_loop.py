@@ -9,12 +9,12 @@ from gradcli.language.functions.control_flow import CONTINUE, Run
 from gradcli.language.loops.capture import Capture
 from gradcli.language.loops.compiled import Arrays, CompiledIteration, SideExit
 from gradcli.language.loops.finishing import NotSettled, finish, overlap
-from gradcli.language.loops.guards import is_unobserved
 from gradcli.language.loops.locations import Item
 from gradcli.language.loops.loop_carried import analysed
 from gradcli.language.loops.verify import Effects, same_effects
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.state import is_unobserved
 from gradcli.trace.graph_break import GraphBreak
 
 if TYPE_CHECKING:

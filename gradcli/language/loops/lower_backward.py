@@ -104,7 +104,7 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
         values[name] = _saved(text, getattr(node, f"saved_{name}"))
     for name in layout.arguments:
         argument = getattr(node, f"argument_{name}")
-        if name in op.keeps or not is_setting(argument):
+        if not is_setting(argument) or (name in op.keeps and text.known(argument) is argument):
             raise GraphBreak("B06", "a rule is given more than settings and arrays")
         values[name] = _setting(text, argument)
     for name in layout.sizes:

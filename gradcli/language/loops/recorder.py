@@ -18,6 +18,7 @@ from gradcli.language.loops.symbols import IterationBuilder, OnTensors, Symbol, 
 from gradcli.ops.codegen.promotion import EVERYDAY, number_and_array
 from gradcli.ops.codegen.signature import signature_of
 from gradcli.ops.definition.op import Op
+from gradcli.ops.indexing.basic import key_of_positions
 from gradcli.state import active
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import Guard, Kind, same
@@ -47,7 +48,7 @@ class Recorder(Listener):
         self.escaped: list[Tensor] = []
         self._has_drawn = False
 
-    # --- what a recorder is told ----------------------------------------------------------------
+    # --- the events it records --------------------------------------------------------------------
 
     def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         self._record(self._operation, op, operands, output)
@@ -110,6 +111,8 @@ class Recorder(Listener):
         """Record an op as a call of its forward function."""
         builder = self.builder
         operands = self._operands(op, arguments)
+        if op.keeps and output.array is arguments["self"].array:
+            raise GraphBreak("B06", "elements of a tensor are set by their positions")
         if op.view and self._is_constant(operands):
             for each in tensors_in(output):  # the same part of the same memory in every iteration
                 builder.constant(each.array)
@@ -155,11 +158,9 @@ class Recorder(Listener):
             operand = name in op.tensors or name in op.lists
             if operand:
                 continue
-            if (
-                name in op.keeps
-                or not is_setting(arguments[name])
-                or builder.varies(arguments[name])
-            ):
+            if name in op.keeps:
+                found[name] = self._index(arguments[name], arguments["self"])
+            elif not is_setting(arguments[name]) or builder.varies(arguments[name]):
                 raise GraphBreak("B06", f"`{op.name}` is given settings that may vary")
         for name in op.tensors:
             if type(arguments[name]) is Tensor:
@@ -177,6 +178,23 @@ class Recorder(Listener):
         elif any(not isinstance(found[name], Value) for name in promoted):
             raise GraphBreak("B06", f"`{op.name}` of a number where an array is expected")
         return [found[name] for name in op.parameters]
+
+    def _index(self, key: Any, tensor: Tensor) -> Value:
+        """The index that picks elements of a tensor by position, made anew in every iteration."""
+        known = self.builder.known(key)
+        if type(known) is Symbol:
+            return known.value
+        parts = [part.array if type(part) is Tensor else part for part, _ in key.parts]
+        given = [part for part in parts if part is not None]
+        shape = tuple(tensor.array.shape)
+        if 0 in shape or any(part.dtype.kind != "i" for part in given):
+            raise GraphBreak("B06", "an index by a mask picks as many elements as it finds")
+        operands = [
+            part if array is None else self.builder.of(part) if type(part) is Tensor else array
+            for (part, _), array in zip(key.parts, parts, strict=True)
+        ]
+        made = self.builder.compute(key_of_positions, [shape, *operands], key, fails=True)
+        return made.value
 
     def _number(self, array: Value, number: Any) -> Any:
         """A number beside an array, in the array's dtype."""

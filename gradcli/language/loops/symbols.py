@@ -13,6 +13,7 @@ from gradcli.arrays.dtypes import DType
 from gradcli.arrays.sizes import Device, Size
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.guards import is_same_value
+from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
@@ -28,7 +29,7 @@ _CHANGED = "what it reads was changed earlier in the iteration"
 
 
 class Symbol(Record):
-    """A number or a string that is another one in every iteration."""
+    """A number, a string or an index that is another one in every iteration."""
 
     now: Any
     value: Value
@@ -98,8 +99,8 @@ class IterationBuilder(TraceBuilder):
     # --- symbols --------------------------------------------------------------------------------
 
     def known(self, value: Any) -> Any:
-        """The symbol of a float, which its identity tells; any other value as it is."""
-        return self._symbols.get(id(value), value) if type(value) is float else value
+        """The symbol of a float or an index, which its identity tells; any other value as it is."""
+        return self._symbols.get(id(value), value) if type(value) in (float, Key) else value
 
     def know_list(self, made: list[Any], parts: list[Any]) -> None:
         """A list that the iteration made has symbols among its parts."""
@@ -148,7 +149,7 @@ class IterationBuilder(TraceBuilder):
             now = now * 1.0  # an object of its own, whose identity tells it apart
         made = Symbol(now, value)
         self._numbers[value] = now
-        if type(now) is float:
+        if type(now) in (float, Key):
             self._symbols[id(now)] = made
         return made
 

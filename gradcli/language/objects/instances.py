@@ -46,11 +46,13 @@ class Instance:
 
     Attributes:
         number: its printed number, 0 until it is asked for.
+        language_shared: whether a copy of it is it itself.
     """
 
     # No __slots__, which the host could not join with those of a base of ours.
 
     language_base: ClassVar[bool] = True
+    language_shared: ClassVar[bool] = False
     language_attributes: ClassVar[frozenset[str]] = frozenset()
     language_class: ClassVar[UserClass]
 
@@ -221,7 +223,8 @@ change. None for methods of the class itself.
 """
 
 _OURS = frozenset(
-    {"__doc__", "__getattr__", "__init__", "__match_args__", "__post_init__", "__slots__"}
+    {"__copy__", "__deepcopy__", "__doc__", "__getattr__", "__init__", "__match_args__"}
+    | {"__post_init__", "__slots__"}
 )
 """Special methods that are called from here and must not change how the host class works."""
 
@@ -522,7 +525,7 @@ def define_class(
     Args:
         fields: the names that its body annotates, each with the annotation's text.
         keywords: what stands among the bases by name.
-        made_known: told the class before `__init_subclass__` of a base is.
+        made_known: called with the class before `__init_subclass__` of a base is.
         kind: the class of the class, None for `type`.
     """
     hosts = tuple([host_of(base) for base in bases]) or (Instance,)
@@ -569,7 +572,7 @@ def host_of(base: Any) -> type:
 
 
 class Cell(Record):
-    """What a class's body leaves for `type.__new__`: who is told of the class that it makes."""
+    """What a class body leaves for `type.__new__`: what is called with the class that it makes."""
 
     fill: Callable[[UserClass], None]
 

@@ -57,18 +57,18 @@ class Iterator:
         return _iterator_type(self.kind)
 
     def language_getattr(self, name: str) -> Any:
-        """`next` by its other name, and what a generator can be told; raises AttributeError."""
+        """`__next__`, and a generator's `close`, `send` and `throw`; raises AttributeError."""
         if name == "__next__" or (self.kind == "generator" and name in ("close", "send", "throw")):
-            return _told(getattr(self.source, name))
+            return _for_programs(getattr(self.source, name))
         if name == "__name__" and self.kind == "generator":
             return self.origin
         raise AttributeError(name)
 
 
-def _told(method: Callable[..., Any]) -> Callable[..., Any]:
+def _for_programs(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of the host's iterator for a program."""
 
-    def tell(*values: Any) -> Any:
+    def method_of_program(*values: Any) -> Any:
         if len(values) == 1 and is_exception(values[0]):
             values = (values[0](),)
         try:
@@ -78,7 +78,7 @@ def _told(method: Callable[..., Any]) -> Callable[..., Any]:
         except HOST_ERRORS as error:
             raise converted(error) from error
 
-    return called(method.__name__, tell)
+    return called(method.__name__, method_of_program)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradcli.errors import GradcliError, type_error, value_error
@@ -235,14 +235,23 @@ def dict_of(*values: Any, **named: Any) -> dict[Any, Any]:
         raise GradcliError("E201", f"dict() takes at most one value by position, not {len(values)}")
     made: dict[Any, Any] = {}
     for value in values:
-        if isinstance(value, dict):
+        if isinstance(value, Mapping):
             made.update(value)
             continue
-        for pair in bounded(value):
+        for number, pair in enumerate(bounded(value)):
+            if not hasattr(type(pair), "__iter__"):
+                raise type_error(
+                    f"dict() takes pairs of key and value, not {type_name(pair)}",
+                    text=f"cannot convert dictionary update sequence element #{number} to a"
+                    " sequence",
+                )
             parts = list(bounded(pair))
             if len(parts) != 2:
                 raise GradcliError(
-                    "E303", f"dict() takes pairs of key and value, not {len(parts)} values"
+                    "E303",
+                    f"dict() takes pairs of key and value, not {len(parts)} values",
+                    text=f"dictionary update sequence element #{number} has length {len(parts)}; 2"
+                    " is required",
                 )
             check_key(parts[0])
             made[parts[0]] = parts[1]

@@ -169,6 +169,9 @@ def _not_defined(symbol: str, left: Any, right: Any, error: Exception) -> str:
         return str(error)
     if symbol == "+" and isinstance(left, (str, list, tuple)):
         return f'can only concatenate {names[0]} (not "{names[1]}") to {names[0]}'
+    repeated = (list, tuple, str, bytes)
+    if symbol == "*" and (isinstance(left, repeated) or isinstance(right, repeated)):
+        return "only integer tensors of a single element can be converted to an index"
     if symbol in _COMPARISONS:
         return f"'{symbol}' not supported between instances of '{names[0]}' and '{names[1]}'"
     return f"unsupported operand type(s) for {symbol}: '{names[0]}' and '{names[1]}'"

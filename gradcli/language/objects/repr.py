@@ -79,7 +79,7 @@ class _Writer:
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.length = 0
-        self.inside: list[Any] = []
+        self.inside: set[int] = set()
 
     def put(self, piece: str) -> None:
         self.pieces.append(piece)
@@ -117,13 +117,17 @@ class _Writer:
 
     def enter(self, value: Any, recursive: str) -> bool:
         """Whether a container is to be written; one that holds itself is marked instead."""
-        if any(outer is value for outer in self.inside):
+        if id(value) in self.inside:
             self.put(recursive)
             return False
         if len(self.inside) == DEEPEST_NESTING:
             raise too_deep("containers")
-        self.inside.append(value)
+        self.inside.add(id(value))
         return True
+
+    def leave(self, value: Any) -> None:
+        """A container is written, or was only asked about."""
+        self.inside.remove(id(value))
 
     def sequence(self, values: Any, opening: str, closing: str) -> None:
         if not self.enter(values, f"{opening}...{closing[-1]}"):
@@ -136,7 +140,7 @@ class _Writer:
             self.write(value)
             separator = ", "
         self.put(closing)
-        self.inside.pop()
+        self.leave(values)
 
     def mapping(self, values: dict[Any, Any]) -> None:
         if not self.enter(values, "{...}"):
@@ -149,7 +153,7 @@ class _Writer:
             self.write(value)
             separator = ", "
         self.put("}" if values else "{}")
-        self.inside.pop()
+        self.leave(values)
 
 
 _VIEWS: dict[type, str] = {

@@ -1,7 +1,7 @@
 """The special methods that a program's class may define: operators, conversions, containers.
 
 The host calls them by its own protocols, so each is wrapped: the result is checked here, where the
-host would raise an error of its own, and the end of an iterator is told to the host as it expects.
+host would raise an error of its own, and the end of an iterator is raised as the host expects it.
 """
 
 from __future__ import annotations

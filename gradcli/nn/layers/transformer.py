@@ -153,7 +153,7 @@ class _Stack(Module):
         super().__init__()
         self.layers = ModuleList([clone(layer) for _ in range(num_layers)])
         self.num_layers = num_layers
-        self.register_module("norm", norm)
+        self.norm = norm
 
     def _normalised(self, x: Tensor) -> Tensor:
         return x if self.norm is None else self.norm(x)

@@ -87,7 +87,7 @@ def _check_shape(scores: Tensor, t: Tensor) -> None:
     if scores.array.shape != t.array.shape:
         raise GradcliError(
             "E204",
-            f"importance_scores should have the same shape as {'tensor t'}",
+            "importance_scores should have the same shape as tensor t",
             raises="AssertionError",
         )
 

@@ -27,11 +27,11 @@ from gradcli.ops.codegen.promotion import (
     check_alpha,
     check_subtraction,
     check_width,
-    is_half,
 )
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.doc import CHECKS, Hazard, Test
 from gradcli.ops.definition.dtype_support import dtype_names
+from gradcli.ops.definition.half_precision import is_half, rounded_once
 from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.state import active
 
@@ -438,6 +438,7 @@ mul_number = pointwise(
     "mul",
     lambda self, other: self * other,
     node="MulBackward1",
+    half=rounded_once,
     self=lambda grad, other: grad * conj(other),
     hazard=_PRODUCT,
 )
@@ -446,6 +447,7 @@ div_number = pointwise(
     lambda self, other: self / other,
     node="DivBackward1",
     floating=True,
+    half=rounded_once,
     self=lambda grad, other: grad / conj(other),
     hazard=_QUOTIENT,
 )

@@ -112,13 +112,16 @@ def checked_values(check: Callable[..., None], *operands: Any) -> None:
     look(check, *operands)
 
 
-def check_floating(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:
+def check_floating(
+    name: str, tensor: Tensor, raises: str = "NotImplementedError", kernel: str = ""
+) -> None:
     """Raise E202 for what is no tensor, E203 for a tensor of bools, integers or complex numbers, as
-    the class that PyTorch raises.
+    the class that PyTorch raises; `kernel` as in `check_dtype`.
     """
     if type(tensor) is not Tensor or tensor.array.dtype not in EVERYDAY:
         check_tensors(name, input=tensor)
-        check_dtype(name, tensor.dtype, dtype_names("bool", "int", "complex", raises=raises))
+        wrong = dtype_names("bool", "int", "complex", raises=raises)
+        check_dtype(name, tensor.dtype, wrong, kernel)
 
 
 def check_not_integral(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:
@@ -130,10 +133,11 @@ def check_not_integral(name: str, tensor: Tensor, raises: str = "NotImplementedE
         check_dtype(name, tensor.dtype, dtype_names("bool", "int", raises=raises))
 
 
-def check_same_dtype(name: str, input: Tensor, other: Tensor) -> None:
-    """Raise E203 where two operands that are not promoted differ in dtype."""
+def check_same_dtype(name: str, input: Tensor, other: Tensor, text: str | None = None) -> None:
+    """Raise E203 where two operands that are not promoted differ in dtype; `text` is PyTorch's."""
     if input.dtype is not other.dtype:
-        raise GradcliError("E203", f"{name}(): the dtypes {input.dtype} and {other.dtype} differ")
+        problem = f"{name}(): the dtypes {input.dtype} and {other.dtype} differ"
+        raise GradcliError("E203", problem, text=text)
 
 
 def check_constants(name: str, **operands: Tensor | None) -> None:

@@ -13,6 +13,7 @@ from gradcli.arrays.strides import cast_in_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.codegen.runtime import check_devices, type_name, wrong_operand
+from gradcli.ops.definition.half_precision import is_half
 from gradcli.ops.definition.op import Function
 from gradcli.state import active
 
@@ -165,11 +166,6 @@ def floating(array: Any) -> Any:
     if array.dtype.kind in "iub":
         return dtypes.cast(array, dtypes.default_dtype())
     return array
-
-
-def is_half(value: Any) -> bool:
-    """Whether a value is an array of float16 or bfloat16."""
-    return isinstance(value, _ARRAYS) and value.dtype.itemsize == 2 and value.dtype.kind not in "iu"
 
 
 def with_exact_number(forward: Function, self: Any, other: Any) -> Any:

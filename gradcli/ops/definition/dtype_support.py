@@ -75,28 +75,38 @@ def no_complex_gradient(name: str) -> GradcliError:
     )
 
 
-def check_dtype(name: str, dtype: DType, unsupported: Unsupported) -> None:
+def check_dtype(name: str, dtype: DType, unsupported: Unsupported, kernel: str = "") -> None:
     """Raise E203 where the function `name` does not support a dtype; `unsupported` has the
-    class.
+    class, `kernel` is what PyTorch calls it, where that is not its usual kernel's name.
     """
     raises = unsupported.get(dtype.name) or unsupported.get(dtype.category)
     if raises is None and dtype.name in _HALVES:
         raises = unsupported.get("half")
     if raises is not None:
-        raise GradcliError(
-            "E203",
-            f"{name}() is not defined for {dtype}",
-            raises=raises,
-            help=_help(dtype, unsupported),
-        )
+        raise not_defined(name, dtype, raises, kernel, _help(dtype, unsupported))
 
 
-def check_floating_dtype(name: str, dtype: DType) -> None:
-    """Raise E203, as RuntimeError, for an integer or bool dtype."""
+def not_defined(
+    name: str, dtype: DType, raises: str, kernel: str = "", help: str | None = None
+) -> GradcliError:
+    """The error of a function that does not support a dtype."""
+    from gradcli.ops.definition.kernel_names import not_implemented  # lazy: start-up
+
+    plain = f"{name}() is not defined for {dtype}"
+    text = None
+    if raises == "NotImplementedError":
+        text = not_implemented(kernel or name, dtype.scalar_type)
+    return GradcliError("E203", plain, raises=raises, text=text, help=help)
+
+
+def check_floating_dtype(name: str, dtype: DType, text: str | None = None) -> None:
+    """Raise E203, as RuntimeError, for an integer or bool dtype; `text` is PyTorch's, where that is
+    not the usual one.
+    """
     try:
         check_dtype(name, dtype, _NO_MEAN)
     except GradcliError as error:
-        error.text = (
+        error.text = text or (
             f"{name}(): could not infer output dtype. Input dtype must be either a floating point"
             f" or complex dtype. Got: {dtype.scalar_type}"
         )

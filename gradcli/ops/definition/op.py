@@ -26,6 +26,7 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, not_installed
 from gradcli.ops.definition.doc import NO_DOC, NO_HAZARD, VECTOR, Hazard, OpDoc
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported
+from gradcli.ops.definition.half_precision import Way, computed_by
 
 Function = Callable[..., Any]
 
@@ -89,6 +90,7 @@ class Op:
             computes and for gradients: from tensors and arguments to the outputs, None for one
             that is not asked for. Formulas are made from it.
         effects: its side effects, of `gradcli.ops.definition.doc.EFFECTS`.
+        lint: warns of a slip that a node of it shows when it is made; None for most.
         apply: records the op on tensors; generated when it is first called.
         compile: generates `apply`; installed by `gradcli.ops.codegen.apply`.
     """
@@ -111,6 +113,7 @@ class Op:
         "keeps",
         "keeps_layout",
         "leading",
+        "lint",
         "lists",
         "loop",
         "name",
@@ -152,6 +155,7 @@ class Op:
         exact_numbers: bool = False,
         unsupported: Unsupported = NOTHING,
         unread: tuple[str, ...] = (),
+        half: Way | None = None,
         doc: str = "",
         example: str = "",
         conventions: str = "",
@@ -160,6 +164,7 @@ class Op:
         hazard: Hazard = NO_HAZARD,
         decomposition: Function | None = None,
         effects: tuple[str, ...] = (),
+        lint: Callable[[Node], None] | None = None,
         **rules: Function,
     ) -> None:
         self.name = name
@@ -167,7 +172,7 @@ class Op:
         if linear:
             rules = {self.parameters[0]: self, **rules}
         self.node_name = node or (node_name_of(name) if rules or joint else "")
-        self.forward = forward
+        self.forward = forward if half is None else computed_by(half, forward, self.parameters)
         self.rules = rules
         self.joint = joint
         self.inputs = inputs or tuple(rules)
@@ -196,6 +201,7 @@ class Op:
         self.hazard = hazard
         self.decomposition = decomposition
         self.effects = frozenset(effects) if effects else _NO_EFFECTS
+        self.lint = lint
         self.node_class: type[Node] | None = None
         self.bindings: list[tuple[dict[str, Any], str]] = []
 
@@ -264,6 +270,8 @@ def op(name: str, forward: Function, **facts: Any) -> Op:
             inputs, in the order of `next_functions`; beside them
             `node`: the node's name, where it is not that of `node_name_of`;
             `constant`: tensor parameters without derivative (an index, a mask);
+            `half`: how float16 and bfloat16 are computed, one of the ways of
+            `gradcli.ops.definition.half_precision`; each step rounds where it is not said;
             `doc, example, conventions`: the text of its page of help, see `OpDoc`.
     """
     entry = Op(name, forward, **facts)
@@ -271,20 +279,7 @@ def op(name: str, forward: Function, **facts: Any) -> Op:
     if key in registry:
         raise TypeError(f"{name}: there is an entry of this name and node already")
     registry[key] = entry
-    for change in _changes.get(key, ()):
-        entry.forward = change(entry.forward)
     return entry
-
-
-_changes: dict[str, list[Callable[[Function], Function]]] = {}
-"""Changes to the forward functions of entries, by their keys in the registry."""
-
-
-def adapt(key: str, change: Callable[[Function], Function]) -> None:
-    """Change the forward function of an entry, now or when an entry of that key is registered."""
-    _changes.setdefault(key, []).append(change)
-    if key in registry:
-        registry[key].forward = change(registry[key].forward)
 
 
 def _operand_count(forward: Function) -> int:

@@ -28,6 +28,7 @@ from gradcli.ops.binding.catalogue import check_write, function, method
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import WIDE, Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, NOT_FLOATING, dtype_names
+from gradcli.ops.definition.half_precision import numbers_rounded, rounded_once
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.elementwise.comparison import logical_and
 from gradcli.ops.elementwise.power import power
@@ -101,6 +102,7 @@ copysign_number = pointwise(
     lambda self, other: np.copysign(self, other),
     node="CopysignBackward1",
     floating=True,
+    half=numbers_rounded,
     self=lambda grad, self, result: grad * _same_sign(self, result),
 )
 
@@ -174,6 +176,7 @@ def _lerp_array(self: Any, end: Any, weight: Any) -> Any:
 lerp_number = pointwise(
     "lerp",
     _lerp_array,
+    half=rounded_once,
     self=lambda grad, weight: grad * conj(1 - weight),
     end=lambda grad, weight: grad * conj(weight),
 )
@@ -182,6 +185,7 @@ lerp_tensor = pointwise(
     "lerp",
     _lerp_array,
     node="LerpBackward1",
+    half=rounded_once,
     self=lambda grad, weight: grad * conj(1 - weight),
     end=lambda grad, weight: grad * conj(weight),
     weight=lambda grad, self, end: grad * conj(end - self),
@@ -211,6 +215,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 addcmul_ = pointwise(
     "addcmul",
     lambda self, tensor1, tensor2, value=1: multiply_add(self, tensor1 * value, tensor2),
+    half=rounded_once,
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
     tensor2=lambda grad, tensor1, value: grad * conj(tensor1 * value),
@@ -220,6 +225,7 @@ addcmul_ = pointwise(
 addcdiv_ = pointwise(
     "addcdiv",
     lambda self, tensor1, tensor2, value=1: self + tensor1 * value / tensor2,
+    half=rounded_once,
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(div(value, tensor2)),
     tensor2=lambda grad, tensor1, tensor2, value: (

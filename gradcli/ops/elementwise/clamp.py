@@ -15,6 +15,7 @@ from gradcli.ops.arithmetic.arithmetic import with_number
 from gradcli.ops.binding.arguments import check_number, check_tensors, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
+from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import op, pointwise
 from gradcli.ops.elementwise.comparison import isnan, logical_and, logical_not, logical_or, where
 from gradcli.ops.indexing.masks import masked_fill_number
@@ -114,6 +115,7 @@ clamp_to_numbers = pointwise(
     "clamp",
     lambda self, min=None, max=None: np.clip(self, min, max),
     node="ClampBackward1",
+    half=rounded_once,
     self=_inside,
     unsupported=_BOOL_OR_COMPLEX,
     numpy="clip",
@@ -188,6 +190,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 clamp_min_number = pointwise(
     "clamp_min",
     lambda self, min: np.maximum(min, self),
+    half=rounded_once,
     self=lambda grad, self, min: where(self >= min, grad, 0.0),
     unsupported=COMPLEX,
     numpy="maximum",
@@ -205,6 +208,7 @@ clamp_min_tensor = pointwise(
 clamp_max_number = pointwise(
     "clamp_max",
     lambda self, max: np.minimum(max, self),
+    half=rounded_once,
     self=lambda grad, self, max: where(self <= max, grad, 0.0),
     unsupported=COMPLEX,
     numpy="minimum",

@@ -19,6 +19,7 @@ from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.doc import WIDE, Hazard, in_numpy
 from gradcli.ops.definition.dtype_support import dtype_names
+from gradcli.ops.definition.half_precision import float16_rounded_once, rounded_once
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.elementwise.complex import imaginary_part, real_part
@@ -136,6 +137,7 @@ _POWER_OF_NUMBER = Hazard(
 pow_number = pointwise(
     "pow",
     lambda self, exponent: _power(self, exponent),
+    half=float16_rounded_once,
     self=_power_rule_self,
     hazard=_POWER,
     loop=WIDE,
@@ -165,6 +167,7 @@ pow_tensor = pointwise(
     "pow",
     _power,
     node="PowBackward1",
+    half=rounded_once,
     self=_power_rule_base,
     exponent=_power_rule_exponent,
     unsupported=dtype_names("bool"),
@@ -190,6 +193,7 @@ pow_base = pointwise(
     "pow",
     lambda exponent, base: in_row_order(_power(base, exponent)),
     node="PowBackward2",
+    half=rounded_once,
     exponent=_exponential_rule,
     unsupported=dtype_names("bool"),
     hazard=_POWER_OF_NUMBER,

@@ -17,6 +17,7 @@ from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import expose, function
+from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.comparison import isfinite
 
@@ -78,6 +79,7 @@ round_to_decimals = pointwise(
     "round",
     _round_decimals,
     node="RoundBackward1",
+    half=rounded_once,
     self=lambda grad: zeros_like(grad),
 )
 

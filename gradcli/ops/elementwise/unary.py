@@ -14,13 +14,15 @@ import numpy as np
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.kernels import vector_math
+from gradcli.kernels import half_precision, vector_math
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_real, in_single
 from gradcli.ops.binding.catalogue import expose, expose_written, in_place
 from gradcli.ops.definition.doc import Hazard, Test
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
+from gradcli.ops.definition.half_precision import bfloat16_rounded_once, by_kernel, rounded_once
+from gradcli.ops.definition.lints import check_logarithm
 from gradcli.ops.definition.op import Op, pointwise
 
 # --- exponentials -------------------------------------------------------------------------------
@@ -38,6 +40,7 @@ exp2 = pointwise(
     "exp2",
     lambda self: vector_math.exp2(self),
     floating=True,
+    half=rounded_once,
     self=lambda grad, result: grad * conj(result) * math.log(2),
     doc="2 to the power of the input.",
 )
@@ -71,12 +74,14 @@ log = pointwise(
     self=lambda grad, self: grad / conj(self),
     doc="The natural logarithm.",
     hazard=_logarithm("log", 0, lambda self: self < 0, lambda self: self == 0),
+    lint=check_logarithm,
 )
 
 log2 = pointwise(
     "log2",
     lambda self: vector_math.log2(self),
     floating=True,
+    half=rounded_once,
     self=lambda grad, self: grad / (conj(self) * math.log(2)),
     doc="The logarithm to base 2.",
     hazard=_logarithm("log2", 0, lambda self: self < 0, lambda self: self == 0),
@@ -86,6 +91,7 @@ log10 = pointwise(
     "log10",
     lambda self: vector_math.log10(self),
     floating=True,
+    half=rounded_once,
     self=lambda grad, self: grad / (conj(self) * math.log(10)),
     doc="The logarithm to base 10.",
     hazard=_logarithm("log10", 0, lambda self: self < 0, lambda self: self == 0),
@@ -98,6 +104,7 @@ log1p = pointwise(
     self=lambda grad, self: grad / conj(self + 1),
     doc="`log(1 + input)`, exact near 0.",
     hazard=_logarithm("log1p", -1, lambda self: self < -1, lambda self: self == -1),
+    lint=check_logarithm,
 )
 
 # --- roots --------------------------------------------------------------------------------------
@@ -126,6 +133,7 @@ rsqrt = pointwise(
     "rsqrt",
     lambda self: 1 / np.sqrt(self),
     floating=True,
+    half=by_kernel(half_precision.rsqrt),
     self=lambda grad, result: grad * -0.5 * conj(_cube(result)),
     doc="1 over the square root.",
     hazard=Hazard(
@@ -241,6 +249,7 @@ cosh: Op = pointwise(
 tanh_backward: Op = pointwise(
     "tanh_backward",
     lambda grad_output, output: grad_output * conj(vector_math.one_less_square(output)),
+    half=rounded_once,
     grad_output=lambda grad, output: tanh_backward(grad, conj(output)),
     output=lambda grad, grad_output, output: conj(grad) * (conj(output) * -2 * grad_output),
 )
@@ -308,6 +317,7 @@ atanh = pointwise(
 sigmoid_backward: Op = pointwise(
     "sigmoid_backward",
     lambda grad_output, output: grad_output * conj(1 - output) * conj(output),
+    half=bfloat16_rounded_once,
     grad_output=lambda grad, output: sigmoid_backward(grad, conj(output)),
     output=lambda grad, grad_output, output: conj(grad) * grad_output * (conj(output) * -2 + 1),
 )

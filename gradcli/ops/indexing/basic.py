@@ -19,6 +19,7 @@ from gradcli.autograd.batched import BatchedArray, NeedsExamples, shared
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError
+from gradcli.kernels import in_c
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import operators
 from gradcli.ops.codegen.runtime import type_name
@@ -70,7 +71,9 @@ def _picked(self: Any, indices: Key) -> Any:
     if picked.ndim < 2:
         return picked[()]
     given = [part for part in indices if part is not FULL]
-    flat = self.flags.c_contiguous and all(part.ndim < 2 for part in given)
+    flat = self.flags.c_contiguous and (
+        all(part.ndim < 2 for part in given) or (len(given) == 1 and given[0].flags.c_contiguous)
+    )
     if flat and picked.size and 1 not in picked.shape:
         return module_of(picked).ascontiguousarray(picked)
     positions = np.broadcast_arrays(*given)
@@ -119,13 +122,16 @@ def flat_positions(key: Key, shape: tuple[int, ...]) -> Any:
 def add_at(whole: Any, where: Any, values: Any) -> None:
     """Add values into an array at flat positions, as often as each stands there."""
     # One-dimensional operands take the fast path of NumPy's add.at.
-    np.add.at(whole.reshape(-1), where.reshape(-1), values.reshape(-1))
+    if not in_c.add_at(whole, where, values):
+        np.add.at(whole.reshape(-1), where.reshape(-1), values.reshape(-1))
 
 
 def add_rows(table: Any, where: Any, rows: Any) -> None:
     """Add rows to those of a table at some positions, as often as each is given; in pieces, since
     every element gets its flat position.
     """
+    if in_c.add_at(table, where, rows, width=table.shape[1]):
+        return
     columns = module_of(table).arange(table.shape[1])
     piece = max(1, _PIECE // max(1, table.shape[1]))
     for start in range(0, len(where), piece):
@@ -145,6 +151,11 @@ def _index_put_array(self: Any, values: Any, indices: Key, accumulate: bool) -> 
 def _put_at(whole: Any, values: Any, indices: Key, accumulate: bool) -> None:
     if not accumulate:
         whole[indices] = values
+        return
+    if whole.ndim and indices[0] is not FULL and all(part is FULL for part in indices[1:]):
+        at, width = indices[0], math.prod(whole.shape[1:])
+        rows = np.broadcast_to(values, (*at.shape, *whole.shape[1:]))
+        add_rows(whole.reshape(-1, width), at.reshape(-1), rows.reshape(at.size, width))
         return
     where = flat_positions(indices, whole.shape)
     add_at(whole, where, np.broadcast_to(values, where.shape))
@@ -437,6 +448,17 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
     made = Key(key)
     made.parts = _parts(picked, written)
     return made
+
+
+def key_of_positions(shape: tuple[int, ...], *parts: Any) -> Key:
+    """The index of the positions in each dimension, None for a full slice; raises E302 for one that
+    does not exist.
+    """
+    key = [
+        FULL if part is None else positions_from_front(part, shape[dim], dim)
+        for dim, part in enumerate(parts)
+    ]
+    return Key([*key, *[FULL] * (len(shape) - len(key))])
 
 
 def _mask_apart(mask: tuple[int, ...], shape: tuple[int, ...], dim: int) -> str:

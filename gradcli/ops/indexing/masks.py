@@ -199,6 +199,7 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
         raise GradcliError(
             "E301",
             f"masked_scatter(): {source.array.size} elements for {wanted} places",
+            text="Number of elements of source < number of ones in mask",
         )
     return masked_scatter.apply(input, mask, source)
 
@@ -283,7 +284,7 @@ def _checked_flat(name: str, tensor: Tensor, index: Any) -> None:
     if outside.any():
         wrong = np.asarray(to_host(index.array))[to_host(outside)].flat[0]
         raise GradcliError(
-            "E302", f"{name}(): position {wrong} does not exist in a tensor of {size} elements"
+            "E302", f"out of range: tried to access index {wrong} on a tensor of {size} elements."
         )
 
 
@@ -365,7 +366,12 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if isinstance(r, Tensor) or type(r) is float:
         raise GradcliError("E202", f"combinations(): `r` must be an int, not {type_name(r)}")
     if input.array.ndim != 1 or r < 0:
-        raise GradcliError("E301", f"combinations(): cannot choose {r} elements of this tensor")
+        raise GradcliError(
+            "E301",
+            f"Expect a non-negative number, but got {r}"
+            if r < 0
+            else f"Expect a 1D vector, but got shape {list(input.array.shape)}",
+        )
     if not r:
         return Tensor(module_of(input.array).empty((0,), input.array.dtype))
     positions = np.indices((input.array.size,) * r)

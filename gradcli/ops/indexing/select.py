@@ -25,7 +25,7 @@ from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.indexing.basic import add_at
+from gradcli.ops.indexing.basic import add_at, add_rows
 from gradcli.ops.indexing.gather import (
     PositionError,
     check_along,
@@ -84,7 +84,11 @@ def _add_parts(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> 
     values = source if alpha == 1 else source * alpha
     if not whole.ndim:
         return whole + values.sum()
-    add_at(whole, part_positions(whole.shape, dim, index), values)
+    if dim in (0, -whole.ndim):
+        width = whole.size // max(1, len(whole))
+        add_rows(whole.reshape(-1, width), index.reshape(-1), values.reshape(index.size, width))
+    else:
+        add_at(whole, part_positions(whole.shape, dim, index), values)
     return whole
 
 
@@ -165,7 +169,7 @@ def _check_vector(name: str, tensor: Tensor, index: Any) -> None:
     """Raise E202, E203 or E302 unless the index is a vector of integers, or one of them."""
     check_tensors(name, input=tensor, index=index)
     if index.array.ndim > 1:
-        raise GradcliError("E302", f"{name}(): the index must be a vector")
+        raise GradcliError("E302", f"{name}(): Index is supposed to be a vector")
     checked_index(name, index)
 
 
@@ -442,7 +446,7 @@ def _check_counts(repeats: Any, counts: Any) -> None:
             raises="NotImplementedError" if isinstance(repeats, Tensor) else "TypeError",
         )
     if counts.size and counts.min() < 0:
-        raise runtime_error("repeat_interleave(): repeats must not be negative")
+        raise runtime_error("Repeats must be non-negative")
 
 
 @on_the_host

@@ -14,16 +14,22 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.sizes import sizes_apart
 from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.errors import GradcliError
+from gradcli.kernels import half_precision
 from gradcli.kernels.linalg.products import matrix_product
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.codegen.promotion import EVERYDAY
+from gradcli.ops.definition.dtype_support import not_defined
+from gradcli.ops.definition.half_precision import by_kernel, rounded_once_alike
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.views import not_expanded, reshape, t, transpose
 
 Sizes = tuple[int, ...]
 
 # --- arrays -------------------------------------------------------------------------------------
+
+
+_CASTS = {"float16": ".half()", "float32": ".float()", "float64": ".double()"}
 
 
 def check_dtypes(name: str, *arrays: Any) -> None:
@@ -35,12 +41,11 @@ def check_dtypes(name: str, *arrays: Any) -> None:
                 "E203",
                 f"{name}: operands of {dtypes.of_array(arrays[0])} and {dtypes.of_array(array)}",
                 text=_dtypes_apart(name, dtypes.of_array(arrays[0]), dtypes.of_array(array)),
-                help="products of matrices promote nothing: cast one, `x.double()`",
+                help="products of matrices promote nothing: cast one,"
+                f" `x{_CASTS.get(array.dtype.name, '.to(dtype)')}`",
             )
     if first.char == "?":
-        raise GradcliError(
-            "E203", f"{name} is not defined for bool tensors", raises="NotImplementedError"
-        )
+        raise not_defined(name, dtypes.of_array(arrays[0]), "NotImplementedError")
 
 
 def _dtypes_apart(name: str, left: dtypes.DType, right: dtypes.DType) -> str | None:
@@ -322,6 +327,7 @@ addmm = op(
     lambda self, mat1, mat2, beta=1, alpha=1: _added(
         "addmm", self, _product_of_addmm(mat1, mat2), beta, alpha
     ),
+    half=rounded_once_alike,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     mat1=lambda grad, mat2, alpha, mat1_strides: scaled(
         _of_left(grad, mat2, mat1_strides), conj(alpha)
@@ -339,6 +345,7 @@ addmm = op(
 addmv = op(
     "addmv",
     lambda self, mat, vec, beta=1, alpha=1: _added("addmv", self, _mv_array(mat, vec), beta, alpha),
+    half=rounded_once_alike,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     mat=lambda grad, vec, alpha: scaled(_column_times_row(grad, conj(vec)), conj(alpha)),
     vec=lambda grad, mat, alpha: scaled(mv(conj(t(mat)), grad), conj(alpha)),
@@ -359,6 +366,7 @@ def _addr_array(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) 
 addr = op(
     "addr",
     _addr_array,
+    half=by_kernel(half_precision.addr),
     keeps_layout=True,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     vec1=lambda grad, vec2, alpha: scaled(mv(grad, conj(vec2)), conj(alpha)),
@@ -380,6 +388,7 @@ def _baddbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: An
 baddbmm = op(
     "baddbmm",
     _baddbmm_array,
+    half=rounded_once_alike,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     batch1=lambda grad, batch2, alpha: scaled(
         bmm(grad, conj(transpose(batch2, 1, 2))), conj(alpha)

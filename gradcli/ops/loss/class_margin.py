@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
 from gradcli.ops.binding.arguments import check_constants, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -139,13 +139,14 @@ def multi_margin_loss(
     check_dtype("multi_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
     check_constants("multi_margin_loss", weight=weight)
     if p not in (1, 2):
-        raise runtime_error(f"multi_margin_loss(): p is 1 or 2, not {p}")
+        raise value_error("only p == 1 and p == 2 supported")
     _check_samples("multi_margin_loss", input, target, target.array.ndim == input.array.ndim - 1)
     classes = input.array.shape[-1]
     if np.any((unbatched(target.array) < 0) | (unbatched(target.array) >= classes)):
         raise GradcliError(
             "E302",
             f"multi_margin_loss(): a target is none of the {classes} classes",
+            text="target out of range",
             raises="RuntimeError",
         )
     return multi_margin_loss_.apply(input, target, weight, p, margin, number)
@@ -154,12 +155,19 @@ def multi_margin_loss(
 def _check_samples(name: str, input: Tensor, target: Tensor, fits: bool) -> None:
     shape = input.array.shape
     if target.dtype.name != "int64":
-        raise GradcliError("E203", f"{name}(): the target must be int64, not {target.dtype}")
+        text = f"expected scalar type Long but found {target.dtype.scalar_type}"
+        raise GradcliError("E203", text)
     if len(shape) not in (1, 2) or not fits or target.array.shape[:1] != shape[:1][: target.ndim]:
         raise GradcliError(
             "E301",
             f"{name}(): a target of shape {tuple(target.array.shape)} does not go with an input of"
             f" shape {tuple(shape)}",
+            text=f"inconsistent target size: {list(target.array.shape)} for input of size:"
+            f" {list(shape)}"
+            if name == "multilabel_margin_loss"
+            else f"{name}: target tensor should be 1-D with size equal to the number of input"
+            f" samples (batch size). Expected target size {list(shape[:-1])}, but got"
+            f" {list(target.array.shape)}. Input has shape {list(shape)}.",
         )
 
 
@@ -266,6 +274,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
         raise GradcliError(
             "E302",
             f"multilabel_margin_loss(): a target is none of the {classes} classes",
+            text="argument #2 'target' is out of range",
             raises="RuntimeError",
         )
     return multilabel_margin_loss_.apply(input, target, number)[0]

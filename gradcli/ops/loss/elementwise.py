@@ -15,6 +15,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
+from gradcli.kernels import half_precision
 from gradcli.ops.binding.arguments import (
     check_floating,
     check_not_integral,
@@ -22,6 +23,7 @@ from gradcli.ops.binding.arguments import (
     in_dtype_of,
 )
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.lints import check_same_shape
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.comparison import logical_and, where
@@ -98,6 +100,7 @@ mse_loss_backward = op(
     lambda grad_output, self, target, reduction: in_row_order(
         (self - target) * _part(self, reduction, 2) * grad_output
     ),
+    half=by_kernel(half_precision.mse_loss_backward),
     grad_output=lambda grad, self, target, reduction: shared((self - target) * 2 * grad, reduction),
     self=lambda grad, grad_output, reduction: shared(grad * 2 * grad_output, reduction),
     target=lambda grad, grad_output, reduction: shared(grad * -2 * grad_output, reduction),
@@ -106,6 +109,7 @@ mse_loss_backward = op(
 mse_loss_ = op(
     "mse_loss",
     lambda self, target, reduction: reduced_pairs((self - target) ** 2, self, target, reduction),
+    half=by_kernel(half_precision.mse_loss),
     keeps_layout=True,
     self=mse_loss_backward,
     target=lambda grad, self, target, reduction: mse_loss_backward(grad, target, self, reduction),
@@ -167,6 +171,7 @@ def _smooth_l1_bend(self: Any, target: Any, grad: Any, beta: float) -> Any:
 smooth_l1_loss_backward = op(
     "smooth_l1_loss_backward",
     _smooth_l1_gradient,
+    half=rounded_once,
     grad_output=lambda grad, self, target, reduction, beta: shared(
         _smooth_l1_slope(self, target, grad, beta), reduction
     ),
@@ -181,6 +186,7 @@ smooth_l1_loss_backward = op(
 smooth_l1_loss_ = op(
     "smooth_l1_loss",
     _smooth_l1_array,
+    half=by_kernel(half_precision.smooth_l1_loss),
     keeps_layout=True,
     self=smooth_l1_loss_backward,
     target=lambda grad, self, target, reduction, beta: smooth_l1_loss_backward(
@@ -197,7 +203,7 @@ def smooth_l1_loss(
     elsewhere. Raises E204 for a negative beta.
     """
     if beta < 0:
-        raise runtime_error("smooth_l1_loss(): `beta` must not be negative")
+        raise runtime_error("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     number = reduction_number(reduction)
@@ -239,6 +245,7 @@ def _huber_bend(self: Any, target: Any, grad: Any, delta: float) -> Any:
 huber_loss_backward = op(
     "huber_loss_backward",
     _huber_gradient,
+    half=by_kernel(half_precision.huber_loss_backward),
     grad_output=lambda grad, self, target, reduction, delta: shared(
         _huber_slope(self, target, delta) * grad, reduction
     ),
@@ -253,6 +260,7 @@ huber_loss_backward = op(
 huber_loss_ = op(
     "huber_loss",
     _huber_array,
+    half=by_kernel(half_precision.huber_loss),
     keeps_layout=True,
     self=huber_loss_backward,
     target=lambda grad, self, target, reduction, delta: huber_loss_backward(
@@ -272,7 +280,7 @@ def huber_loss(
     Conventions: On the joint the gradient is that of the parabola.
     """
     if delta <= 0:
-        raise runtime_error("huber_loss(): `delta` must be positive")
+        raise runtime_error("huber_loss does not support non-positive values for delta.")
     number = reduction_number(reduction)
     check_tensors("huber_loss", input=input, target=target)
     check_same_shape("huber_loss", input, target)

@@ -18,7 +18,7 @@ from gradcli.arrays.dtypes import bfloat16, float32, of_array
 from gradcli.arrays.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.kernels import vector_math
+from gradcli.kernels import half_precision, vector_math
 from gradcli.kernels.in_c import elementwise
 from gradcli.ops.arithmetic.arithmetic import add, div, sub
 from gradcli.ops.arithmetic.half_precision import is_unrecorded_half, rounded_rule
@@ -30,6 +30,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules
 from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.op import Function, Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_, exp, log1p, sigmoid, tanh
@@ -92,6 +93,7 @@ def _silu_rule(grad: Any, self: Any) -> Any:
 silu_ = pointwise(
     "silu",
     lambda self: in_single(lambda x: x / (1 + vector_math.exp(-x)), self),
+    half=rounded_once,
     self=_silu_rule,
 )
 
@@ -117,6 +119,7 @@ def _mish_array(self: Any) -> Any:
 mish_ = pointwise(
     "mish",
     lambda self: in_single(_mish_array, self),
+    half=rounded_once,
     self=_mish_rule,
 )
 
@@ -180,6 +183,7 @@ def _gelu_backward_array(grad_output: Any, self: Any, approximate: str) -> Any:
 gelu_backward: Op = pointwise(
     "gelu_backward",
     _gelu_backward_array,
+    half=rounded_once,
     linear=True,
     self=lambda grad, grad_output, self, approximate: (
         grad * grad_output * _gelu_curvature(self, approximate)
@@ -220,6 +224,7 @@ softplus_backward: Op = pointwise(
     lambda grad_output, self, beta, threshold: where(
         self * beta > threshold, grad_output, grad_output * sigmoid(self * beta)
     ),
+    half=rounded_once,
     linear=True,
     self=lambda grad, grad_output, self, beta, threshold: where(
         self * beta > threshold,
@@ -231,6 +236,7 @@ softplus_backward: Op = pointwise(
 softplus_ = pointwise(
     "softplus",
     lambda self, beta, threshold: in_single(_softplus_array, self, beta, threshold),
+    half=rounded_once,
     self=softplus_backward,
 )
 
@@ -254,6 +260,7 @@ def _logsigmoid_backward_array(grad_output: Any, self: Any) -> Any:
 logsigmoid_backward: Op = pointwise(
     "log_sigmoid_backward",
     _logsigmoid_backward_array,
+    half=by_kernel(half_precision.log_sigmoid_backward),
     linear=True,
     self=lambda grad, grad_output, self: grad * grad_output * (sigmoid(self) - 1) * sigmoid(self),
 )
@@ -266,6 +273,7 @@ def _logsigmoid_array(self: Any) -> Any:
 logsigmoid_ = pointwise(
     "log_sigmoid",
     lambda self: in_row_order(in_single(_logsigmoid_array, self)),
+    half=rounded_once,
     self=logsigmoid_backward,
 )
 
@@ -329,6 +337,7 @@ def _glu_backward_rule_self(grad: Any, grad_output: Any, self: Any, dim: int) ->
 glu_backward = op(
     "glu_backward",
     lambda grad_output, self, dim: np.concatenate([grad_output] * 2, dim) * _glu_slopes(self, dim),
+    half=by_kernel(half_precision.glu_backward),
     decomposition=lambda grad_output, self, dim: (
         cat([grad_output, grad_output], dim) * _glu_slopes(self, dim)
     ),
@@ -339,6 +348,7 @@ glu_backward = op(
 glu_ = op(
     "glu",
     _glu_array,
+    half=rounded_once,
     keeps_layout=True,
     self=glu_backward,
 )
@@ -357,6 +367,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     at = normal_dim("glu", dim, input.array.ndim)
     size = input.array.shape[at]
     if size % 2:
-        raise GradcliError("E301", f"glu(): dimension {at} of size {size} cannot be halved")
+        text = f"Halving dimension must be even, but dimension {at} is size {size}"
+        raise GradcliError("E301", text)
     check_floating("glu", input)
     return glu_.apply(input, at)

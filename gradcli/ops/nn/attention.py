@@ -154,7 +154,8 @@ def _mask_of(mask: Tensor | None, is_causal: bool, query: Tensor, key: Tensor) -
     if is_causal:
         if mask is not None:
             raise runtime_error(
-                "scaled_dot_product_attention(): give attn_mask or is_causal, not both"
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when"
+                " is_causal=True"
             )
         shape = (query.array.shape[-2], key.array.shape[-2])
         allowed = np.tril(module_of(query.array).ones(shape, np.bool_))
@@ -198,12 +199,21 @@ def scaled_dot_product_attention(
     check_tensors(name, query=query, key=key, value=value)
     if enable_gqa:
         raise GradcliError("E205", f"{name}(): enable_gqa is outside the catalogue")
-    check_same_dtype(name, query, key)
-    check_same_dtype(name, query, value)
+    kinds = [tensor.dtype.c_name for tensor in (query, key, value)]
+    text = (
+        "Expected query, key, and value to have the same dtype, but got"
+        f" query.dtype: {kinds[0]} key.dtype: {kinds[1]} and value.dtype: {kinds[2]} instead."
+    )
+    check_same_dtype(name, query, key, text)
+    check_same_dtype(name, query, value, text)
     check_dtype(name, query.dtype, dtype_names("bool", "int", raises="RuntimeError") | COMPLEX)
     ranks = [tensor.array.ndim for tensor in (query, key, value)]
     if min(ranks) < 2:
-        raise GradcliError("E301", f"{name}(): expected two dimensions or more")
+        raise GradcliError(
+            "E301",
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim:"
+            f" {ranks[0]} key.dim: {ranks[1]} and value.dim: {ranks[2]} instead.",
+        )
     mask = _mask_of(attn_mask, is_causal, query, key)
     if scale is None:
         features = query.array.shape[-1]

@@ -244,12 +244,10 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """
     check_tensors("pdist", input=input)
     if input.array.ndim != 2:
-        raise GradcliError(
-            "E301", f"pdist(): a matrix is needed, not shape {tuple(input.array.shape)}"
-        )
+        raise GradcliError("E301", f"pdist only supports 2D tensors, got: {input.array.ndim}D")
     check_dtype("pdist", input.dtype, _SINGLE_ONLY)
     if p < 0:
-        raise runtime_error("pdist(): p must not be negative")
+        raise runtime_error("pdist only supports non-negative p values")
     return pdist_.apply(input, float(p))
 
 
@@ -269,21 +267,23 @@ def cdist(
     Example: torch.cdist(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
     check_tensors("cdist", x1=x1, x2=x2)
-    for x in (x1, x2):
+    for name, x in (("X1", x1), ("X2", x2)):
         if x.array.ndim < 2:
             raise GradcliError(
-                "E301", f"cdist(): matrices are needed, not shape {tuple(x.array.shape)}"
+                "E301",
+                f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D",
             )
     if x1.array.shape[-1] != x2.array.shape[-1]:
         raise GradcliError(
             "E301",
-            f"cdist(): rows of {x1.array.shape[-1]} and of {x2.array.shape[-1]} elements",
+            f"X1 and X2 must have the same number of columns. X1: {x1.array.shape[-1]} X2:"
+            f" {x2.array.shape[-1]}",
         )
     for x in (x1, x2):
         check_not_integral("cdist", x, "RuntimeError")
         check_dtype("cdist", x.dtype, dtype_names("complex", raises="RuntimeError"))
     if p < 0:
-        raise runtime_error("cdist(): p must not be negative")
+        raise runtime_error("cdist only supports non-negative p values")
     check_dtype("cdist", x1.dtype, _SINGLE_ONLY)
     check_same_dtype("cdist", x1, x2)
     return cdist_.apply(x1, x2, float(p))

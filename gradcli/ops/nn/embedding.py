@@ -11,7 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import (
@@ -121,7 +121,7 @@ def _padding_row(name: str, padding_idx: int | None, count: int) -> int:
     if not -count <= padding_idx < count:
         raise GradcliError(
             "E204",
-            f"{name}(): padding_idx {padding_idx} is no row of {count}",
+            "Padding_idx must be within num_embeddings",
             raises="AssertionError",
         )
     return padding_idx % count
@@ -306,7 +306,11 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
     indices = input.array
     if indices.ndim == 2:
         if offsets is not None:
-            raise GradcliError("E204", "embedding_bag(): rows are bags, and need no `offsets`")
+            raise value_error(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch"
+                " of fixed length sequences. However, found offsets of type"
+                " <class 'torch.Tensor'>"
+            )
         rows = module_of(indices).arange(len(indices))
         return np.repeat(rows, indices.shape[1]), len(indices)
     if indices.ndim != 1:
@@ -316,12 +320,19 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
             raises="ValueError",
         )
     if offsets is None:
-        raise GradcliError("E204", "embedding_bag(): a vector of indices needs `offsets`")
+        raise GradcliError(
+            "E204",
+            "embedding_bag(): a vector of indices needs `offsets`",
+            text="offsets has to be a 1D Tensor but got None",
+        )
     check_tensors("embedding_bag", offsets=offsets)
     starts = offsets.array
     if starts.dtype.kind not in "iu":
         raise GradcliError(
-            "E203", f"embedding_bag(): offsets must be integers, not {offsets.dtype}"
+            "E203",
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types:"
+            f" Long, Int; but got torch.{offsets.dtype.scalar_type}Tensor instead (while checking"
+            " arguments for embedding_bag)",
         )
     if starts.ndim != 1:
         raise GradcliError(
@@ -329,7 +340,11 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
         )
     if not starts.size or starts[0] or (starts > indices.size).any():
         raise runtime_error(
-            f"embedding_bag(): offsets start at 0 and end within {indices.size} indices"
+            f"embedding_bag(): offsets start at 0 and end within {indices.size} indices",
+            text=f"offsets[-1] can not be greater than input's length {indices.size} but got"
+            f" offsets[-1] of {starts[-1]}"
+            if starts.size and not starts[0]
+            else None,
         )
     if include_last_offset and starts[-1] != indices.size:
         raise runtime_error(
@@ -370,7 +385,7 @@ def embedding_bag(
             "E205", "embedding_bag(): max_norm and scale_grad_by_freq are outside the catalogue"
         )
     if mode not in ("sum", "mean", "max"):
-        raise GradcliError("E204", f"embedding_bag(): no mode {mode!r}")
+        raise value_error("mode has to be one of sum, mean or max")
     bags, count = _bags_of(input, offsets, include_last_offset)
     weights = None
     if per_sample_weights is not None:
@@ -412,7 +427,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if tensor.dtype is not dtypes.int64:
         raise GradcliError(
             "E203",
-            f"one_hot(): class numbers must be torch.int64, not {tensor.dtype}",
+            "one_hot is only applicable to index tensor of type LongTensor.",
             help="use `.long()`",
         )
     classes = module_of(tensor.array).asarray(tensor.array)

@@ -15,6 +15,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.kernels import vector_math
 from gradcli.ops.binding.arguments import check_floating, check_tensors, in_single
+from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import exp
@@ -38,6 +39,7 @@ def _elu_gradient(
 elu_backward: Op = pointwise(
     "elu_backward",
     _elu_gradient,
+    half=rounded_once,
     linear=True,
     self=lambda grad, grad_output, self, alpha, scale, input_scale: where(
         self < 0,
@@ -49,6 +51,7 @@ elu_backward: Op = pointwise(
 elu_ = pointwise(
     "elu",
     lambda self, alpha, scale, input_scale: in_single(_elu_array, self, alpha, scale, input_scale),
+    half=rounded_once,
     self=elu_backward,
 )
 
@@ -62,6 +65,7 @@ elu_backward_of_result: Op = pointwise(
         grad_output * scale,
     )[()],
     node="EluBackwardBackward0",
+    half=rounded_once,
     linear=True,
     self_or_result=lambda grad, grad_output, self_or_result, input_scale: where(
         self_or_result < 0, grad * grad_output * input_scale, 0.0

@@ -28,6 +28,7 @@ from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.creation.random import uniform_array
 from gradcli.ops.definition.doc import RANDOM, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
+from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.nn.activations import activation
@@ -118,6 +119,7 @@ def _leaky_backward_array(grad_output: Any, self: Any, negative_slope: float) ->
 leaky_relu_backward: Op = pointwise(
     "leaky_relu_backward",
     _leaky_backward_array,
+    half=rounded_once,
     linear=True,
     self=lambda grad: zeros_like(grad),
 )
@@ -178,6 +180,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
 rrelu_backward: Op = pointwise(
     "rrelu_with_noise_backward",
     _leaky_backward_array,
+    half=rounded_once,
     linear=True,
     self=lambda grad: zeros_like(grad),
 )
@@ -241,7 +244,7 @@ def _rrelu(
 ) -> Tensor:
     check_tensors(name, input=input)
     if lower > upper:
-        raise runtime_error(f"{name}(): `lower` is above `upper`")
+        raise runtime_error("Lower bound should be less than or equal to the upper bound")
     check_floating(name, input)
     if training:
         noisy = rrelu_noisy if entry is rrelu_ else rrelu_noisy_written
@@ -354,6 +357,7 @@ def _hardswish_slope(grad_output: Any, self: Any) -> Any:
 hardswish_backward: Op = pointwise(
     "hardswish_backward",
     _hardswish_slope,
+    half=rounded_once,
     linear=True,
     self=lambda grad, grad_output, self: where(
         logical_and(self > -3, self < 3), grad * grad_output / 3, 0.0
@@ -363,6 +367,7 @@ hardswish_backward: Op = pointwise(
 hardswish_ = pointwise(
     "hardswish",
     lambda self: in_single(lambda x: x * np.clip(x + 3, 0, 6) / 6, self),
+    half=rounded_once,
     self=hardswish_backward,
 )
 
@@ -437,7 +442,10 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """
     check_floating("softshrink", input)
     if lambd < 0:
-        raise runtime_error(f"softshrink(): `lambd` must not be negative, and is {lambd}")
+        raise runtime_error(
+            "lambda must be in range [0, 3.40282e+38] for input dtype Float, but found"
+            f" {lambd:g}".replace("Float", input.dtype.scalar_type)
+        )
     return softshrink_.apply(input, lambd)
 
 
@@ -496,7 +504,11 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         )
     channels = shape[1] if len(shape) > 1 else 1
     if weight.array.size not in (1, channels):
-        raise GradcliError("E301", f"prelu(): {weight.array.size} weights for {channels} channels")
+        raise GradcliError(
+            "E301",
+            "Mismatch of parameter numbers and input channel size. Found parameter numbers ="
+            f" {weight.array.size} and channel size = {channels}.",
+        )
     wanted = (1,) * min(len(shape), 1) + (weight.array.size,) + (1,) * (len(shape) - 2)
     if len(shape) < 2:
         wanted = (1,) * len(shape)

@@ -12,7 +12,7 @@ from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import LONG, forced
 from gradcli.arrays.threads import over_tiles
 from gradcli.autograd.tensor import Tensor
-from gradcli.kernels import in_c, vector_math
+from gradcli.kernels import half_precision, in_c, vector_math
 from gradcli.kernels.row_reductions import (
     Powers,
     log_softmax,
@@ -30,6 +30,7 @@ from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.random import generator_of, shaped
 from gradcli.ops.definition.doc import RANDOM, Hazard, effects
+from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.lints import implicit_dim
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import exp
@@ -156,6 +157,7 @@ def _softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
 softmax_backward: Op = op(
     "_softmax_backward_data",
     _softmax_backward_array,
+    half=rounded_once,
     linear=True,
     output=lambda grad, grad_output, output, dim: (
         grad * grad_output
@@ -167,6 +169,7 @@ softmax_backward: Op = op(
 softmax_ = op(
     "softmax",
     _softmax_array,
+    half=by_kernel(half_precision.softmax),
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
     doc="Exponentials divided by their sum along a dimension.",
     hazard=Hazard(
@@ -255,6 +258,7 @@ def _log_softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
 log_softmax_backward = op(
     "_log_softmax_backward_data",
     _log_softmax_backward_array,
+    half=rounded_once,
     reads_lazy=True,
     grad_output=lambda grad, output, dim: grad - _sum_along(grad * exp(output), dim),
     output=lambda grad, grad_output, output, dim: (
@@ -265,6 +269,7 @@ log_softmax_backward = op(
 log_softmax_ = op(
     "log_softmax",
     _log_softmax_array,
+    half=by_kernel(half_precision.log_softmax),
     reads_lazy=True,
     self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
     doc="The logarithm of softmax, without overflow.",
@@ -296,7 +301,8 @@ def along(entry: Op, input: Tensor, dim: Any, dtype: DType | None) -> Tensor:
     axis = normal_dim(entry.name, dim, input.array.ndim)
     if not (input.array.size or input.dtype.is_floating_point):
         return Tensor(input.array.copy())  # PyTorch returns before it finds that it has no kernel
-    check_floating(entry.name, input)
+    inner = axis < input.array.ndim - 1
+    check_floating(entry.name, input, kernel=f"inner_{entry.name}" if inner else "")
     return entry.apply(input, axis)
 
 

@@ -15,11 +15,13 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels import half_precision
 from gradcli.kernels.sums.cascade_sum import LARGEST, wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
 from gradcli.ops.definition.doc import WRITES
+from gradcli.ops.definition.half_precision import Way, by_kernel, rounded_once
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.unary import sqrt
 from gradcli.ops.reduction.sum import mean_dims, sum_dims
@@ -312,6 +314,7 @@ def normalising(
     operands: tuple[str, ...],
     forward: Function = normalised,
     effects: tuple[str, ...] = (),
+    half: Way = rounded_once,
 ) -> Op:
     """An entry of the formula, and of its backward, whose node has its edges in the order of
     `operands`. Mean and deviation get no gradient of their own: what they owe the input is in its.
@@ -326,6 +329,7 @@ def normalising(
     backward: Op = op(
         f"{name}_backward",
         normalised_backward,
+        half=rounded_once,
         decomposition=_backward_decomposed,
         outputs=("result0", "result1", "result2"),
         inputs=operands,
@@ -364,6 +368,7 @@ def normalising(
     return op(
         name,
         forward,
+        half=half,
         decomposition=decomposed,
         outputs=("result0", "result1", "result2"),
         differentiable=(0,),
@@ -379,6 +384,7 @@ native_batch_norm = normalising(
     _OPERANDS,
     normalised_by_channel,
     (WRITES,),  # the running statistics
+    by_kernel(half_precision.batch_norm),
 )
 
 # --- arguments ----------------------------------------------------------------------------------
@@ -397,6 +403,13 @@ def check_affine(name: str, input: Tensor, sizes: Sizes, **affine: Tensor | None
                 "E301",
                 f"{name}(): `{argument}` has the shape {tuple(tensor.array.shape)}, and should have"
                 f" {sizes}",
+                text=f"Expected {argument} to be a vector of size equal to the number of channels"
+                f" in input, but got {argument} of shape {list(tensor.array.shape)} and input of"
+                f" shape {list(input.array.shape)}"
+                if name == "group_norm"
+                else f"Expected {argument} to be of same shape as normalized_shape, but got"
+                f" {argument} of shape {list(tensor.array.shape)} and normalized_shape ="
+                f" {list(sizes)}",
             )
 
 
@@ -409,7 +422,9 @@ def check_mixture(name: str, input: Tensor, others: Iterable[Tensor]) -> None:
     if is_half and all(other.dtype is dtypes.float32 for other in others):
         return
     for other in others:
-        check_same_dtype(name, input, other)
+        check_same_dtype(
+            name, input, other, "mixed dtype (CPU): all inputs must share same datatype."
+        )
 
 
 def check_several(name: str, given: Sizes, first: int, others: Sizes) -> None:

@@ -19,6 +19,7 @@ from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.normalisation.formula import (
     Sizes,
@@ -94,6 +95,7 @@ native_group_norm_backward: Op = op(
     "native_group_norm_backward",
     normalised_backward,
     constant=("grad_out", "input", "mean", "rstd", "weight", "bias"),
+    half=rounded_once,
     outputs=("result0", "result1", "result2"),
 )
 
@@ -204,6 +206,7 @@ def _decomposed(
 native_group_norm = op(
     "native_group_norm",
     _forward,
+    half=rounded_once,
     decomposition=_decomposed,
     outputs=("result0", "result1", "result2"),
     inputs=("input", "weight", "bias"),
@@ -240,7 +243,10 @@ def group_norm(
         )
     check_several("group_norm", shape, shape[0] * channels // num_groups, shape[2:])
     if num_groups < 0 or channels % num_groups:
-        raise runtime_error(f"group_norm(): {channels} channels do not make {num_groups} groups")
+        raise runtime_error(
+            "Expected number of channels in input to be divisible by num_groups, but got input of"
+            f" shape {list(shape)} and num_groups={num_groups}"
+        )
     check_affine("group_norm", input, (channels,), weight=weight, bias=bias)
     grouped = (shape[0], num_groups, channels // num_groups, *shape[2:])
     statistics = GroupStatistics(

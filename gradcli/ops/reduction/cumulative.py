@@ -26,6 +26,7 @@ from gradcli.ops.binding.results import named
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, check_dtype, dtype_names
+from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.binary import logaddexp_array
 from gradcli.ops.elementwise.comparison import logical_xor, where
@@ -150,6 +151,7 @@ def _cumprod_computed(grad: Any, self: Any, result: Any, zero: Any, dim: int) ->
 cumprod: Op = op(
     "cumprod",
     lambda self, dim, dtype=None: _accumulated(np.multiply, self, dim, dtype),
+    half=rounded_once,
     self=_cumprod_rule,
     numpy=".cumprod(axis)",
 )
@@ -270,6 +272,7 @@ def _logcumsumexp_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
 logcumsumexp = op(
     "logcumsumexp",
     _logcumsumexp_array,
+    half=rounded_once,
     self=_logcumsumexp_rule,
     unsupported=INTEGRAL,
 )

@@ -22,6 +22,7 @@ from gradcli.ops.definition.dtype_support import (
     check_floating_dtype,
     dtype_names,
 )
+from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.lints import check_freedom
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.masks import masked_fill_number
@@ -107,12 +108,14 @@ def _std_gradient(
 var = op(
     "var",
     _var_array,
+    half=rounded_once,
     self=_var_gradient,
     hazard=Hazard(nothing="var of so few elements divides by 0"),
 )
 std = op(
     "std",
     _std_array,
+    half=rounded_once,
     self=lambda grad, self, result, dims, correction, keepdim: _std_gradient(
         grad, self, result, dims, correction, keepdim
     ),
@@ -158,6 +161,7 @@ def _std_mean_rule(
 var_mean = op(
     "var_mean",
     _var_mean_array,
+    half=rounded_once,
     outputs=("result0", "result1"),
     self=_var_mean_rule,
     hazard=Hazard(nothing="var_mean of so few elements divides by 0"),
@@ -165,6 +169,7 @@ var_mean = op(
 std_mean = op(
     "std_mean",
     _std_mean_array,
+    half=rounded_once,
     outputs=("result0", "result1"),
     self=_std_mean_rule,
     hazard=Hazard(nothing="std_mean of so few elements divides by 0"),
@@ -185,7 +190,8 @@ def _spread(entry: Op, words: str) -> Function:
         correction: float | None = None,
     ) -> Any:
         check_reduced(name, input, keepdim)
-        check_floating_dtype(name, input.dtype)
+        text = "std and var only support floating point and complex dtypes"
+        check_floating_dtype(name, input.dtype, text)
         if type(dim) is bool:
             dim, unbiased = None, dim
         if unbiased is not None:

@@ -132,6 +132,8 @@ def narrowed(
         raise GradcliError(
             "E302",
             f"{name}(): start {first} lies outside dimension {at}, which has {shape[at]} elements",
+            text=f"start out of range (expected to be in range of [{-shape[at]}, {shape[at]}], but"
+            f" got {first})",
         )
     first = first + shape[at] if first < 0 else first
     if length < 0 or first + length > shape[at]:
@@ -268,7 +270,9 @@ def unfold_(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     at = normal_dim("unfold", dimension, self.array.ndim)
     extent = self.array.shape[at] if self.array.ndim else 1
     if not 0 <= size <= extent:
-        raise runtime_error(f"unfold(): a window of {size} does not fit a dimension of {extent}")
+        raise runtime_error(
+            f"maximum size for tensor at dimension {at} is {extent} but size is {size}"
+        )
     if step <= 0:
-        raise runtime_error(f"unfold(): the step must be positive, not {step}")
+        raise runtime_error(f"step is {step} but must be > 0")
     return unfold.apply(self, at, size, step)

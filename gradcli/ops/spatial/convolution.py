@@ -23,6 +23,7 @@ from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import SAMPLES, describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
+from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.complex import view_as_real
 from gradcli.ops.reduction.sum import sum_dims
@@ -213,6 +214,7 @@ def _convolution_double_backward(
 convolution_backward: Op = op(
     "convolution_backward",
     _convolution_backward_array,
+    half=rounded_once,
     decomposition=_convolution_backward_decomposed,
     keeps_layout=True,
     outputs=("result0", "result1", "result2"),
@@ -229,6 +231,7 @@ def _convolution_rule(grad: Any, input: Any, weight: Any, geometry: Any, needs: 
 convolution: Op = op(
     "convolution",
     _convolution_array,
+    half=rounded_once,
     keeps_layout=True,
     inputs=("input", "weight", "bias"),
     joint=_convolution_rule,
@@ -255,7 +258,7 @@ def _check(
     if type(groups) is not int:
         raise GradcliError("E202", f"{name}(): `groups` must be an integer")
     if groups < 1:
-        raise runtime_error(f"{name}(): `groups` must be positive")
+        raise runtime_error("non-positive groups is not supported")
     shape, kernels = input.array.shape, weight.array.shape
     if len(kernels) != ndim + 2 or len(shape) not in (ndim + 1, ndim + 2):
         raise GradcliError(
@@ -266,6 +269,15 @@ def _check(
             f" got input of size: {list(shape)}",
         )
     check_dtype(name, input.dtype, dtype_names("bool"))
+    kinds = [each.dtype.scalar_type for each in (input, weight)]
+    check_same_dtype(
+        name,
+        input,
+        weight if bias is None else bias,
+        f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same"
+        if isinstance(bias, Tensor)
+        else f"expected scalar type {kinds[0]} but found {kinds[1]}",
+    )
     check_same_dtype(name, input, weight)
     channels = shape[-ndim - 1]
     taken = kernels[0] if transposed else kernels[1] * groups
@@ -274,18 +286,22 @@ def _check(
             "E301",
             f"{name}(): a weight of shape {tuple(kernels)} in {groups} group"
             f"{'s' if groups > 1 else ''} does not fit an input of {channels} channels",
-            text=f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size"
+            text=f"Given groups={groups}, expected weight to be divisible by {groups} at dimension"
+            f" 0, but got weight of size [{list(kernels)}] instead"
+            if kernels[0] % groups and not transposed
+            else f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size"
             f" {list(kernels)}, expected input{list(shape)} to have {taken} channels, but got"
             f" {channels} channels instead",
         )
     if bias is not None:
         check_tensors(name, bias=bias)
-        check_same_dtype(name, input, bias)
         made = kernels[1] * groups if transposed else kernels[0]
         if bias.array.shape != (made,):
             raise GradcliError(
                 "E301",
-                f"{name}(): a bias of shape {tuple(bias.array.shape)} does not fit {made} channels",
+                f"Given {'transposed=1, ' * transposed}weight of size {list(kernels)}, expected"
+                f" bias to be 1-dimensional with {made} elements, but got bias of size"
+                f" {list(bias.array.shape)} instead",
             )
 
 
@@ -393,6 +409,23 @@ def _expose_convolution(ndim: int) -> None:
     )
 
 
+def _too_much_output_padding(extra: Sizes, windows: Windows) -> str:
+    """PyTorch's text for it; in one dimension it counts a height as well."""
+    dims = ("depth", "height", "width")[-max(len(extra), 2) :]
+    wide = len(dims) - len(extra)
+    settings = (
+        ("output_padding", (0,) * wide + extra),
+        ("stride", (1,) * wide + windows.stride),
+        ("dilation", (1,) * wide + windows.dilation),
+    )
+    shown = " ".join(
+        f"{name}_{dim}: {value}"
+        for name, values in settings
+        for dim, value in zip(dims, values, strict=True)
+    )
+    return f"output padding must be smaller than either stride or dilation, but got {shown}"
+
+
 def _expose_transposed(ndim: int) -> None:
     name = f"conv_transpose{ndim}d"
 
@@ -413,9 +446,7 @@ def _expose_transposed(ndim: int) -> None:
         if any(
             e >= max(s, d) for e, s, d in zip(extra, windows.stride, windows.dilation, strict=True)
         ):
-            raise runtime_error(
-                f"{name}(): output_padding must be smaller than the stride or the dilation"
-            )
+            raise runtime_error(_too_much_output_padding(extra, windows))
         sizes = tuple(
             (size - 1) * s - 2 * p + d * (k - 1) + e + 1
             for size, k, s, p, d, e in zip(

@@ -22,6 +22,7 @@ from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import out_of_range
 from gradcli.ops.definition.doc import LAST, SAMPLES, describe
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
@@ -40,14 +41,13 @@ def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -
     two of them are equal.
     """
     planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
-    found = in_c.put_at(grad_output, indices, self.shape, planes)
-    if found is not None:
-        return found
+    whole = module_of(grad_output).zeros(self.shape, grad_output.dtype)
+    if in_c.add_at(whole, indices, grad_output, planes):
+        return whole
     where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
     if apart:
-        placed = module_of(grad_output).zeros(planes * size, grad_output.dtype)
-        placed[where] = grad_output.reshape(where.shape)
-        return placed.reshape(self.shape)
+        whole.reshape(-1)[where] = grad_output.reshape(where.shape)
+        return whole
     total = np.bincount(where.ravel(), grad_output.ravel(), planes * size)
     return total.reshape(self.shape).astype(grad_output.dtype)
 
@@ -265,12 +265,56 @@ def check_pooled(name: str, input: Tensor, ndim: int, filled: int | None = None)
     check_tensors(name, input=input)
     shape = input.array.shape
     if len(shape) not in (ndim + 1, ndim + 2):
-        raise GradcliError(
-            "E301", f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions, not {len(shape)}"
-        )
+        raise _wrong_rank(name, ndim, list(shape))
     if not all(shape[len(shape) - (ndim + 1 if filled is None else filled) :]):
-        raise GradcliError("E301", f"{name}(): a tensor of shape {tuple(shape)} has no elements")
+        raise GradcliError(
+            "E301",
+            f"{name}(): a tensor of shape {tuple(shape)} has no elements",
+            text=f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with optional 0 dim"
+            f" batch size for input, but got:{list(shape)}",
+        )
     check_real(name, input.array)
+
+
+def _wrong_rank(name: str, ndim: int, shape: list[int]) -> GradcliError:
+    """The error of a tensor with too few dimensions, or too many."""
+    ranks = f"{ndim + 1}D or {ndim + 2}D"
+    text, raises = f"non-empty {ranks} (batch mode) tensor expected for input", None
+    if name == "max_pool1d":
+        text = f"{name}: Expected {ranks} (batch mode) tensor with optional 0 dim batch size for"
+        text += f" input, but got:{shape}"
+    elif ndim == 1:
+        called = name.replace("lp_", "avg_")
+        text = (
+            f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument #1"
+        )
+        text += f" 'self' (while checking arguments for {called})"
+    elif name.startswith("adaptive"):
+        text = f"{name}(): Expected {ranks} tensor, but got{':' * ('max' in name)} {shape}"
+    elif name in ("avg_pool2d", "lp_pool2d", "fractional_max_pool2d") and len(shape) < 3:
+        text, raises = out_of_range(-3, len(shape)), "IndexError"
+    problem = f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions, not {len(shape)}"
+    return GradcliError("E301", problem, text=text, raises=raises)
+
+
+def _too_much_padding(name: str, windows: Windows) -> GradcliError:
+    """The error of more padding than half of a window."""
+    pads, kernel, dilation = windows.padding, windows.kernel, windows.dilation
+    at = next(at for at, pad in enumerate(pads) if pad > kernel[at] // 2)
+    if name == "max_pool1d":
+        return runtime_error(
+            "max_pool1d() padding should be at most half of kernel size, but got"
+            f" padding={pads[0]} and kernel_size={kernel[0]}"
+        )
+    if pads[at] <= (dilation[at] * (kernel[at] - 1) + 1) // 2 and len(pads) == 2:
+        return runtime_error(
+            "pad should be smaller than or equal to half of kernel size, but got"
+            f" padW = {pads[1]}, padH = {pads[0]}, kW = {kernel[1]}, kH = {kernel[0]}"
+        )
+    return runtime_error(
+        f"pad should be at most half of effective kernel size, but got pad={pads[at]},"
+        f" kernel_size={kernel[at]} and dilation={dilation[at]}"
+    )
 
 
 def windows_of(
@@ -282,9 +326,10 @@ def windows_of(
     if stride is not None and stride != ():
         strides = per_dimension(name, "stride", stride, ndim)
     paddings = per_dimension(name, "padding", padding, ndim, 0)
+    windows = Windows(kernel, strides, paddings, per_dimension(name, "dilation", dilation, ndim))
     if any(p > k // 2 for p, k in zip(paddings, kernel, strict=True)):
-        raise runtime_error(f"{name}(): a padding of {padding} is more than half of the window")
-    return Windows(kernel, strides, paddings, per_dimension(name, "dilation", dilation, ndim))
+        raise _too_much_padding(name, windows)
+    return windows
 
 
 def _check_windows(name: str, input: Tensor, ndim: int, windows: Windows, ceil_mode: bool) -> None:
@@ -296,7 +341,8 @@ def _check_windows(name: str, input: Tensor, ndim: int, windows: Windows, ceil_m
         text = f"max_pool1d() Invalid computed output size: {counts[0]}"
     else:
         channels = input.array.shape[-ndim - 1]
-        before, behind = ("x".join(map(str, (channels, *each))) for each in (sizes, counts))
+        one = (1,) * (ndim == 1)
+        before, behind = ("x".join(map(str, (channels, *one, *each))) for each in (sizes, counts))
         text = (
             f"Given input size: ({before}). Calculated output size: ({behind})."
             " Output size is too small"

@@ -96,7 +96,10 @@ def _expose_unpool(ndim: int) -> None:
     ) -> Tensor:
         check_tensors(name, input=input, indices=indices)
         if indices.dtype.name != "int64":
-            raise GradcliError("E203", f"{name}(): the indices must be int64, not {indices.dtype}")
+            raise GradcliError(
+                "E203",
+                f"elements in indices should be type int64 but got: {indices.dtype.scalar_type}",
+            )
         shape = input.array.shape
         if shape != indices.array.shape or len(shape) not in (ndim + 1, ndim + 2):
             raise GradcliError(

@@ -26,6 +26,7 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import expose, expose_written, function, in_place, method
 from gradcli.ops.definition.doc import SCALAR, Hazard, describe
 from gradcli.ops.definition.dtype_support import COMPLEX
+from gradcli.ops.definition.half_precision import numbers_rounded, rounded_once
 from gradcli.ops.definition.op import Function, Op, node_name_of, pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.elementwise.unary import cos, exp, sin
@@ -62,6 +63,7 @@ erf = pointwise(
     "erf",
     _erf_array,
     floating=True,
+    half=rounded_once,
     self=lambda grad, self: exp(-(self**2)) * (2 / math.sqrt(math.pi)) * grad,
     doc="The error function.",
     numpy="""\
@@ -74,6 +76,7 @@ erfc = pointwise(
     "erfc",
     by_scipy("erfc"),
     floating=True,
+    half=rounded_once,
     self=lambda grad, self: exp(-(self**2)) * (-2 / math.sqrt(math.pi)) * grad,
     doc="1 minus the error function.",
 )
@@ -213,6 +216,7 @@ sinc = pointwise(
     "sinc",
     lambda self: in_single(_sinc_array, self),
     floating=True,
+    half=rounded_once,
     self=_sinc_rule,
     doc="`sin(pi * input) / (pi * input)`, 1 at 0.",
     conventions="At 0 the gradient is 0.",
@@ -239,6 +243,7 @@ logit = pointwise(
     "logit",
     _logit_array,  # half precision is rounded at each step
     floating=True,
+    half=numbers_rounded,
     self=_logit_rule,
     doc="The logarithm of the odds: `log(input / (1 - input))`.",
     hazard=Hazard(
@@ -300,6 +305,7 @@ def _times_logarithm(
         lambda other, self: forward(self, other),
         node=node_name_of(name).replace("0", "1"),
         floating=True,
+        half=numbers_rounded,
         other=lambda grad, other, self: grad * self / argument(other),
         **facts,
     )
@@ -308,6 +314,7 @@ def _times_logarithm(
         forward,
         node=node_name_of(name).replace("0", "2"),
         floating=True,
+        half=numbers_rounded,
         self=lambda grad, self, other: (
             by_number(grad, other)
             if other > least

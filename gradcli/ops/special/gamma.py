@@ -10,11 +10,13 @@ import numpy as np
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
+from gradcli.kernels import half_precision
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_no_complex_number, check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import WIDE, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, NOT_FLOATING, dtype_names
+from gradcli.ops.definition.half_precision import by_kernel
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.unary import exp, log
 from gradcli.ops.reduction.sum import sum_dims
@@ -105,6 +107,7 @@ mvlgamma_entry = pointwise(
     "mvlgamma",
     _mvlgamma_array,
     floating=True,
+    half=by_kernel(half_precision.mvlgamma),
     unsupported=COMPLEX,
     self=_mvlgamma_rule,
 )

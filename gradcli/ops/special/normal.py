@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.kernels import half_precision
 from gradcli.ops.binding.arguments import check_tensors, in_single
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
+from gradcli.ops.definition.half_precision import by_kernel
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.unary import exp, log
 from gradcli.ops.special.error_functions import by_scipy, erf
@@ -63,6 +65,7 @@ entr = pointwise(
     "special_entr",
     lambda self: in_single(_entropy, self),
     floating=True,
+    half=by_kernel(half_precision.entr),
     unsupported=COMPLEX,
     self=lambda grad, self: grad * -(log(self) + 1),
     doc="`-input * log(input)`; 0 at 0, -inf below.",

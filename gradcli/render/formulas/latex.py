@@ -19,7 +19,10 @@ from gradcli.explain.symbols.tree import (
 
 _RELATIONS = {"==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq", "<": "<", ">": ">"}
 
-_OPERATORS = {**_RELATIONS, "+": "+", "-": "-", "&": r"\wedge", "|": r"\vee", "%": r"\bmod"}
+_OPERATORS = {
+    **_RELATIONS, "+": "+", "-": "-", "&": r"\wedge", "|": r"\vee", "^": r"\oplus", "<<": r"\ll",
+    ">>": r"\gg", "%": r"\bmod",
+}  # fmt: skip
 
 _KNOWN = frozenset({
     "exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "min", "max", "det",

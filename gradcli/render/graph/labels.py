@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,17 @@ from gradcli.render.style import escaped
 
 _WIDEST = 40
 
+_MOST = 6
+"""The elements of an array that is shown whole."""
+
 
 def node_rows(
     node: GraphNode, annotated: AnnotatedGraph, source: Callable[[GraphNode], str]
 ) -> list[tuple[str, str]]:
     """The lines of a node and the role of each: `name`, `node`, `value` or `gradient`."""
-    first = node.variable if node.leaf is not None else source(node)
-    rows = [("name", shortened(first))] if first else []
-    rows.append(("node", node.name))
+    first = shortened(source(node)) if node.leaf is None else path_text([node.variable or ""])
+    rows = [("name", first)] if first else []
+    rows.append(("node", shortened(node.name)))
     value, gradient = annotated.value(node), annotated.gradient(node)
     if value is not None:
         rows.append(("value", f"value {number_text(value)}"))
@@ -48,20 +51,38 @@ def edge_text(node: GraphNode, number: int, annotated: AnnotatedGraph) -> str:
 
 
 def constant_text(constant: Any) -> str:
-    """An operand that no gradient flows to."""
-    if isinstance(constant, Tensor):
-        name = f"{constant.name} = " if constant.name else ""
-        return f"{name}{number_text(constant.array)}"
-    return repr(constant)
+    """An operand that no gradient flows to, with its name."""
+    name = getattr(constant, "name", None)
+    return f"{name} = {operand_text(constant)}" if name else operand_text(constant)
+
+
+def operand_text(constant: Any) -> str:
+    """The value of an operand that no gradient flows to."""
+    return number_text(constant.array) if isinstance(constant, Tensor) else repr(constant)
 
 
 def number_text(array: Any) -> str:
     """A small array on one line, shape and norm of another."""
-    if array.size <= 6:
-        text = " ".join(format_elements(array).split())
-        if len(text) <= _WIDEST:
-            return text
-    return f"{tuple(array.shape)} norm {norm_text(array)}"
+    return f"{shape_text(array)} {magnitude_text(array)}" if is_large(array) else _elements(array)
+
+
+def magnitude_text(array: Any, most: int = _MOST) -> str:
+    """A small array on one line, the norm of another."""
+    return f"norm {norm_text(array)}" if is_large(array, most) else _elements(array)
+
+
+def is_large(array: Any, most: int = _MOST) -> bool:
+    """Whether an array is told by its norm: it has more than so many elements, or long ones."""
+    return bool(array.size > most or len(_elements(array)) > _WIDEST)
+
+
+def _elements(array: Any) -> str:
+    return " ".join(format_elements(array).split())
+
+
+def shape_text(array: Any) -> str:
+    """The sizes of an array: `(3, 4)`."""
+    return str(tuple(array.shape))
 
 
 def flow_text(gradient: Any) -> str:
@@ -74,6 +95,12 @@ def flow_text(gradient: Any) -> str:
 def norm_text(array: Any) -> str:
     """The Euclidean norm of all elements, to four digits."""
     return f"{float(np.linalg.norm(to_host(array).astype(np.complex128).ravel())):.4g}"
+
+
+def path_text(path: Sequence[str], room: int = _WIDEST) -> str:
+    """The path of a module or parameter, `net.0.weight`; of a long one its end, which says most."""
+    text = escaped(".".join(path))
+    return text if len(text) <= room else f"…{text[len(text) - room + 1 :]}"
 
 
 def shortened(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from gradcli.arrays.printing import format_tensor
@@ -39,6 +40,42 @@ def _is_assigned(span: Span, variable: str) -> bool:
     # A line may be long, and the target of an assignment is short.
     before = text[max(line_start, span.start - 200) : span.start].rstrip(" \t(")
     return before.endswith("=") and before[:-1].rstrip().endswith(variable)
+
+
+def parts_of(nodes: Sequence[GraphNode]) -> dict[int, Hashable]:
+    """For each node that has a place, by its id, what it has in common with the nodes that the same
+    place makes in other rounds of a loop: the place, the module, and its own place in the graph of
+    what stands there, which may be several nodes, as a call of a module is.
+    """
+    users: dict[int, list[tuple[GraphNode, int]]] = {}
+    kinds: dict[int, Hashable] = {}
+    for node in nodes:
+        for number, edge in enumerate(node.edges):
+            if edge.node is not None:
+                users.setdefault(edge.node.id, []).append((node, number))
+        if node.leaf is None and node.place is not None:
+            module = None if node.module is None else node.module.partition(",")[0]
+            kinds[node.id] = module, _stretch(node), node.name
+    found: dict[int, Hashable] = {}
+    for node in nodes:
+        if node.id in kinds:
+            # From the node up to the one that the whole expression ends with.
+            way: dict[Hashable, int] = {kinds[node.id]: -1}
+            at = node
+            while len(users.get(at.id, ())) == 1:
+                user, number = users[at.id][0]
+                same = user.module == node.module and _stretch(user) == _stretch(node)
+                if not same or kinds[user.id] in way:
+                    break
+                way[kinds[user.id]] = number
+                at = user
+            found[node.id] = tuple(way.items())
+    return found
+
+
+def _stretch(node: GraphNode) -> Hashable:
+    place = node.place
+    return None if place is None else (place.source.name, place.start, place.end)
 
 
 def title(node: GraphNode, style: Style) -> str:
@@ -79,7 +116,10 @@ def value_text(value: Any, style: Style, column: int) -> str:
     text = repr(value)
     if "\n" not in text and (style.width is None or column + len(text) <= style.width):
         return text
-    return f"tensor of shape {tuple(value.array.shape)}, {value.dtype}"
+    shape = tuple(value.array.shape)
+    text = f"tensor of shape {shape}, {value.dtype}"
+    fits = style.width is None or column + len(text) <= style.width
+    return text if fits else f"{shape} {value.dtype.name}"
 
 
 def gradient_text(array: Any) -> str:

@@ -96,7 +96,7 @@ def _family(found: Found) -> str:
         module = (named or found.entries)[0].forward.__module__
     else:
         module = getattr(getattr(found.function, "construct", found.function), "__module__", "")
-    room, _, file = module.removeprefix("gradcli.ops.").rpartition(".")
+    room, _, file = module.removeprefix("gradcli.").removeprefix("ops.").rpartition(".")
     return (file if room in ("", file) else f"{room}: {file}").replace("_", " ")
 
 

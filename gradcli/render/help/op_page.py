@@ -14,6 +14,7 @@ from typing import Any
 
 from gradcli.errors import GradcliError
 from gradcli.explain.derive.formulas import derivative_formulas, forward_formula
+from gradcli.explain.symbols.notation import OPERATORS, SIGNS
 from gradcli.explain.symbols.substitution import substituted
 from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import Name, Symbol
@@ -34,14 +35,6 @@ from gradcli.ops.lookup import (
     same,
 )
 from gradcli.session import Session
-
-_OPERATORS = {
-    "add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y", "floor_divide": "x // y",
-    "remainder": "x % y", "pow": "x ** y", "matmul": "x @ y", "neg": "-x", "eq": "x == y",
-    "ne": "x != y", "lt": "x < y", "le": "x <= y", "gt": "x > y", "ge": "x >= y",
-    "bitwise_and": "x & y", "bitwise_or": "x | y", "bitwise_xor": "x ^ y", "bitwise_not": "~x",
-    "bitwise_left_shift": "x << y", "bitwise_right_shift": "x >> y",
-}  # fmt: skip
 
 _HEAD = 10
 """The columns of a row's heading."""
@@ -220,8 +213,9 @@ def _forms(found: Found) -> str:
         for namespace, each in dict.fromkeys([*same(found), *others])
         if (namespace, each) != (found.namespace, found.name)
     ]
-    if name in _OPERATORS and not found.inplace:
-        forms.append(_OPERATORS[name])
+    if not found.inplace:
+        forms += [f"x {OPERATORS[name]} y"] if name in OPERATORS else []
+        forms += [f"{SIGNS[name]}x"] if name in SIGNS else []
     shown = forms[:_MOST_FORMS]
     return ", ".join(shown)
 

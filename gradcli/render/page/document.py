@@ -1,7 +1,7 @@
 """What a page that steps shows, as one JSON object: program, nodes, steps.
 
-The steps of the backward pass are the rows of the ledger (`gradcli.ledger/1`), unchanged but for
-large arrays, which are told by shape and norm.
+The steps of the backward pass are the rows of the ledger (`gradcli.ledger/1`), without what stands
+at the nodes, and with shape and norm of large arrays.
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from gradcli.autograd.graph import GraphNode
 from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
 from gradcli.explain.ledger.ledger import Row, Visit
+from gradcli.explain.ledger.saved import saved_arrays
 from gradcli.explain.names import arguments_of
 from gradcli.explain.result import Result
 from gradcli.explain.symbols.tree import Call, Choice, Constant, Name, Operation, Symbol
 from gradcli.ops.definition.op import Op
 from gradcli.render.answers.ledger_json import ledger_document
 from gradcli.render.graph.labels import norm_text
-from gradcli.render.graph.nodes import source_of
+from gradcli.render.graph.nodes import source_text
 from gradcli.render.pictures.picture import Picture
 from gradcli.render.result_json import number
 
@@ -36,7 +35,7 @@ def page_document(
     `steps` are those of the forward pass, in the order in which the nodes were made, and then those
     of the backward pass: the numbers of the ledger's rows that belong to each.
     """
-    ledger = ledger_document(result, rows)
+    ledger = ledger_document(result, rows, write=_number)
     nodes = sorted(annotated.graph.nodes, key=lambda node: node.node.sequence_nr)
     leaves = [node for node in nodes if node.leaf is not None]
     others = [node for node in nodes if node.leaf is None]
@@ -50,7 +49,7 @@ def page_document(
         "forward": [node.id for node in (*leaves, *others)],
         "backward": _steps(ledger["rows"]),
         "seed": ledger["seed"],
-        "rows": [_shortened(row) for row in ledger["rows"]],
+        "rows": [_row(row) for row in ledger["rows"]],
     }
 
 
@@ -60,24 +59,30 @@ def _program(nodes: Sequence[GraphNode]) -> dict[str, Any]:
     if not sources:
         return {"name": "", "lines": []}
     source = max(sources, key=sources.count)
-    return {"name": source.name, "lines": source.text.split("\n")}
+    return {"name": source.name, "lines": source.text.rstrip("\n").split("\n")}
 
 
 def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
     shape, dtype = node.outputs[0]
     place = node.place
+    value, gradient = annotated.value(node), annotated.gradient(node)
     found: dict[str, Any] = {
         "name": node.name,
         "variable": node.variable,
-        "source": source_of(node),
+        "source": source_text(node),
         "shape": list(shape),
         "dtype": dtype.name,
         "leaf": node.leaf is not None,
-        "value": _number(annotated.value(node)),
-        "gradient": _number(annotated.gradient(node)),
+        "value": None if value is None else _number(value),
+        "gradient": None if gradient is None else _number(gradient),
     }
     if place is not None:
         found["line"] = place.line
+    if node.module is not None:
+        found["module"] = node.module
+    saved = {name: _number(array) for name, array in saved_arrays(node)}
+    if saved:
+        found["saved"] = saved
     op: Op | None = getattr(node.node, "op", None)
     if op is not None and op.pointwise and not shape:
         found["op"] = op.name
@@ -140,26 +145,16 @@ def _steps(rows: Sequence[dict[str, Any]]) -> list[list[int]]:
     return steps
 
 
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without what stands at its node."""
+    return {key: value for key, value in row.items() if key not in _AT_NODE}
+
+
+_AT_NODE = frozenset({"name", "variable", "source", "file", "line", "column"})
+
+
 def _number(array: Any) -> Any:
     """An array as in the ledger, or its shape and norm where it is large."""
-    if array is None:
-        return None
     if array.size > LARGEST:
         return {"shape": list(array.shape), "norm": norm_text(array)}
     return number(array)
-
-
-def _shortened(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of the ledger without its large arrays."""
-    return {key: _short(value) for key, value in row.items()}
-
-
-def _short(value: Any) -> Any:
-    """Lists of numbers by shape and norm where they are long; gradients stand in a list too."""
-    if not isinstance(value, list) or len(str(value)) < 2 * LARGEST:
-        return value
-    array = np.array(value, dtype=object)
-    numbers = array.ravel()
-    if array.size > LARGEST and all(isinstance(each, (bool, int, float)) for each in numbers):
-        return _number(array.astype(np.float64))
-    return [_short(each) for each in value] if array.size > LARGEST else value

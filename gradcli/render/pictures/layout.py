@@ -14,10 +14,12 @@ from itertools import pairwise
 
 from gradcli.record import Record
 
-RANK_GAP = 22.0
-"""Free height between two ranks, in which edges bend; pixels, as all lengths here."""
+ROOMY, TIGHT = 26.0, 15.0
+"""Free height between two ranks, in which edges bend, where there is room and where there is not;
+pixels, as all lengths here.
+"""
 
-BOX_GAP = 22.0
+BOX_GAP = 18.0
 """Free width between two boxes of a rank."""
 
 _EMPTY_GAP = 8.0
@@ -66,9 +68,11 @@ class Layout(Record):
 
 
 class _Vertex:
-    """A box, or the lane of a link in a rank, with the pieces of edges above and below it."""
+    """A box, or the lane of a link in a rank, with the pieces of edges above and below it; `x` is
+    its middle, `y` its upper side.
+    """
 
-    __slots__ = ("above", "below", "height", "number", "place", "rank", "width", "x")
+    __slots__ = ("above", "below", "height", "number", "place", "rank", "width", "x", "y")
 
     def __init__(self, number: int | None, rank: int, width: float, height: float) -> None:
         self.number = number  # None for a lane
@@ -78,7 +82,7 @@ class _Vertex:
         self.above: list[_Piece] = []
         self.below: list[_Piece] = []
         self.place = 0
-        self.x = 0.0
+        self.x = self.y = 0.0
 
 
 class _Piece:
@@ -111,6 +115,7 @@ def layered(
     links: Sequence[Link],
     first: frozenset[int] = frozenset(),
     last: frozenset[int] = frozenset(),
+    gap: float = TIGHT,
 ) -> Layout:
     """Lay out boxes of the given widths and heights so that links run down.
 
@@ -118,6 +123,7 @@ def layered(
 
     Args:
         first, last: boxes that stand in a rank of their own at the top and at the bottom.
+        gap: the free height between ranks.
     """
     down = [_turned(link) if link.upward else link for link in links]
     ranks = _ranks(len(sizes), down, first, last)
@@ -129,7 +135,7 @@ def layered(
     layers = _ordered(boxes, edges)
     _spread_ends(layers)
     _align(layers)
-    return _finished(boxes, layers, edges, down)
+    return _finished(boxes, layers, edges, down, gap)
 
 
 def upward(count: int, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -372,6 +378,7 @@ def _finished(
     layers: list[list[_Vertex]],
     edges: list[list[_Piece]],
     down: Sequence[Link],
+    free: float,
 ) -> Layout:
     left = min((v.x - v.width / 2 for layer in layers for v in layer), default=0.0)
     right = max((v.x + v.width / 2 for layer in layers for v in layer), default=0.0)
@@ -380,11 +387,12 @@ def _finished(
     for layer in layers:
         height = max(vertex.height for vertex in layer)
         ranks[layer[0].rank] = (y, y + height)
-        gap = RANK_GAP if height else _EMPTY_GAP
+        gap = free if height else _EMPTY_GAP
         y += height + gap
         for vertex in layer:
             vertex.x -= left
-    corners = [(box.x - box.width / 2, (sum(ranks[box.rank]) - box.height) / 2) for box in boxes]
+            vertex.y = _upper_side(vertex, *ranks[vertex.rank])
+    corners = [(box.x - box.width / 2, box.y) for box in boxes]
     paths, labels = [], []
     for pieces, link in zip(edges, down, strict=True):
         path = _path(pieces, ranks) if pieces else _loop(boxes[link.source], corners)
@@ -396,6 +404,15 @@ def _finished(
     return Layout(right - left, max(y - gap, 0.0), corners, paths, labels)
 
 
+def _upper_side(vertex: _Vertex, top: float, bottom: float) -> float:
+    """In the middle of its rank; at the side that its edges leave to where all go one way."""
+    if vertex.above and not vertex.below:
+        return top
+    if vertex.below and not vertex.above:
+        return bottom - vertex.height
+    return (top + bottom - vertex.height) / 2
+
+
 def _path(pieces: list[_Piece], ranks: dict[int, tuple[float, float]]) -> list[tuple[float, float]]:
     """The points of an edge: straight down through each rank that it passes, and past the taller
     boxes of its own ranks, so that it bends only between ranks.
@@ -404,12 +421,11 @@ def _path(pieces: list[_Piece], ranks: dict[int, tuple[float, float]]) -> list[t
     for number, piece in enumerate(pieces):
         x = piece.upper.x + (piece.leaves or 0.0)
         if not number:
-            points.append((x, (sum(ranks[piece.upper.rank]) + piece.upper.height) / 2))
+            points.append((x, piece.upper.y + piece.upper.height))
         points.append((x, ranks[piece.upper.rank][1]))
         x = piece.lower.x + (piece.enters or 0.0)
         points.append((x, ranks[piece.lower.rank][0]))
-    last = pieces[-1].lower
-    points.append((points[-1][0], (sum(ranks[last.rank]) - last.height) / 2))
+    points.append((points[-1][0], pieces[-1].lower.y))
     return [
         point for point, before in zip(points, [None, *points], strict=False) if point != before
     ]

@@ -12,9 +12,20 @@ from typing import Any
 
 from gradcli.autograd.graph import GraphNode
 from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
+from gradcli.explain.ledger.saved import saved_arrays
 from gradcli.record import Record
-from gradcli.render.graph.labels import constant_text, flow_text, node_rows, number_text, shortened
-from gradcli.render.graph.nodes import source_text
+from gradcli.render.graph.labels import (
+    constant_text,
+    flow_text,
+    is_large,
+    magnitude_text,
+    node_rows,
+    number_text,
+    path_text,
+    shape_text,
+    shortened,
+)
+from gradcli.render.graph.nodes import parts_of, source_text
 
 REPEATED = 3
 """Operations of one place are one box from this many on."""
@@ -24,15 +35,28 @@ REFERRED = 4
 long edges across the whole picture would tell less.
 """
 
+TWO_COLUMNS, THREE_COLUMNS = 5, 18
+"""A folded module with more parameters lists them in as many columns."""
+
 Path = tuple[str, ...]
 """Where a module stands: `("net", "0")`."""
 
 
 class Row(Record):
-    """A line of a box; its role is `name`, `node`, `value`, `gradient` or `note`."""
+    """A line of a box; its role is `name`, `node`, `value`, `gradient` or `note`.
+
+    Attributes:
+        more: further texts of the line, each with its role.
+    """
 
     role: str
     text: str
+    more: Sequence[tuple[str, str]] = ()
+
+    @property
+    def pieces(self) -> list[tuple[str, str]]:
+        """The texts of the line with their roles."""
+        return [(self.role, self.text), *self.more]
 
 
 class Box(Record):
@@ -76,15 +100,19 @@ class Picture(Record):
 
 
 def picture_of(
-    annotated: AnnotatedGraph, folded: frozenset[Path] = frozenset(), expand: bool = False
+    annotated: AnnotatedGraph,
+    folded: frozenset[Path] = frozenset(),
+    expand: bool = False,
+    saved: bool = False,
 ) -> Picture:
     """The picture of a graph.
 
     Args:
         folded: the modules that are one box.
         expand: whether each repetition has a box of its own.
+        saved: whether boxes of nodes show what these saved for the backward pass.
     """
-    drawing = _Drawing(annotated, folded)
+    drawing = _Drawing(annotated, folded, saved)
     parts = drawing.parts(expand)
     for kind, members in parts:
         drawing.add(kind, members)
@@ -95,23 +123,49 @@ def picture_of(
     return Picture(shortened(title), drawing.boxes, drawing.arrows)
 
 
+_SHORT = {"value": "value", "gradient": "grad"}
+
+
+def _aligned(cells: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+    """Parameters and their gradients as columns of equal widths."""
+    widths = [max(len(cell[at]) for cell in cells) + 2 for at in (0, 1)]
+    return [
+        [("value", name.ljust(widths[0])), ("gradient", gradient.ljust(widths[1]))]
+        for name, gradient in cells
+    ]
+
+
+def _counted(nodes: int) -> str:
+    return "1 node" if nodes == 1 else f"{nodes:,} nodes"
+
+
+def _between(text: str, end: str) -> str:
+    """What the first and the last round show: `value 0.1 … 0.9`."""
+    if text == end:
+        return text
+    return f"{text} … {' '.join(word for word in end.split() if not word.isalpha())}"
+
+
 class _Drawing:
     """A picture that is being made.
 
     Attributes:
+        part: what a node has in common with its repetitions, by the node's id.
         box_of: the number of the box that stands for a node, by the node's id.
         first_user: the operation that uses a leaf first, by the leaf's id.
         uses: by how many edges a node is used, by its id.
     """
 
-    def __init__(self, annotated: AnnotatedGraph, folded: frozenset[Path]) -> None:
+    def __init__(self, annotated: AnnotatedGraph, folded: frozenset[Path], saved: bool) -> None:
         self.annotated = annotated
+        self.saved = saved
         self.folded = folded
         self.boxes: list[Box] = []
         self.arrows: list[Arrow] = []
         self.box_of: dict[int, int] = {}
         self.nodes = sorted(annotated.graph.nodes, key=lambda node: node.node.sequence_nr)
         self.first_user: dict[int, GraphNode] = {}
+        self.part = parts_of(self.nodes)
         self.uses: Counter[int] = Counter()
         for node in self.nodes:
             for edge in node.edges:
@@ -140,10 +194,7 @@ class _Drawing:
         for length in range(1, len(path) + 1):
             if path[:length] in self.folded:
                 return path[:length]
-        if node.leaf is not None or node.place is None:
-            return node.id
-        place = node.place
-        return path, place.source.name, place.start, place.end, node.name
+        return self.part.get(node.id, node.id)
 
     def _path(self, node: GraphNode) -> Path:
         """The module of a node; a leaf stands in that of the operation which uses it first."""
@@ -162,26 +213,64 @@ class _Drawing:
         elif kind == "repeated":
             rows = self._repeated_rows(members)
         else:
-            rows = [Row(*row) for row in node_rows(members[0], self.annotated, source_text)]
+            rows = self._node_rows(members[0])
+            if self.saved:
+                rows += [
+                    Row("note", f"saves {name} {number_text(array)}")
+                    for name, array in saved_arrays(members[0])
+                ]
         self.boxes.append(Box(kind, rows, path, [node.id for node in members]))
 
     def _module_rows(self, path: Path, members: list[GraphNode]) -> list[Row]:
         """A folded module: its name, how much it holds, and its parameters."""
-        leaves = {node: node.leaf for node in members if node.leaf is not None}
-        rows = [Row("name", ".".join(path)), Row("node", f"{len(members) - len(leaves)} nodes")]
-        for node, leaf in sorted(leaves.items(), key=lambda pair: pair[0].variable or ""):
-            rows.append(Row("value", f"{node.variable} {tuple(leaf.array.shape)}"))
-            gradient = self.annotated.gradient(node)
-            if gradient is not None:
-                rows.append(Row("gradient", f"  grad {number_text(gradient)}"))
+        leaves = [node for node in members if node.leaf is not None]
+        leaves.sort(key=lambda node: node.variable or "")
+        rows = [Row("name", path_text(path)), Row("node", _counted(len(members) - len(leaves)))]
+        cells = [*map(self._parameter, leaves)]
+        count = 1 + (len(cells) > TWO_COLUMNS) + (len(cells) > THREE_COLUMNS)
+        height = -(-len(cells) // count)
+        columns = [_aligned(cells[at : at + height]) for at in range(0, len(cells), height or 1)]
+        for place in range(height):
+            pieces = [piece for column in columns for piece in column[place : place + 1]]
+            (first, *more, (role, last)) = [each for piece in pieces for each in piece]
+            rows.append(Row(*first, [*more, (role, last.rstrip())]))
+        return rows
+
+    def _parameter(self, node: GraphNode) -> tuple[str, str]:
+        """A leaf in a folded module: its whole name, by which one looks for it, with its shape, and
+        its gradient.
+        """
+        assert node.leaf is not None
+        name = path_text([node.variable or f"#{node.id}"])
+        gradient = self.annotated.gradient(node)
+        flowed = "" if gradient is None else f"grad {magnitude_text(gradient)}"
+        return f"{name} {shape_text(node.leaf.array)}", flowed
+
+    def _node_rows(self, node: GraphNode, most: int = 6) -> list[Row]:
+        """The rows of a node: of an array of more elements the shape, and the norms on one line."""
+        value, gradient = self.annotated.value(node), self.annotated.gradient(node)
+        rows = [Row(*row) for row in node_rows(node, self.annotated, source_text)]
+        large = [each for each in (value, gradient) if each is not None and is_large(each, most)]
+        if large:
+            rows = [row for row in rows if row.role in ("name", "node")]
+            rows[-1] = Row("node", f"{shortened(node.name)} {shape_text(large[0])}")
+            shown = [
+                (role, each)
+                for role, each in (("value", value), ("gradient", gradient))
+                if each is not None
+            ]
+            texts = [(role, f"{_SHORT[role]} {magnitude_text(each, most)}") for role, each in shown]
+            rows.append(Row(*texts[0], [(role, f"  {text}") for role, text in texts[1:]]))
         return rows
 
     def _repeated_rows(self, members: list[GraphNode]) -> list[Row]:
         """Repetitions: what they have in common, and the first and last number of each kind."""
-        first, last = (node_rows(members[at], self.annotated, source_text) for at in (0, -1))
+        first, last = (self._node_rows(members[at], 1) for at in (0, -1))
         rows = [Row("note", f"× {len(members)}")]
-        for (role, text), (_, other) in zip(first, last, strict=False):
-            rows.append(Row(role, text if text == other else f"{text} … {other.split(' ', 1)[-1]}"))
+        for row, other in zip(first, last, strict=False):
+            pairs = zip(row.pieces, other.pieces, strict=False)
+            (head, *more) = [(role, _between(text, end)) for (role, text), (_, end) in pairs]
+            rows.append(Row(*head, more))
         return rows
 
     def connect(self, members: list[GraphNode]) -> None:
@@ -214,7 +303,7 @@ class _Drawing:
 
     def _reference(self, leaf: GraphNode, user: GraphNode) -> int:
         """The number of a new reference to a leaf, beside the operation that uses it."""
-        name = shortened(leaf.variable or f"#{leaf.id}")
+        name = path_text([leaf.variable or f"#{leaf.id}"])
         self.boxes.append(Box("reference", [Row("name", f"{name} ↑")], self._path(user)))
         return len(self.boxes) - 1
 

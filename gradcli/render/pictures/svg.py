@@ -6,8 +6,12 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from unicodedata import east_asian_width
 
+from gradcli.record import Record
+from gradcli.render.graph.labels import path_text
 from gradcli.render.pictures.frames import Placed, Sizes, placed
+from gradcli.render.pictures.layout import ROOMY
 from gradcli.render.pictures.picture import Arrow, Box, Picture
+from gradcli.render.style import escaped
 
 FONT = 12.0
 """Height of the text, pixels as all lengths here."""
@@ -18,7 +22,7 @@ READABLE = (2000.0, 1300.0)
 _ADVANCE = 0.62
 """The widest advance of a common monospaced font, in font heights."""
 
-_LINE = 16.0
+_LINE = 15.0
 _PADDING = 8.0
 _BORDER = 16.0
 _APART = 3.0
@@ -49,23 +53,32 @@ path { fill: none; } .forward { stroke: #57606a; } .backward { stroke: #9a3b00; 
 """
 
 
-def svg(picture: Picture) -> str:
+class LaidOut(Record):
+    """A picture with the size and the place of all that stands in it."""
+
+    picture: Picture
+    sizes: Sizes
+    places: Placed
+
+    @property
+    def fits(self) -> bool:
+        """Whether the whole picture can be read in a window of common size."""
+        return self.places.width <= READABLE[0] and self.places.height <= READABLE[1]
+
+
+def laid_out(picture: Picture) -> LaidOut:
+    """The picture, laid out for the widths of its texts; roomy if it can be read as a whole so."""
+    sizes = Sizes([*map(_box_size, picture.boxes)], [*map(_label_size, picture.arrows)])
+    roomy = LaidOut(picture, sizes, placed(picture, sizes, ROOMY))
+    return roomy if roomy.fits else LaidOut(picture, sizes, placed(picture, sizes))
+
+
+def svg(laid_out: LaidOut) -> str:
     """The picture as an SVG document, as large as its text needs.
 
     Values run down along the grey arrows, gradients up along the coloured ones.
     """
-    sizes = _sizes(picture)
-    return "\n".join(_lines(picture, placed(picture, sizes), sizes)) + "\n"
-
-
-def fits(picture: Picture) -> bool:
-    """Whether the whole picture can be read in a window of common size."""
-    places = placed(picture, _sizes(picture))
-    return places.width <= READABLE[0] and places.height <= READABLE[1]
-
-
-def _sizes(picture: Picture) -> Sizes:
-    return Sizes([*map(_box_size, picture.boxes)], [*map(_label_size, picture.arrows)])
+    return "\n".join(_lines(laid_out.picture, laid_out.places, laid_out.sizes)) + "\n"
 
 
 def columns(text: str) -> int:
@@ -80,12 +93,12 @@ def _width(text: str) -> float:
 
 
 def _box_size(box: Box) -> tuple[float, float]:
-    width = max(_width(row.text) for row in box.rows)
+    width = max(_width("".join(text for _, text in row.pieces).rstrip()) for row in box.rows)
     return width + 2 * _PADDING, len(box.rows) * _LINE + _PADDING
 
 
 def _label_size(arrow: Arrow) -> tuple[float, float]:
-    return (_width(arrow.gradient) + 4, _LINE) if arrow.gradient else (0.0, 0.0)
+    return (_width(arrow.gradient) + 4, FONT + 2) if arrow.gradient else (0.0, 0.0)
 
 
 def _lines(picture: Picture, places: Placed, sizes: Sizes) -> Iterator[str]:
@@ -104,7 +117,8 @@ def _lines(picture: Picture, places: Placed, sizes: Sizes) -> Iterator[str]:
             f'<rect class="frame" x="{frame.x:.1f}" y="{frame.y:.1f}" width="{frame.width:.1f}"'
             f' height="{frame.height:.1f}" rx="8"/>'
         )
-        yield _words("title", ".".join(frame.module), frame.x + 8, frame.y + 16)
+        room = int((frame.width - 16) / (FONT * _ADVANCE))
+        yield _words("title", path_text(frame.module, room), frame.x + 8, frame.y + 16)
     for number, arrow in enumerate(picture.arrows):
         yield f'<g id="arrow{number}" class="{arrow.kind}">'
         yield from _arrow(arrow, places.paths[number])
@@ -128,7 +142,11 @@ def _box(box: Box, width: float, height: float) -> Iterator[str]:
     yield f'<rect class="box" width="{width:.1f}" height="{height:.1f}" rx="{round}"/>'
     for number, row in enumerate(box.rows):
         baseline = _PADDING / 2 + number * _LINE + FONT
-        yield _words(row.role, row.text, _PADDING, baseline)
+        if row.more:
+            pieces = [f'<tspan class="{role}">{_text(text)}</tspan>' for role, text in row.pieces]
+            yield f'<text x="{_PADDING:.1f}" y="{baseline:.1f}">{"".join(pieces)}</text>'
+        else:
+            yield _words(row.role, row.text, _PADDING, baseline)
 
 
 def _label(arrow: Arrow, x: float, y: float, size: tuple[float, float]) -> Iterator[str]:
@@ -186,4 +204,6 @@ def _words(role: str, text: str, x: float, y: float) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(text).replace("  ", "\u00a0\u00a0")
+    """A text of a program; XML has no place for two characters that it may hold."""
+    spelled = escaped(text).translate({0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD})
+    return escape(spelled).replace("  ", "\u00a0\u00a0")

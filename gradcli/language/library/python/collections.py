@@ -12,7 +12,7 @@ from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.iteration import bounded, check_key, drawing, sized
 from gradcli.language.objects.methods import dict_of
-from gradcli.language.objects.types import define, host_name
+from gradcli.language.objects.types import define, host_name, type_name
 from gradcli.nn.state_dict import OrderedDict
 
 
@@ -155,7 +155,7 @@ class Deque(host.deque[Any]):
         """Write its text."""
         if not writer.enter(self, "deque([...])"):
             return
-        writer.inside.pop()
+        writer.leave(self)
         writer.put("deque(")
         writer.sequence(self, "[", "]")
         writer.put(")" if self.maxlen is None else f", maxlen={self.maxlen})")
@@ -165,6 +165,39 @@ def deque(iterable: Any = (), maxlen: Any = None) -> Deque:
     if maxlen is not None and (not isinstance(maxlen, int) or maxlen < 0):
         raise value_error("maxlen must be non-negative")
     return Deque(bounded(iterable), maxlen)
+
+
+class ChainMap(host.ChainMap[Any, Any]):
+    """`collections.ChainMap(*maps)`: several dictionaries read as one; the first is written to."""
+
+    language_name: ClassVar[str] = "collections.ChainMap"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"clear", "copy", "get", "items", "keys", "maps", "new_child", "parents", "pop", "popitem"}
+        | {"setdefault", "update", "values"}
+    )
+
+    def __init__(self, *maps: Any) -> None:
+        for each in maps:
+            if not isinstance(each, (dict, ChainMap)):
+                raise type_error(f"ChainMap() takes dictionaries, not {type_name(each)}")
+        super().__init__(*maps)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        check_key(key)
+        check_collection(len(self.maps[0]) + 1)
+        super().__setitem__(key, value)
+
+    def update(self, *values: Any, **named: Any) -> None:
+        """Write to the first of them."""
+        super().update(dict_of(*values, **named))
+
+    def language_write(self, writer: Any) -> None:
+        """Write its text."""
+        if not writer.enter(self, "..."):
+            return
+        writer.inside.pop()
+        writer.put("ChainMap")
+        writer.sequence(self.maps, "(", ")")
 
 
 def ordered_dict(*values: Any, **named: Any) -> OrderedDict:
@@ -193,13 +226,14 @@ def namedtuple(
     )
 
 
-sized(Counter, DefaultDict, Deque, OrderedDict)
+sized(ChainMap, Counter, DefaultDict, Deque, OrderedDict)
 
 COLLECTIONS: dict[str, Any] = {
     "namedtuple": namedtuple,
     **{
         kind.language_name.rpartition(".")[2]: define(host_name(kind), kind, construct=construct)
         for kind, construct in (
+            (ChainMap, ChainMap),
             (Counter, counter),
             (DefaultDict, default_dict),
             (Deque, deque),

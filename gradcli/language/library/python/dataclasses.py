@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import type_error, value_error
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.functions.calls import call, misfit, missing, unknown_keyword
 from gradcli.language.library.copy import deepcopy
 from gradcli.language.library.typing import TypeForm
@@ -175,7 +175,9 @@ def _init(cls: UserClass, fields: list[Field]) -> Callable[..., None]:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > len(by_place):
             raise misfit(cls.name, f"takes {len(by_place)} values and got {len(args)}", written)
-        own: UserClass = type(self).language_class
+        own: UserClass | None = getattr(type(self), "language_class", None)
+        if own is None:
+            raise type_error(f"{cls.name}.__init__() takes an instance, not {type_name(self)}")
         store = store_attribute if own.host.language_frozen else set_instance_attribute
         passed: list[Any] = []
         given = dict(zip(by_place, args, strict=False))
@@ -211,10 +213,15 @@ def _values(instance: Any, names: list[str]) -> tuple[Any, ...]:
 
 
 def _value(instance: Any, name: str) -> Any:
+    """A field of what a method of the class is called on, which may be no instance of it."""
+    own: UserClass | None = getattr(type(instance), "language_class", None)
+    if own is None:
+        text = f"'{type_name(instance)}' object has no attribute '{name}'"
+        raise GradcliError("E102", text, raises="AttributeError")
     try:
         return instance.language_getattr(name)
     except AttributeError:
-        return type(instance).language_class.find(name)
+        return own.find(name)
 
 
 def _repr(fields: list[Field]) -> Callable[[Any], str]:

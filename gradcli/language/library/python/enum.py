@@ -58,6 +58,7 @@ class Enum(Instance):
     """The base of enumerations."""
 
     language_name: ClassVar[str] = "enum.Enum"
+    language_shared: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset({"name", "value"})
     language_value: Any
     name: str

@@ -11,9 +11,10 @@ from gradcli.language.functions.calls import Function, call
 from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_nesting
 from gradcli.language.objects.attributes import documentation
-from gradcli.language.objects.instances import Instance, UserClass
+from gradcli.language.objects.instances import OBJECT, Instance, UserClass
 from gradcli.language.objects.iteration import bounded
-from gradcli.language.objects.types import LanguageType, type_name
+from gradcli.language.objects.repr import display
+from gradcli.language.objects.types import LanguageType, is_subclass, type_name, type_of
 from gradcli.record import Record
 
 
@@ -29,10 +30,12 @@ class Partial:
     language_name: ClassVar[str] = "functools.partial"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"args", "func", "keywords"})
 
-    def __init__(self, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> None:
+    def __init__(self, func: Any, /, *args: Any, **keywords: Any) -> None:
         if not callable(func):
             raise type_error(f"partial() takes a function, not {type_name(func)}")
-        self.func = func
+        if isinstance(func, Partial):  # one of a partial is one of its function
+            func, args, keywords = func.func, (*func.args, *args), {**func.keywords, **keywords}
+        self.func: Callable[..., Any] = func
         self.args = args
         self.keywords = keywords
 
@@ -40,9 +43,19 @@ class Partial:
         return self.func(*self.args, *args, **{**self.keywords, **keywords})
 
     def __repr__(self) -> str:
-        given = [repr(value) for value in (self.func, *self.args)]
-        given += [f"{name}={value!r}" for name, value in self.keywords.items()]
-        return f"functools.partial({', '.join(given)})"
+        return display(self)
+
+    def language_write(self, writer: Any) -> None:
+        """Write its text."""
+        writer.put("functools.partial(")
+        writer.write(self.func)
+        for value in self.args:
+            writer.put(", ")
+            writer.write(value)
+        for name, value in self.keywords.items():
+            writer.put(f", {name}=")
+            writer.write(value)
+        writer.put(")")
 
 
 _NONE = object()
@@ -150,6 +163,77 @@ class CachedProperty:
         return value
 
 
+class SingleDispatch:
+    """A function that has another body for each class of its first argument:
+    `functools.singledispatch`.
+
+    Attributes:
+        bodies: the functions by class, in the order of registering.
+    """
+
+    __slots__ = ("bodies", "default")
+
+    language_name: ClassVar[str] = "functools.singledispatch"
+    language_decorated: ClassVar[bool] = True  # in a class it is a method
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"__name__", "dispatch", "register", "registry"}
+    )
+
+    def __init__(self, func: Any) -> None:
+        self.default = func
+        self.bodies: dict[Any, Any] = {OBJECT: func}
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.default, "__name__", "function"))
+
+    @property
+    def registry(self) -> dict[Any, Any]:
+        """The functions by class."""
+        return dict(self.bodies)
+
+    def register(self, cls: Any, func: Any = None) -> Any:
+        """`@f.register(cls)`; raises E202 for no class."""
+        if not isinstance(cls, (LanguageType, type)):
+            raise type_error(
+                f"register() takes a class, not {type_name(cls)}",
+                help="write the class in brackets: `@f.register(int)`",
+            )
+        if func is None:
+            return lambda function: self.register(cls, function)
+        self.bodies[cls] = func
+        return func
+
+    def dispatch(self, cls: Any) -> Any:
+        """The function for a class: that of the nearest one above it."""
+        fitting = [each for each in self.bodies if is_subclass(cls, each)]
+        best = fitting[0]
+        for each in fitting:
+            best = each if is_subclass(each, best) else best
+        return self.bodies[best]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not args:
+            raise type_error(f"{self.__name__} requires at least 1 positional argument")
+        return call(self.dispatch(type_of(args[0])), args, kwargs)
+
+
+class SingleDispatchMethod(SingleDispatch):
+    """`functools.singledispatchmethod`: the class of the argument after `self` decides."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "functools.singledispatchmethod"
+
+    def language_get(self, instance: Any, owner: LanguageType) -> Any:
+        """The method of an instance, or (None) the function itself."""
+        if instance is None:
+            return self
+        return lambda *args, **kwargs: call(
+            self.dispatch(type_of(args[0])), (instance, *args), kwargs
+        )
+
+
 def wraps(wrapped: Any, assigned: Any = (), updated: Any = ()) -> Callable[[Any], Any]:
     """`@wraps(function)`: the function below takes its name and text."""
     return lambda wrapper: update_wrapper(wrapper, wrapped)
@@ -226,6 +310,8 @@ FUNCTOOLS: dict[str, Any] = {
     "lru_cache": lru_cache,
     "partial": Partial,
     "reduce": reduce,
+    "singledispatch": SingleDispatch,
+    "singledispatchmethod": SingleDispatchMethod,
     "total_ordering": total_ordering,
     "update_wrapper": update_wrapper,
     "wraps": wraps,

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.arrays.sizes import Device
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.objects.attributes import PerSession
-from gradcli.language.objects.types import called, type_name
+from gradcli.language.objects.repr import display
+from gradcli.language.objects.types import called, type_name, type_of
 from gradcli.ops.binding.catalogue import modules
 from gradcli.state import active
 
@@ -171,6 +172,10 @@ class Autocast:
         enabled: bool = True,
         cache_enabled: bool | None = None,
     ) -> None:
+        if not isinstance(device_type, str):
+            raise value_error(
+                f"Expected `device_type` of type `str`, got: `{display(type_of(device_type))}`"
+            )
         if enabled and (device_type != "cuda" or _CUDA["is_available"]()):
             raise GradcliError(
                 "E205",

@@ -71,13 +71,27 @@ def _subscript(walk: Capture, node: tree.Subscript, frame: Frame) -> Any:
         walk.evaluate(form, [owner, index])
         return owner[index]
     if type(concrete(owner)) is Tensor:
-        if not (walk.builder.varies(index) or holds_tensor(index)):
+        varies = walk.builder.varies(index) or holds_tensor(index)
+        if not varies or _picks_positions(walk, index):
             return walk.evaluate(form, [owner, index])
         return heard_as_one(walk, form, [owner, index], get_item)
     if is_symbolic(index):
         return _varying_item(walk, form, owner, index)
     at = concrete(index)
     return walk.read_item(owner, at, lambda: walk.evaluate(form, [owner, at]))
+
+
+def _picks_positions(walk: Capture, index: Any) -> bool:
+    """Whether what varies in an index is nothing but tensors of positions, which the op itself
+    records.
+    """
+    parts = index if type(index) is tuple else (index,)
+    return all(
+        part.array.ndim > 0 and part.array.dtype.kind == "i"
+        if type(part) is Tensor
+        else not (walk.builder.varies(part) or holds_tensor(part))
+        for part in parts
+    )
 
 
 def _varying_item(walk: Capture, form: tree.Subscript, owner: Any, index: Any) -> Any:

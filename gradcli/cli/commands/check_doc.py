@@ -1,0 +1,31 @@
+"""`gradcli check-doc`: the outputs in a Markdown text or a notebook, beside what is printed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gradcli.cli.arguments.click_options import options_of, terminal_of, with_json, with_settings
+from gradcli.cli.arguments.words import UsageError
+from gradcli.cli.documents.cells import SUFFIXES
+
+
+@click.command("check-doc")
+@click.option("--update", is_flag=True, help="Write the outputs that differ into the document.")
+@click.argument("file", metavar="FILE")
+@with_json
+@with_settings
+def command(file: str, update: bool, **given: Any) -> int:
+    """Compare the outputs in a document with what its programs print.
+
+    The `python` and `grad` blocks of a Markdown text run in order, in one session. Outputs are the
+    block behind a program, what follows `>>>`, and comments such as `# tensor(4.)`. Exits with 1
+    where one differs.
+    """
+    from gradcli.cli.documents.check import check_document  # lazy: command: its body
+
+    if not file.endswith(SUFFIXES):
+        raise UsageError(f"the suffix of {file} is none of {', '.join(SUFFIXES)}")
+    terminal = terminal_of(given)
+    return terminal.checked(check_document(terminal, file, options_of(given), update))

@@ -1,0 +1,1 @@
+"""Programs inside documents, notebooks and Markdown: run, and their outputs checked."""

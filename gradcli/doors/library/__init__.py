@@ -1,0 +1,1 @@
+"""gradcli for Python programs: what `import gradcli` offers, imported when it is first used."""

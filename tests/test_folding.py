@@ -1,0 +1,166 @@
+"""Pictures of networks: as few modules are folded as it takes to read the whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcli.cli.arguments.options import Options
+from gradcli.cli.program import picture
+from gradcli.cli.program.picture import drawn
+from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
+from gradcli.render.pictures.picture import picture_of
+from gradcli.render.pictures.svg import READABLE, laid_out
+from gradcli.session import Session
+from tests.running import invoke
+
+NETS = {
+    "transformer": """
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(8)
+        self.query, self.key, self.value = (torch.nn.Linear(8, 8) for _ in range(3))
+        layers = torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 8)
+        self.mlp = torch.nn.Sequential(*layers)
+
+    def forward(self, x):
+        y = self.norm(x)
+        q, k, v = self.query(y), self.key(y), self.value(y)
+        x = x + (q @ k.transpose(-2, -1) / 8 ** 0.5).softmax(-1) @ v
+        return x + self.mlp(self.norm(x))
+
+block = Block()
+loss = block(torch.randn(2, 4, 8)).pow(2).mean()
+""",
+    "recurrent": """
+cell, readout = torch.nn.RNNCell(3, 8), torch.nn.Linear(8, 1)
+h = torch.zeros(4, 8)
+loss = 0
+for t in range(50):
+    h = cell(torch.randn(4, 3), h)
+    loss = loss + (readout(h) - t / 50).pow(2).mean()
+""",
+    "residual": """
+class Residual(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = (torch.nn.Conv2d(4, 4, 3, padding=1) for _ in range(2))
+        self.bn1, self.bn2 = (torch.nn.BatchNorm2d(4) for _ in range(2))
+
+    def forward(self, x):
+        return (x + self.bn2(self.conv2(self.bn1(self.conv1(x)).relu()))).relu()
+
+net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), *[Residual() for _ in range(4)])
+loss = net(torch.randn(2, 3, 6, 6)).pow(2).mean()
+""",
+}
+SHOWN = {
+    # a parameter that is found by its path
+    "transformer": "block.query.weight",
+    "recurrent": "cell.weight_hh",
+    "residual": "net.2.bn1.weight",
+}
+
+
+def _graph(text: str) -> tuple[Session, AnnotatedGraph]:
+    """A session, and the graph of its last tensor after a recorded backward pass."""
+    session = Session(record="all", manual_seed=0)
+    for _ in session.run(f"import torch\n{text}", "program"):
+        pass
+    found = session.last_tensor()
+    assert found is not None
+    session.backward(found[1])
+    recorder = session.recorder
+    return session, AnnotatedGraph(session.graph(found[1]), recorder.events, recorder.made)
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_a_network_can_be_read_as_a_whole(name: str) -> None:
+    session, graph = _graph(NETS[name])
+    with session.running():
+        _check_folding(name, graph)
+
+
+def _check_folding(name: str, graph: AnnotatedGraph) -> None:
+    """The whole fits, a parameter stands in it with its gradient, nothing is folded in vain."""
+    found = drawn(graph, Options())
+    assert found.places.width <= READABLE[0]
+    assert found.places.height <= READABLE[1]
+    path = SHOWN[name]
+    boxes = [
+        ["".join(text for _, text in row.pieces) for row in box.rows] for box in found.picture.boxes
+    ]
+    lines = [line for box in boxes for line in (box if box[0] == path else [])]
+    lines += [line for box in boxes for line in box if line != path and path in line]
+    assert any("grad " in line for line in lines)
+    folded = [
+        tuple(box.rows[0].text.split(".")) for box in found.picture.boxes if box.kind == "module"
+    ]
+    assert folded
+    for path_open in folded:
+        others = frozenset(each for each in folded if each != path_open)
+        assert not laid_out(picture_of(graph, others)).fits
+
+
+def test_what_is_small_enough_is_not_folded() -> None:
+    _, graph = _graph("net = torch.nn.Linear(2, 1); y = net(torch.ones(2)).sum()")
+    assert {box.kind for box in drawn(graph, Options()).picture.boxes} == {
+        "leaf",
+        "node",
+        "constant",
+    }
+    asked = drawn(graph, Options(fold=["net"])).picture.boxes
+    assert [box.rows[0].text for box in asked if box.kind == "module"] == ["net"]
+
+
+REFUSED = [
+    # (program, options, what the help says)
+    ("y = x\nfor t in range(40):\n    y = y * x", ["--expand"], "leave out --expand"),
+    ("\n".join(["y = x", *[f"y = y * x + {n}" for n in range(20)]]), [], "--of NAME"),
+]
+
+
+@pytest.mark.parametrize(("program", "options", "help"), REFUSED)
+def test_too_many_boxes_are_refused_with_what_helps(
+    program: str, options: list[str], help: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture, "MOST_BOXES", 30)
+    found = invoke(program, "x=1", "--format", "svg", *options)
+    assert found.code == 5
+    assert "E602" in found.stderr
+    assert help in found.stderr
+
+
+SAVED = [
+    # (program, input, what stands at its nodes)
+    (
+        "y = (x * w).exp()",
+        ["x=2", "w=3"],
+        ["saves self 2.", "saves other 3.", "saves result 403.4288"],
+    ),
+    ("y = x + w", ["x=2", "w=3"], []),
+    ("y = x.sum() ** 2", ["x=" + str([1] * 30)], ["saves self 30."]),
+    (
+        "y = (x * x).sum()",
+        ["x=" + str([1] * 30)],
+        ["saves self (30,) norm 5.477", "saves other (30,) norm 5.477"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("program", "inputs", "saved"), SAVED)
+def test_saved_values_stand_at_their_nodes(
+    program: str, inputs: list[str], saved: list[str]
+) -> None:
+    svg = invoke(program, *inputs, "--format", "svg", "--saved").stdout
+    assert svg.count("saves") == len(saved)
+    assert [text for text in saved if f">{text}<" not in svg] == []
+    assert "saves" not in invoke(program, *inputs, "--format", "svg").stdout
+    explained = invoke("explain", program, *inputs, "--format", "svg", "--saved").stdout
+    assert explained == svg
+
+
+def test_saved_values_are_for_pictures() -> None:
+    found = invoke("y = x * x", "x=2", "--saved")
+    assert found.code == 2
+    assert "--saved is for pictures" in found.stderr

@@ -1,0 +1,360 @@
+"""`import gradcli`: programs run from Python, and questions about them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from tests.command_line import ROOT, CommandLine
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)
+
+
+# --- importing ----------------------------------------------------------------------------------
+
+
+def _fresh(program: str) -> str:
+    """What a program prints in an interpreter of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env={"PATH": ""},
+    ).stdout
+
+
+def test_importing_costs_no_more_than_the_version() -> None:
+    program = "import sys\nbefore = set(sys.modules)\nimport gradcli\ngradcli.__version__\n"
+    assert _fresh(program + "print(*sorted(set(sys.modules) - before))") == "gradcli\n"
+
+
+def test_importing_leaves_the_threads_of_blas_alone() -> None:
+    program = (
+        "import os, gradcli\ngradcli.run('x * x', x=2)\nprint('OPENBLAS_NUM_THREADS' in os.environ)"
+    )
+    assert _fresh(program) == "False\n"
+
+
+@pytest.mark.parametrize("first", ["import gradcli.explain.result", "import gradcli.session", ""])
+def test_explain_is_the_function(first: str) -> None:
+    """The folder of that name does not take its place, whoever imports it first."""
+    program = f"{first}\nimport gradcli\nprint(gradcli.explain('x * x', x=2).data['schema'])"
+    assert _fresh(program) == "gradcli.ledger/1\n"
+
+
+def test_every_name_is_there() -> None:
+    for name in gradcli.__all__:
+        assert getattr(gradcli, name).__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        gradcli.nothing  # noqa: B018
+
+
+# --- results ------------------------------------------------------------------------------------
+
+INPUTS: list[tuple[str, dict[str, Any], Any, dict[str, Any]]] = [
+    ("a * b", {"a": 2, "b": 3.0}, 6.0, {"a": 3.0, "b": 2.0}),
+    ("(x * x).sum()", {"x": [1, 2]}, 5.0, {"x": [2.0, 4.0]}),
+    ("(x * x).sum()", {"x": np.array([1.0, 2.0])}, 5.0, {"x": [2.0, 4.0]}),
+    ("(x * x).sum()", {"x": np.float32(3)}, 9.0, {"x": 6.0}),
+    ("(x * k).sum()", {"x": [1.0], "k": np.arange(1, 2)}, 1.0, {"x": [1.0]}),
+    ("(x * x).sum()", {"x": np.arange(4.0).reshape(2, 2).T}, 14.0, {"x": [[0, 4], [2, 6]]}),
+    ("(x * x).sum()", {"x": np.array([1, 2], ">f4")}, 5.0, {"x": [2.0, 4.0]}),
+    ("x[0] * x[1]", {"x": "tensor([2., 5.])"}, 10.0, {"x": [5.0, 2.0]}),
+    ("y * len(k)", {"y": 2.0, "k:const": ["a", "b"]}, 4.0, {"y": 2.0}),
+    ("x ** k", {"x": 3.0, "k:const": 2}, 9.0, {"x": 6.0}),
+    ("a * b", {"a": 2, "b": 3, "wrt": "a"}, 6.0, {"a": 3.0}),
+    ("a * b", {"a": 2, "b": 3, "wrt": ["b"]}, 6.0, {"b": 2.0}),
+    ("a * b", {"a": [1, 2], "b": 3, "seed": [1, 10]}, [3.0, 6.0], {"a": [3, 30], "b": 21}),
+    ("y = a * a\nz = y + 1", {"a": 3, "of": "y"}, 9.0, {"a": 6.0}),
+    ("s = 'text'", {}, "text", {}),
+    ("[1, (tensor(2), None)]", {}, [1, (np.array(2), None)], {}),
+    ("import numpy as np\nnp.arange(3)", {}, np.arange(3), {}),
+]
+
+
+@pytest.mark.parametrize(("program", "named", "value", "grads"), INPUTS)
+def test_values_and_gradients(
+    program: str, named: dict[str, Any], value: Any, grads: dict[str, Any]
+) -> None:
+    result = gradcli.run(program, **named)
+    np.testing.assert_equal(result.value, value)
+    assert set(result.grads) == set(grads)
+    for name, expected in grads.items():
+        assert isinstance(result.grads[name], np.ndarray)
+        np.testing.assert_array_equal(result.grads[name], expected)
+
+
+def test_an_array_keeps_its_dtype_and_is_not_written() -> None:
+    given = np.array([1.0, 2.0])
+    result = gradcli.run("with torch.no_grad():\n    x.mul_(2)\n(x * x).sum()", x=given)
+    assert (given.tolist(), result.value.dtype) == ([1.0, 2.0], np.float64)
+    assert result.grads["x"].tolist() == [4.0, 8.0]
+    result.grads["x"][:] = 0
+
+
+def test_a_mapping_may_hold_more_than_the_program_uses() -> None:
+    assert gradcli.grad("y = x * seed", {"x": 2.0, "unused": 1, "seed:const": 3}) == {"x": 3.0}
+
+
+def test_the_graph_is_data() -> None:
+    graph = gradcli.run("e = (a + b) * d", a=2, b=3, d=4).graph
+    assert [node.name for node in graph] == ["MulBackward0", "AddBackward0"] + [
+        "AccumulateGrad"
+    ] * 3
+    top = graph[1]
+    assert (top.variable, top.shape, top.dtype) == ("e", (), "float32")
+    assert top.place == gradcli.Place("program", 1, 5, "(a + b) * d")
+    assert [edge.node for edge in top.edges] == [2, 5]
+    assert [graph[5].variable, graph[5].value] == ["d", 4.0]
+    constant = gradcli.run("y = x * 3", x=2).graph[1].edges[1]
+    assert (constant.node, constant.constant) == (None, 3)
+    assert len(gradcli.run("y = 3").graph) == 0
+
+
+def test_a_result_is_what_the_command_line_prints(command: CommandLine) -> None:
+    words = ["print('hi')\ne = (a + b) * d", "a=2", "b=3", "d=4", "--json"]
+    result = gradcli.run(words[0], a=2, b=3, d=4)
+    assert result.to_dict() == json.loads(command(*words).out)
+    steps = json.loads(command(*words, "--trace=steps").out)
+    assert json.loads(result.to_json(steps=True)) == steps
+    assert result.printed == "hi\n"
+
+
+def test_the_picture_is_that_of_the_command_line(command: CommandLine) -> None:
+    result = gradcli.run("e = (a + b) * d", a=2, b=3, d=4)
+    for format in ("svg", "html", "mermaid", "dot"):
+        words = ["e = (a + b) * d", "a=2", "b=3", "d=4", "--format", format]
+        assert result.picture(format) == command(*words).out
+    assert result._repr_html_() == result.picture("svg")
+    assert gradcli.run("y = 2")._repr_html_() is None
+
+
+def test_what_got_no_gradient_is_missing_with_its_reason() -> None:
+    result = gradcli.run("y = x.detach() * w", x=2.0, w=3.0)
+    assert result.missing == {"x": "no recorded operation leads from it to y"}
+
+
+def test_warnings_are_pythons() -> None:
+    with pytest.warns(gradcli.GradcliWarning, match=r"program:1: \[W\d+\]") as caught:
+        result = gradcli.run("((pred - y) ** 2).mean()", pred=[[1], [2]], y=[1, 2])
+    assert len(result.warnings) == len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+# --- errors -------------------------------------------------------------------------------------
+
+
+def test_an_error_has_its_code_and_its_place() -> None:
+    with pytest.raises(gradcli.GradcliError) as caught:
+        gradcli.run("y = x * x\nz = y @ w", x=2.0, w=3.0)
+    error = caught.value
+    assert error.span is not None
+    assert (error.span.line, error.span.column, error.span.text) == (2, 5, "y @ w")
+    assert (error.code, error.exit_code) == ("E301", 3)
+    assert " --> program:2:5" in error.__notes__[0]
+
+
+ERRORS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: gradcli.run("y = x +", x=2), "E001"),
+    (lambda: gradcli.run("y = x * z", x=2), "E101"),
+    (lambda: gradcli.run("y = x.detach()\ny.backward()", x=2), "E402"),
+    (lambda: gradcli.run("x * 2", x=[1, 2]), "E401"),
+    (lambda: gradcli.run("x * 2", x="1 +"), "E501"),
+    (lambda: gradcli.run("x * 2", x="@none.npy"), "E502"),
+    (lambda: gradcli.run("x * 2", x="@none.npy", sandbox=True), "E606"),
+    (lambda: gradcli.run("load('x.npy')", sandbox=True), "E606"),
+    (lambda: gradcli.run("while True: pass", timeout=0.05), "E607"),
+    (lambda: gradcli.run("while True: pass", max_steps=10), "E605"),
+    (lambda: gradcli.run("zeros(11)", max_elements=10), "E602"),
+    (lambda: gradcli.run("zeros(10**7) + zeros(10**7)", max_memory="20MB"), "E602"),
+    (lambda: gradcli.explain("y = 2"), "E402"),
+    (lambda: gradcli.derive("y = x +", x=1), "E001"),
+    (lambda: gradcli.why("x.grad", "y = x + q", x=1), "E101"),
+    (lambda: gradcli.blame("y = x + q", x=1), "E101"),
+    (lambda: gradcli.check("y = 2"), "E402"),
+    (lambda: gradcli.Session(sandbox=True).run("load('x.npy')"), "E606"),
+    (lambda: gradcli.Session(max_steps=9).run("while True: pass"), "E605"),
+]
+
+
+@pytest.mark.parametrize(("call", "code"), ERRORS)
+def test_errors(call: Callable[[], Any], code: str) -> None:
+    with pytest.raises(gradcli.GradcliError) as caught:
+        call()
+    assert caught.value.code == code
+
+
+MISUSES: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: gradcli.run("x * x", x=2, y=3), TypeError, "does not use `y`"),
+    (lambda: gradcli.run("x * x", x=2, sandbx=True), TypeError, "did you mean `sandbox`"),
+    (lambda: gradcli.run("x * x", {"x": 1}, x=2), TypeError, "two values"),
+    (lambda: gradcli.run("x * x", x=object()), TypeError, "`x` is a object"),
+    (lambda: gradcli.run("x * x", x=np.array(["a"])), ValueError, "PyTorch has not"),
+    (lambda: gradcli.run("x * x", x=np.array([object()])), ValueError, "PyTorch has not"),
+    (lambda: gradcli.run("x * x", {"x y": 1}), ValueError, "no NAME"),
+    (lambda: gradcli.run("x * x", x=2, of="z"), ValueError, "^of: the program has no `z`"),
+    (lambda: gradcli.run("x * x", x=2, dtype="int8"), ValueError, "dtype is one of"),
+    (lambda: gradcli.run("x * x", x=2, device="tpu"), ValueError, "device is"),
+    (lambda: gradcli.run("x * x", x=2, timeout=float("nan")), ValueError, "timeout"),
+    (lambda: gradcli.run("x * x", x=2, max_steps=0), ValueError, "max_steps"),
+    (lambda: gradcli.run("x * x", x=2, max_memory="much"), ValueError, "500MB"),
+    (lambda: gradcli.derive("x * x", x=2, target="c"), ValueError, "target is one of"),
+    (lambda: gradcli.check("x * x", x=2, order=3), ValueError, "order is 1 or 2"),
+    (lambda: gradcli.check("x * x", x=2, against={"z": 1}), ValueError, "no input `z`"),
+    (lambda: gradcli.why("x", "x * x", x=2), ValueError, "`x` is no question"),
+    (lambda: gradcli.run("x * x", x=2).picture("png"), ValueError, "a picture is one of"),
+    (lambda: gradcli.run("2").picture(), ValueError, "no graph"),
+    (lambda: gradcli.Session(x=2), TypeError, "`x` is none of"),
+    (lambda: gradcli.Session().run("x * x", x=2, timeout=1), TypeError, "the whole session"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "part"), MISUSES)
+def test_misuse(call: Callable[[], Any], kind: type[Exception], part: str) -> None:
+    with pytest.raises(kind, match=part):
+        call()
+
+
+def test_another_thread_runs_programs_but_keeps_no_time() -> None:
+    found: list[Any] = []
+
+    def work(**settings: Any) -> None:
+        try:
+            found.append(gradcli.run("x * x", x=3.0, **settings).value)
+        except gradcli.GradcliError as error:
+            found.append(error.code)
+
+    for settings in ({}, {"timeout": 5}):
+        thread = threading.Thread(target=work, kwargs=settings)
+        thread.start()
+        thread.join()
+    assert found == [9.0, "E607"]
+
+
+def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    result = gradcli.run("import sys\nprint('out')\nprint('err', file=sys.stderr)\nx * x", x=2)
+    gradcli.explain("print(1)\nx * x", x=2)
+    assert result.printed == "out\nerr\n"
+    assert capsys.readouterr() == ("", "")
+
+
+# --- questions ----------------------------------------------------------------------------------
+
+PROGRAM = "y = (x.detach() * w + 1 / z).sum()"
+
+QUESTIONS: list[tuple[Callable[..., gradcli.Answer], list[str]]] = [
+    (gradcli.explain, ["explain"]),
+    (lambda *given, **named: gradcli.explain(*given, saved=True, paths="w", **named),
+     ["explain", "--saved", "--paths", "w"]),
+    (gradcli.flow, ["explain", "--flow"]),
+    (gradcli.derive, ["derive"]),
+    (lambda *given, **named: gradcli.why("x.grad", *given, **named), ["why", "x.grad"]),
+    (gradcli.blame, ["blame"]),
+    (gradcli.check, ["check"]),
+    (lambda *given, **named: gradcli.check(*given, equals={"w": "x"}, **named),
+     ["check", "--equals", "w=x"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ask", "words"), QUESTIONS)
+def test_answers_are_those_of_the_command_line(
+    command: CommandLine, ask: Callable[..., gradcli.Answer], words: list[str]
+) -> None:
+    answer = ask(PROGRAM, x=[1.0, 2.0], w=[3.0, 4.0], z=[1.0, 0.0])
+    given = [PROGRAM, "x=[1,2]", "w=[3,4]", "z=[1,0]"]
+    shown = command(*words, *given)
+    assert (answer.text, answer.passed) == (shown.out, shown.code == 0)
+    assert answer.data == json.loads(command(*words, "--json", *given).out)
+    assert str(answer) == answer.text
+    assert answer._repr_html_().startswith("<pre>")
+
+
+def test_a_gradient_made_by_hand_is_held_against_the_right_one() -> None:
+    right = np.array([2.0, 4.0])
+    assert gradcli.check("(x * x).sum()", x=[1.0, 2.0], against={"x": right})
+    wrong = gradcli.check("(x * x).sum()", x=[1.0, 2.0], against={"x.grad": right / 2})
+    assert not wrong
+    assert "2" in wrong.text
+
+
+def test_an_error_brings_what_could_be_answered() -> None:
+    with pytest.raises(gradcli.GradcliError) as caught:
+        gradcli.why("x.grad", "y = x.detach() * 2\ny.backward()", x=2.0)
+    assert any(note.startswith("x.grad = None\n") for note in caught.value.__notes__)
+
+
+# --- sessions -----------------------------------------------------------------------------------
+
+
+def test_a_session_keeps_its_values() -> None:
+    session = gradcli.Session()
+    first = session.run("w = tensor([1., 2.], requires_grad=True)\ny = (w * x).sum()", x=[3.0, 4.0])
+    assert (first.name, first.value, first.grads) == ("y", 11.0, {})
+    assert session.grad("y", ["w"])["w"].tolist() == [3.0, 4.0]
+    assert set(session.grad("y")) == {"w", "x"}
+    assert session.run("print('on'); y.backward()").printed == "on\n"
+    assert session.run("_ = 1").grads["w"].tolist() == [3.0, 4.0]
+    assert session.run("y + 1").value == 12.0
+    assert session["_"] == 12.0
+    assert ("y" in session, "q" in session, set(session) >= {"w", "x", "y"}) == (True, False, True)
+    with pytest.raises(KeyError):
+        session["q"]
+    with pytest.raises(gradcli.GradcliError):
+        session.run("q")
+    assert session["y"] == 11.0
+    session.reset()
+    assert list(session) == []
+
+
+def test_a_session_answers_questions() -> None:
+    session = gradcli.Session()
+    session.run("y = (x * x).sum()", x=[1.0, 2.0])
+    session.run("z = y.detach() * 2")
+    assert "x.grad = [2., 4.]" in session.explain("y").text
+    assert session.derive("y").text.startswith("grad_x = 2 * x")
+    assert session.why("x.requires_grad").text.startswith("x.requires_grad = True")
+    assert session.blame("y")
+    assert session.check("y")
+    session.run("y = x + 1", x=5.0)
+    with pytest.raises(ValueError, match="`x` was given two values"):
+        session.why("x.grad")
+
+
+def test_sessions_share_nothing() -> None:
+    one, other = gradcli.Session(manual_seed=1), gradcli.Session(manual_seed=1)
+    first = [one.run("torch.rand(1)").value, one.run("torch.rand(1)").value]
+    assert [other.run("torch.rand(1)").value for _ in range(2)] == first
+    assert first[0] != first[1]
+
+
+def test_the_library_is_typed(tmp_path: Path) -> None:
+    """What mypy makes of a program of the user's: the package carries its types."""
+    mypy = pytest.importorskip("mypy.api")
+    program = tmp_path / "user.py"
+    program.write_text(
+        "import gradcli\n"
+        "result = gradcli.run('x * x', x=2.0)\n"
+        "reveal_type(result.grads)\n"
+        "reveal_type(gradcli.explain('x * x', x=2.0))\n"
+        "gradcli.run(3)\n"
+    )
+    options = ["--follow-imports=silent", f"--cache-dir={tmp_path}", "--no-error-summary"]
+    out, _, _ = mypy.run([str(program), *options])
+    assert "dict[str, numpy.ndarray[Any, Any]]" in out.replace("builtins.", "")
+    assert "library.answer.Answer" in out
+    assert 'has incompatible type "int"; expected "str"' in out
+    assert (ROOT / "gradcli" / "py.typed").is_file()
