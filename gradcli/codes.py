@@ -100,7 +100,7 @@ WARNINGS: dict[str, Code] = {
     "W009": _warning("an argument is not used", "reading"),
     "W010": _warning("an output is resized"),
     "W011": _warning("NumPy warns of a result"),
-    "W012": _warning("nothing is drawn"),
+    "W012": _warning("something is not drawn"),
     "W013": _warning("an op has no batching rule"),
     "W014": _warning("anomaly detection is on"),
     "W015": _warning("a name is deprecated"),

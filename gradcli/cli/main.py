@@ -40,6 +40,8 @@ def main(args: list[str] | None = None) -> None:
         gc.set_threshold(100_000, 20, 100)
         if not os.environ.get("GRADCLI_DEBUG"):
             warnings.simplefilter("ignore")  # NumPy's speak of gradcli's lines, by their paths
+            # The alarm of --timeout may ring while a generator is taken apart; it rings again.
+            sys.unraisablehook = lambda _: None
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # before there was a handler
         code = INTERRUPTED
@@ -106,9 +108,12 @@ def _invoke(args: list[str]) -> int:
             return _by_click(words, asked)
         from gradcli.cli.arguments.options import Options, limits_of  # lazy: start-up: likewise
         from gradcli.cli.process.terminal import Terminal  # lazy: start-up: likewise
-        from gradcli.cli.program.one_shot import run_words  # lazy: start-up: likewise
+        from gradcli.cli.program.one_shot import (  # lazy: start-up: likewise
+            one_shot,
+            run_words,
+        )
 
-        return run_words(Terminal(), (), words, Options(limits=limits_of({})))
+        return run_words(Terminal(), (), words, Options(limits=limits_of({})), one_shot)
     except UsageError as error:
         return _usage_error(error, args)
 

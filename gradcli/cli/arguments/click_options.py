@@ -10,11 +10,13 @@ import click
 
 from gradcli.cli.arguments.files import check_output
 from gradcli.cli.arguments.options import (
+    COLLECTED,
     DTYPES,
     FORMATS,
     PICTURES,
     TRACES,
     Options,
+    Sweep,
     is_device,
     limits_of,
     read_size,
@@ -59,6 +61,18 @@ def _device(_ctx: click.Context, parameter: click.Parameter, text: str | None) -
     if text is not None and not is_device(text):
         raise click.BadParameter(f"{text!r} is none of cpu, cuda and cuda:N", param=parameter)
     return text
+
+
+def _shard(
+    _ctx: click.Context, parameter: click.Parameter, text: str | None
+) -> tuple[int, int] | None:
+    """A share, `2/8`."""
+    if text is None:
+        return None
+    one, slash, all = text.partition("/")
+    if not (slash and one.isdecimal() and all.isdecimal() and 1 <= int(one) <= int(all)):
+        raise click.BadParameter(f"{text!r} is no share such as 2/8", param=parameter)
+    return int(one), int(all)
 
 
 _LIMITS: list[Decorator] = [
@@ -182,6 +196,36 @@ _FILES: list[Decorator] = [
     ),
 ]
 
+_SWEEP: list[Decorator] = [
+    click.option(
+        "--chunk",
+        type=click.IntRange(1),
+        metavar="N",
+        help="How many records of --inputs a process gets at a time; 16 of a file by default.",
+    ),
+    click.option(
+        "--shard",
+        metavar="I/N",
+        callback=_shard,
+        help="Run the I-th of N shares of the records: record I, I+N, I+2N, …",
+    ),
+    click.option(
+        "--resume",
+        metavar="FILE",
+        help="Write the results of --inputs to this file, after those that it holds already.",
+    ),
+    click.option(
+        "--manual-seed-per-record",
+        is_flag=True,
+        help="Let the random numbers of record K start from K, or from N+K with --manual-seed N.",
+    ),
+    click.option(
+        "--reduce",
+        type=click.Choice(["mean", "sum"]),
+        help="Print the mean or sum of the outputs and gradients of all records.",
+    ),
+]
+
 _DEVICE: Decorator = click.option(
     "--device",
     metavar="DEVICE",
@@ -227,7 +271,8 @@ _DRESS: list[Decorator] = [
 
 def with_options(command: Any) -> Any:
     """Give a command the options that one-shot and batch share."""
-    return _with(command, *_OUTPUT, *_RESULT, *_PICTURE, *_NUMBERS, *_FILES, *_DRESS, *_LIMITS)
+    kinds = (_OUTPUT, _RESULT, _PICTURE, _NUMBERS, _FILES, _SWEEP, _DRESS, _LIMITS)
+    return _with(command, *(option for kind in kinds for option in kind))
 
 
 PROGRAM_LINES = click.option(
@@ -306,9 +351,12 @@ def options_of(given: dict[str, Any]) -> Options:
     """The options as they were given; raises a usage error for those that exclude each other."""
     if given.get("inputs") is not None:
         _check_inputs(given)
+    else:
+        _check_no_inputs(given)
     if given.get("json") and given.get("format") not in (None, "json"):
         raise UsageError(f"--json and --format {given['format']} exclude each other")
-    options = Options(limits=limits_of(given), **given)
+    sweep = Sweep(**{name: given.pop(name) for name in Sweep.fields if name in given})
+    options = Options(limits=limits_of(given), sweep=sweep, **given)
     if options.saved and not (options.draws or options.format in ("svg", "html")):
         raise UsageError("--saved is for pictures: -o graph.svg, or `gradcli explain --saved`")
     if options.output is not None:
@@ -323,5 +371,16 @@ def _check_inputs(given: dict[str, Any]) -> None:
     """Raise a usage error for what `--inputs` leaves no room for."""
     if given["format"] in ("text", "table", *PICTURES):
         raise UsageError(f"--inputs prints JSON Lines, and not --format {given['format']}")
-    if given["output"] is not None:
-        raise UsageError("--inputs prints JSON Lines; -o holds the result of one run")
+    output = given["output"]
+    if output is not None and not output.endswith(COLLECTED):
+        raise UsageError(f"-o with --inputs writes {' and '.join(COLLECTED)}")
+    if given["resume"] is not None and (output is not None or given["reduce"] is not None):
+        other = "-o" if output is not None else "--reduce"
+        raise UsageError(f"--resume goes on with lines of JSON, and {other} writes none")
+
+
+def _check_no_inputs(given: dict[str, Any]) -> None:
+    """Raise a usage error for an option of `--inputs` where that is not given."""
+    for name in Sweep.fields:
+        if given.get(name):
+            raise UsageError(f"--{name.replace('_', '-')} goes with --inputs")

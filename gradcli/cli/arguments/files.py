@@ -101,14 +101,7 @@ def write_result(path: str, result: Result | None, text: Callable[[], str]) -> N
     if path.endswith((".json", *DRAWN)):
         write_text(path, text())
         return
-    output: dict[str, Any] = {}
-    gradients: dict[str, Any] = {}
-    if result is not None:
-        output[result.name or "output"] = result.output.array
-        for gradient in result.gradients:
-            if gradient.tensor.grad is not None:
-                name = gradient.name or f"#{gradient.node}"
-                gradients[f"{name}.grad"] = gradient.tensor.grad.array
+    output, gradients = ({}, {}) if result is None else arrays_of(result)
     if not path.endswith((".npy", ".csv")):
         write_arrays(path, output | gradients)
         return
@@ -120,6 +113,19 @@ def write_result(path: str, result: Result | None, text: Callable[[], str]) -> N
             help=f"choose one: --wrt {next(iter(arrays)).removesuffix('.grad')}",
         )
     write_arrays(path, arrays)
+
+
+def arrays_of(result: Result) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The output under its name, and the gradients there are as `NAME.grad`."""
+    from gradcli.arrays.backend import to_host  # lazy: start-up: NumPy
+    from gradcli.arrays.fusion.lazy import forced  # lazy: start-up: NumPy
+
+    gradients = {
+        f"{each.name or f'#{each.node}'}.grad": to_host(forced(each.tensor.grad.array))
+        for each in result.gradients
+        if each.tensor.grad is not None
+    }
+    return {result.name or "output": to_host(forced(result.output.array))}, gradients
 
 
 def write_text(path: str, text: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.cli.process.memory import default_memory
 from gradcli.limits import ELEMENTS, STEPS, Limits
+from gradcli.record import Record
 
 FORMATS = ("text", "json", "jsonl", "table")
 
@@ -15,6 +16,9 @@ PICTURES = ("mermaid", "dot", "svg", "html")
 
 DRAWN = (".svg", ".png", ".html")
 """Suffixes of files that `-o` draws the graph in."""
+
+COLLECTED = (".npz", ".safetensors")
+"""Suffixes of files that `-o` collects the results of many records in."""
 
 FORMAT_OF = {".json": "json", ".svg": "svg", ".png": "svg", ".html": "html"}
 """What a file of a suffix holds, a PNG the pixels of an SVG; `text` for all others."""
@@ -69,6 +73,26 @@ def limits_of(given: dict[str, Any]) -> Limits:
     )
 
 
+class Sweep(Record):
+    """How the records of `--inputs` are run.
+
+    Attributes:
+        chunk: the records that a process gets at a time, None to leave that to gradcli.
+        shard: the share of the records that is run: the i-th of n, from 1.
+        resume: a file of results that the run goes on with.
+        manual_seed_per_record: whether each record has random numbers of its own.
+        reduce: `sum` or `mean` of the results of all records, None for each result.
+        cluster: `local:N`, or the address of a scheduler of Dask; None for processes of this one.
+    """
+
+    chunk: int | None = None
+    shard: tuple[int, int] | None = None
+    resume: str | None = None
+    manual_seed_per_record: bool = False
+    reduce: str | None = None
+    cluster: str | None = None
+
+
 class Options:
     """What the command line asks for.
 
@@ -82,6 +106,7 @@ class Options:
         precision: the digits behind the point of printed tensors, None for 4.
         full: whether large tensors are printed whole.
         retries: how often a record or file is tried again whose process ended.
+        sweep: how the records of `inputs` are run.
         dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
             those as they are.
         manual_seed: what random numbers start from, None where nothing was said.
@@ -109,6 +134,7 @@ class Options:
         inputs: str | None = None,
         jobs: int = 1,
         retries: int = 2,
+        sweep: Sweep | None = None,
         output: str | None = None,
         dtype: str | None = None,
         device: str | None = None,
@@ -136,6 +162,7 @@ class Options:
         self.inputs = inputs
         self.jobs = jobs
         self.retries = retries
+        self.sweep = sweep or Sweep()
         self.output = output
         self.dtype = None if dtype is None else DTYPES[dtype]
         self.device = None if device == "cpu" else device
@@ -169,6 +196,13 @@ class Options:
     def draws(self) -> bool:
         """Whether the file of the result is a picture."""
         return (self.output or "").endswith(DRAWN)
+
+    @property
+    def keeps_arrays(self) -> bool:
+        """Whether a run over records collects arrays, and prints no line for each."""
+        return self.inputs is not None and (
+            self.output is not None or self.sweep.reduce is not None
+        )
 
     @property
     def record(self) -> str:

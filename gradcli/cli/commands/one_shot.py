@@ -15,7 +15,7 @@ from gradcli.cli.arguments.click_options import (
 )
 from gradcli.cli.arguments.shell_completion import values
 from gradcli.cli.arguments.words import PROGRAM
-from gradcli.cli.program.one_shot import run_words
+from gradcli.cli.program.one_shot import one_shot, run_words
 
 
 def _help(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -44,4 +44,9 @@ def command(programs: Sequence[str], words: Sequence[str], **given: Any) -> int:
         from gradcli.cli.commands.repl import start  # lazy: command: a session
 
         return start(given)
-    return run_words(terminal_of(given), programs, words, options_of(given))
+    terminal, options = terminal_of(given), options_of(given)
+    if options.inputs is None:
+        return run_words(terminal, programs, words, options, one_shot)
+    from gradcli.cli.sweep.sweep import sweep  # lazy: command: JSON
+
+    return run_words(terminal, programs, words, options, sweep)

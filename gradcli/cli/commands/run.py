@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 )
 @click.argument("words", nargs=-1, metavar="FILE… [NAME=VALUE]…", shell_complete=values)
 def command(words: Sequence[str], **given: Any) -> int:
-    """Run program files, the cells of notebooks, the blocks of Markdown; `-` is standard input."""
+    """Run program files, notebooks, Markdown; `-` is standard input."""
     behind = [word.removeprefix(SCRIPT) for word in words if word.startswith(SCRIPT)]
     words = [word for word in words if not word.startswith(SCRIPT)]
     paths = [word for word in words if read_argument(word) is None]
@@ -76,7 +76,7 @@ def batch(
         UsageError: an option names what a program does not have.
     """
     if options.inputs is not None:
-        from gradcli.cli.program.records import run_records  # lazy: start-up: JSON
+        from gradcli.cli.sweep.sweep import run_records  # lazy: start-up: JSON
 
         path = paths[0]
         return run_records(terminal, lambda: program_text(path), path, arguments, options)

@@ -43,3 +43,29 @@ class Progress:
             sys.stderr.flush()
         except OSError:
             self._shown = False
+
+
+class Rate:
+    """How quickly a run gets on, and how long it will take at that."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._before: float | None = None
+
+    def text(self, done: int, share: float | None) -> str:
+        """The rate, and the time left where the share that is done is known.
+
+        Args:
+            done: how many were done since this began.
+            share: what part of all has been done, from 0 to 1.
+        """
+        seconds = max(time.monotonic() - self._began, 1e-3)
+        found = f", {done / seconds:,.0f} a second"
+        if self._before is None:
+            self._before = share
+        if share is None or self._before is None or share <= self._before:
+            return found
+        minutes, rest = divmod(round(seconds * (1 - share) / (share - self._before)), 60)
+        hours, minutes = divmod(minutes, 60)
+        clock = f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+        return f"{found}, {clock} left"

@@ -13,7 +13,7 @@ from gradcli.cli.program.rerun import Rerun
 from gradcli.cli.program.run import Run
 from gradcli.cli.program.source import run_program
 from gradcli.errors import GradcliError
-from gradcli.explain.derive.derive import derive
+from gradcli.explain.derive.derive import agrees, derive
 from gradcli.explain.derive.textbook import textbook
 from gradcli.explain.symbols.text import text_of
 from gradcli.render.answers import derivation
@@ -105,7 +105,7 @@ def _confirm_nearby(run: Run, found: Derivation, program: str) -> None:
         else array
         for name, array in found.inputs.items()
     }
-    moved = {name: array for name, array in inputs.items() if name != "seed"}
+    moved = {found.paths.get(n, n): array for n, array in inputs.items() if n != "seed"}
     outcome = Rerun(run.terminal, program, "program", run.arguments(), run.options)(values=moved)
     if outcome is None:
         return
@@ -115,13 +115,10 @@ def _confirm_nearby(run: Run, found: Derivation, program: str) -> None:
     except GradcliError:
         return
     for name, called in found.gradients.items():
-        right, given = outcome.gradients.get(name), values[called]
+        right, given = outcome.gradients.get(found.paths.get(name, name)), values[called]
         if right is None or not np.isfinite(right).all():
             continue
-        scale = float(np.abs(right).max(initial=0.0))
-        if given.shape != right.shape or not np.allclose(
-            given, right, rtol=1e-3, atol=1e-3 * max(scale, 1e-30)
-        ):
+        if not agrees(given, right, 1e-3, values.values()):
             raise GradcliError(
                 "E413",
                 f"the formulas of {name} hold at these inputs only, so they are not shown",

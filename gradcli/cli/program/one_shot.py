@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +31,16 @@ _LONGEST_EXAMPLE = 60
 
 
 def run_words(
-    terminal: Terminal, programs: Sequence[str], words: Sequence[str], options: Options
+    terminal: Terminal,
+    programs: Sequence[str],
+    words: Sequence[str],
+    options: Options,
+    run: Callable[[Terminal, str, Sequence[Argument], Options], int],
 ) -> int:
     """Run the lines of a program, or else the first of the words, the arguments behind it.
+
+    Args:
+        run: `one_shot`, or what else runs a program and gives the exit code.
 
     Returns:
         The exit code.
@@ -46,17 +53,13 @@ def run_words(
         check_program(programs[0], words)
     arguments = arguments_of(words)
     check_stdin(arguments, stdin_options(options))
-    return terminal.checked(one_shot(terminal, "\n".join(programs), arguments, options))
+    return terminal.checked(run(terminal, "\n".join(programs), arguments, options))
 
 
 def one_shot(
     terminal: Terminal, program: str, arguments: Sequence[Argument], options: Options
 ) -> int:
     """Run a program and show value, gradients and trace; returns the exit code."""
-    if options.inputs is not None:
-        from gradcli.cli.program.records import run_records  # lazy: start-up: JSON
-
-        return run_records(terminal, lambda: program, "program", arguments, options)
     run = Run(terminal, options, options.record)
     statements: Sequence[Statement] = ()
     code = 0

@@ -34,7 +34,7 @@ class Executed:
     """A program that has run, before any backward pass but its own.
 
     Attributes:
-        output: the output, None where it computes no tensor.
+        output: the output, None where it computes no tensor, and `name` the variable that holds it.
         leaves: the tensors by whose elements it can be differentiated, by name.
     """
 
@@ -45,6 +45,7 @@ class Executed:
         shown = type(value) is Tensor and value.is_leaf
         found = find_output(run.session, run.options, None) if shown else None
         found = found or find_output(run.session, run.options, value)
+        self.name: str | None = None if found is None else found[0]
         self.output: Tensor | None = None if found is None else found[1]
         self.leaves: dict[str, Tensor] = {}
         if self.output is not None and run.bindings is not None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import GradcliError
+from gradcli.explain.derive.derive import agrees
 from gradcli.explain.derive.program import Derivation, Line
 from gradcli.explain.symbols.substitution import rebuilt, substituted
 from gradcli.explain.symbols.text import text_of
@@ -48,7 +49,9 @@ def textbook(made: Derivation, run: Program) -> Derivation:
     for rules in (_with_vectors, simplified):
         lines = _rewritten(made, rules)
         if lines is not None and _agree(made, lines, points, run):
-            return Derivation(made.inputs, lines, made.gradients, made.values)
+            if not any(_AUTOMATIC.fullmatch(name) for name in made.inputs):
+                lines = _numbered(lines)
+            return Derivation(made.inputs, lines, made.gradients, made.values, made.paths)
     return made
 
 
@@ -89,6 +92,24 @@ def _names(formula: Symbol) -> set[str]:
     return {part.name for part in formula.walk() if isinstance(part, Name)}
 
 
+def _numbered(lines: list[Line]) -> list[Line]:
+    """The lines with the names `t1`, `t2` … in order."""
+    own = [line.name for line in lines if _AUTOMATIC.fullmatch(line.name)]
+    names: dict[str, Symbol] = {name: Name(f"t{n}") for n, name in enumerate(own, 1)}
+    return [
+        Line(text_of(_renamed(Name(line.name), names)), _renamed(line.formula, names), line.array)
+        for line in lines
+    ]
+
+
+def _renamed(formula: Symbol, names: Mapping[str, Symbol]) -> Symbol:
+    """A formula with other names in it, and not otherwise changed."""
+    if isinstance(formula, Name):
+        return names.get(formula.name, formula)
+    parts = tuple(_renamed(part, names) for part in formula.parts)
+    return rebuilt(formula, parts) if parts else formula
+
+
 def _used(lines: list[Line], wanted: set[str]) -> list[Line]:
     """The lines that lead to the gradients."""
     needed = set(wanted)
@@ -127,10 +148,7 @@ def _agree(made: Derivation, lines: list[Line], points: list[dict[str, Any]], ru
             return False
         for name in made.gradients.values():
             a, b = found.get(name), former[name]
-            scale = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b)))
-            if a is None or a.shape != b.shape or a.dtype != b.dtype:
-                return False
-            if not np.allclose(a, b, rtol=1e-4, atol=1e-4 * max(scale, 1e-30), equal_nan=True):
+            if a is None or a.dtype != b.dtype or not agrees(a, b, 1e-4, former.values()):
                 return False
     return True
 
@@ -253,6 +271,9 @@ class _Algebra:
         if name in _LINEAR and arguments:
             inside = self.product(arguments[0])
             head = self.written(Product(Fraction(1), inside.powers))
+            is_one_hot = isinstance(head, Call) and head.function == "F.one_hot"
+            if name == "sum" and is_one_hot and list(map(text_of, arguments[1:2])) == ["(1,)"]:
+                return Product(inside.number, {})
             made = self._atom(Call(name, (head, *arguments[1:]), symbol.method))
             return Product(inside.number, made.powers)
         return self._atom(Call(name, tuple(map(_part, arguments)), symbol.method))
@@ -464,7 +485,8 @@ def _one_hot(symbol: Symbol) -> tuple[Fraction, Symbol] | None:
     if not isinstance(symbol, Call) or symbol.function != "scatter" or len(symbol.arguments) != 4:
         return None
     empty, dim, index, value = symbol.arguments
-    number = _number(value)
+    is_full = isinstance(value, Call) and value.function == "full"
+    number = _number(value.parts[1] if is_full else value)
     if number is None or _number(dim) != 1 or not isinstance(empty, Call):
         return None
     if empty.function != "zeros" or not isinstance(empty.arguments[0], Constant):
@@ -528,7 +550,10 @@ def _row(symbol: Symbol) -> Symbol | None:
 
 
 def _column(symbol: Symbol) -> Symbol | None:
-    """The vector in `v.reshape((n, 1))`."""
+    """The vector in `v.unsqueeze(1)`."""
+    inner = _argument(symbol, "unsqueeze")
+    if inner is not None:
+        return inner if _number(symbol.parts[1]) == 1 else None
     inner = _argument(symbol, "reshape")
     shape = symbol.parts[1] if inner is not None else None
     is_column = isinstance(shape, Constant) and len(shape.value) == 2 and shape.value[1] == 1

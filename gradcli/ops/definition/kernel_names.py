@@ -19,6 +19,7 @@ atan2_cpu: atan2
 avg_pool2d: avg_pool1d avg_pool2d lp_pool1d lp_pool2d
 avg_pool3d_out_frame: avg_pool3d
 batch_norm: batch_norm instance_norm
+bincount_cpu: bincount
 bernoulli_scalar_cpu_: bernoulli_
 bernoulli_tensor_cpu_p_: bernoulli
 binary_cross_entropy: binary_cross_entropy

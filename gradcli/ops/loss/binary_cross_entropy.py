@@ -91,6 +91,9 @@ bce_backward = op(
     lambda grad_output, self, target, weight=None, reduction=1: laid_out_like(
         self, _bce_backward(grad_output, self, target, weight, reduction)
     ),
+    decomposition=lambda grad_output, self, target, weight, reduction: _bce_backward(
+        grad_output, self, target, weight, reduction
+    ),
     keeps_layout=True,
     constant=("weight",),
     grad_output=_bce_backward,
@@ -129,7 +132,7 @@ def binary_cross_entropy(
     if target.dtype is not input.dtype:
         raise GradcliError(
             "E203",
-            f"binary_cross_entropy(): the target is {target.dtype}, the input {input.dtype}",
+            f"Found dtype {target.dtype.scalar_type} but expected {input.dtype.scalar_type}",
             help="cast the target: `target.float()`",
         )
     check_floating("binary_cross_entropy", input)

@@ -22,12 +22,6 @@ from gradcli.ops.shape.joining import cat_
 constant_pad = ref("spatial.padding.constant_pad")
 
 
-_NO_MASK = (
-    "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method"
-    " `generate_square_subsequent_mask` to create this mask."
-)
-
-
 def _require(holds: bool, text: str) -> None:
     """Raise E301, an AssertionError of a text, unless something holds."""
     if not holds:
@@ -96,11 +90,7 @@ def _cut(projected: Tensor, count: int, width: int) -> list[Tensor]:
 
 
 def _projected(inputs: tuple[Tensor, Tensor, Tensor], weight: Any, bias: Any) -> list[Tensor]:
-    """The three projections, by three weights or by one, which takes one product where all three
-    inputs are one tensor.
-    """
-    if isinstance(weight, tuple):
-        return _apart(inputs, weight, bias)
+    """The three projections by one weight: one product where all three inputs are one tensor."""
     query, key, value = inputs
     width = query.array.shape[-1]
     if query is key and key is value:
@@ -120,10 +110,8 @@ def _apart(inputs: tuple[Tensor, ...], weights: Any, bias: Tensor | None) -> lis
     return [linear(*each) for each in zip(inputs, weights, biases, strict=True)]
 
 
-def _checked_mask(mask: Tensor | None, sizes: tuple[int, int, int]) -> Tensor | None:
+def _checked_mask(mask: Tensor, sizes: tuple[int, int, int]) -> Tensor:
     """`attn_mask` with three dimensions; raises E301 for another shape."""
-    if mask is None:
-        return None
     rank = mask.ndim
     if rank not in (2, 3):
         raise runtime_error(f"attn_mask's dimension {rank} is not supported")
@@ -147,26 +135,15 @@ def _merged(masks: list[Any], batch: int, heads: int) -> Tensor | None:
     return padding if mask is None else mask + padding
 
 
-def _weighed(
-    q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float, batch: int, average: bool
-) -> tuple[Tensor, Tensor]:
-    """What each head makes of its part, (length, batch · heads, head_dim), and the weights by head
-    or their mean.
-    """
+def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float) -> tuple[Tensor, Tensor]:
+    """What each head makes of its part, (batch · heads, length, head_dim), and the weights."""
     scores = q * math.sqrt(1.0 / q.array.shape[-1])
     keys = methods["transpose"](k, -2, -1)
     scores = bmm.apply(scores, keys) if mask is None else baddbmm.apply(mask, scores, keys)
     weights = softmax_.apply(scores, 2)
     if p > 0:
         weights = dropout(weights, p)
-    mixed = methods["transpose"](bmm.apply(weights, v), 0, 1)
-    heads, length, source = weights.array.shape
-    shown = methods["view"](weights, batch, heads // batch, length, source)
-    return mixed, methods["mean"](shown, dim=1) if average else shown
-
-
-def _repeated(batch: int, *tensors: Tensor) -> list[Tensor]:
-    return [methods["repeat"](each, 1, batch, 1) for each in tensors]
+    return bmm.apply(weights, v), weights
 
 
 def _with_one_more(k: Tensor, v: Tensor, masks: list[Any], more: Any, dim: int) -> Any:
@@ -207,23 +184,56 @@ def _check_sizes(inputs: tuple[Tensor, ...], width: int, heads: int, separate: b
         )
 
 
-def _as_batch(inputs: tuple[Tensor, ...], padding: Tensor | None) -> Any:
-    """Inputs and padding of one example as a batch of one; what is one tensor stays one."""
-    unsqueeze = methods["unsqueeze"]
-    raised = {id(each): unsqueeze(each, 1) for each in inputs}
-    padding = None if padding is None else unsqueeze(padding, 0)
-    return tuple(raised[id(each)] for each in inputs), padding
-
-
 def _heads(
-    projected: list[Tensor], given: tuple[Any, Any], heads: int, head_dim: int
-) -> list[Tensor]:
-    """Queries, keys and values by head, (batch · heads, length, head_dim), but for given ones."""
-    view, transpose = methods["view"], methods["transpose"]
-    return [
-        transpose(view(each, -1, heads, head_dim), 0, 1) if own is None else own
-        for each, own in zip(projected, (None, *given), strict=True)
-    ]
+    projected: list[Tensor], masks: list[Any], count: int, more: Any, static: Any, with_zeros: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Queries, keys and values of each head, (batch · heads, time, head_dim), and one mask.
+
+    Args:
+        more: a key and a value that each sample gets, or None.
+        static: keys and values in place of the projected ones, or None.
+        with_zeros: whether each gets one more of zeros.
+    """
+    q, k, v = projected
+    length, batch, width = q.array.shape
+    heads, head_dim = batch * count, width // count
+    if masks[0] is not None:
+        masks[0] = _checked_mask(masks[0], (heads, length, k.array.shape[0]))
+    if None not in more:
+        repeated = [methods["repeat"](each, 1, batch, 1) for each in more]
+        k, v, masks = _with_one_more(k, v, masks, repeated, 0)
+    q, k, v = (
+        methods["transpose"](methods["view"](each, -1, heads, head_dim), 0, 1)
+        if own is None
+        else own
+        for each, own in zip((q, k, v), (None, *static), strict=True)
+    )
+    if with_zeros:
+        zeros = Tensor(np.zeros((heads, 1, head_dim), k.array.dtype))
+        k, v, masks = _with_one_more(k, v, masks, (zeros, zeros), 1)
+    return q, k, v, _merged(masks, batch, count)
+
+
+def _attended(
+    heads: tuple[Tensor, Tensor, Tensor, Tensor | None],
+    count: int,
+    p: float,
+    is_causal: bool,
+    wanted: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """What all heads make, (length · batch, embed_dim), and, where wanted, the weights of each."""
+    q, k, v, mask = heads
+    view = methods["view"]
+    rows, length, head_dim = q.array.shape
+    batch = rows // count
+    shown = None
+    if wanted:
+        mixed, shown = _weighed(q, k, v, mask, p)
+        mixed = methods["transpose"](mixed, 0, 1)
+        shown = view(shown, batch, count, length, -1)
+    else:
+        mixed = _in_one_step(q, k, v, mask, p, is_causal, batch)
+    return view(methods["contiguous"](mixed), length * batch, count * head_dim), shown
 
 
 @function("multi_head_attention_forward", module="torch.nn.functional")
@@ -264,36 +274,32 @@ def multi_head_attention_forward(
         F.multi_head_attention_forward(x, x, x, 2, 1, ones(6, 2), None, None, None, False, 0.,
             eye(2), None)
     """
-    view = methods["view"]
     batched = _is_batch(query, key, value, key_padding_mask, attn_mask, num_heads)
     inputs = (query, key, value)
     padding = _additive("key_padding_mask", key_padding_mask, query)
     if not batched:
-        inputs, padding = _as_batch(inputs, padding)
+        raised = {id(each): methods["unsqueeze"](each, 1) for each in inputs}
+        inputs = (raised[id(query)], raised[id(key)], raised[id(value)])
+        padding = None if padding is None else methods["unsqueeze"](padding, 0)
     if is_causal and attn_mask is None:
-        raise runtime_error(_NO_MASK)
+        raise runtime_error(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module"
+            " method `generate_square_subsequent_mask` to create this mask."
+        )
     is_causal = is_causal and padding is None and not need_weights
     mask = None if is_causal else _additive("attn_mask", attn_mask, query)
     _check_sizes(inputs, embed_dim_to_check, num_heads, use_separate_proj_weight)
-    length, batch, width = inputs[0].array.shape
-    heads, head_dim = batch * num_heads, width // num_heads
-    separate = (q_proj_weight, k_proj_weight, v_proj_weight)
-    weights = separate if use_separate_proj_weight else in_proj_weight
-    q, k, v = _projected(inputs, weights, in_proj_bias)
-    masks: list[Any] = [_checked_mask(mask, (heads, length, k.array.shape[0])), padding]
-    if bias_k is not None and bias_v is not None:
-        k, v, masks = _with_one_more(k, v, masks, _repeated(batch, bias_k, bias_v), 0)
-    q, k, v = _heads([q, k, v], (static_k, static_v), heads, head_dim)
-    if add_zero_attn:
-        zeros = Tensor(np.zeros((heads, 1, head_dim), k.array.dtype))
-        k, v, masks = _with_one_more(k, v, masks, (zeros, zeros), 1)
-    parts = (q, k, v, _merged(masks, batch, num_heads), dropout_p if training else 0.0)
-    if need_weights:
-        mixed, shown = _weighed(*parts, batch, average_attn_weights)
-    else:
-        mixed, shown = _in_one_step(*parts, is_causal, batch), None
-    mixed = view(methods["contiguous"](mixed), length * batch, width)
-    output = view(linear(mixed, out_proj_weight, out_proj_bias), length, batch, -1)
-    if batched:
-        return output, shown
-    return methods["squeeze"](output, 1), None if shown is None else methods["squeeze"](shown, 0)
+    apart = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    projected = (_apart if apart else _projected)(inputs, apart or in_proj_weight, in_proj_bias)
+    more, static = (bias_k, bias_v), (static_k, static_v)
+    heads = _heads(projected, [mask, padding], num_heads, more, static, add_zero_attn)
+    p = dropout_p if training else 0.0
+    output, shown = _attended(heads, num_heads, p, is_causal, need_weights)
+    output = linear(output, out_proj_weight, out_proj_bias)
+    output = methods["view"](output, *inputs[0].array.shape[:2], -1)
+    if shown is not None and average_attn_weights:
+        shown = methods["mean"](shown, dim=1)
+    if not batched:
+        output = methods["squeeze"](output, 1)
+        shown = None if shown is None else methods["squeeze"](shown, 0)
+    return output, shown

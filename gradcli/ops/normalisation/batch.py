@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.kernels import in_c
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
@@ -164,9 +164,8 @@ def _batch_normed(
     given = None
     if not training:
         if running_mean is None or running_var is None:
-            raise runtime_error(
-                f"{name}(): without `training` it needs running_mean and running_var"
-            )
+            absent = "running_mean" if running_mean is None else "running_var"
+            raise runtime_error(f"{absent} must be defined in evaluation mode")
         given = (running_mean.array.reshape(along), running_var.array.reshape(along))
     if isinstance(momentum, Tensor):
         momentum = momentum.item()
@@ -238,6 +237,13 @@ def torch_batch_norm(
     return _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)
 
 
+def _no_elements(shape: Sizes) -> GradcliError:
+    return value_error(
+        "Expected more than 1 spatial element when training, got input size"
+        f" torch.Size({list(shape)})"
+    )
+
+
 @function("instance_norm", module="torch.nn.functional")
 @effects(WRITES)
 def instance_norm(
@@ -259,16 +265,12 @@ def instance_norm(
     check_tensors("instance_norm", input=input)
     shape = input.array.shape
     if len(shape) < 3:
-        raise GradcliError(
-            "E301", "instance_norm(): expected three dimensions or more", raises="ValueError"
-        )
+        raise _no_elements(shape)
     samples, channels = shape[:2]
     check_floating("instance_norm", input)
     check_affine("instance_norm", input, (channels,), weight=weight, bias=bias)
     if use_input_stats and prod(shape[2:]) == 1:
-        raise GradcliError(
-            "E204", "instance_norm(): more than one value per channel and sample is needed"
-        )
+        raise _no_elements(shape)
 
     def repeated(tensor: Tensor | None) -> Tensor | None:
         return None if tensor is None else repeat_(tensor, samples)
@@ -331,7 +333,12 @@ def local_response_norm(
     check_tensors("local_response_norm", input=input)
     shape = input.array.shape
     if len(shape) < 3:
-        raise GradcliError("E204", "local_response_norm(): expected three dimensions or more")
+        raise GradcliError(
+            "E204",
+            "local_response_norm(): expected three dimensions or more",
+            text=f"Expected 3D or higher dimensionality {' ' * 24} input (got {len(shape)}"
+            " dimensions)",
+        )
     if not input.array.size:
         return input
     squares = mul.apply(input, input)

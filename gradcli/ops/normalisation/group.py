@@ -26,6 +26,7 @@ from gradcli.ops.normalisation.formula import (
     Statistics,
     check_affine,
     check_several,
+    decomposed,
     normalised,
     normalised_backward,
     normalised_by_channel,
@@ -194,10 +195,19 @@ def _forward(
     return result, mean.reshape(by_group), rstd.reshape(by_group)
 
 
+def _decomposed(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, statistics: Statistics
+) -> list[Tensor]:
+    result, mean, rstd = decomposed(input, weight, bias, statistics)
+    by_group = tuple(statistics.shape[:2])
+    return [result, reshape(mean, by_group), reshape(rstd, by_group)]
+
+
 native_group_norm = op(
     "native_group_norm",
     _forward,
     half=rounded_once,
+    decomposition=_decomposed,
     outputs=("result0", "result1", "result2"),
     inputs=("input", "weight", "bias"),
     joint=_group_norm_rule,
@@ -233,7 +243,10 @@ def group_norm(
         )
     check_several("group_norm", shape, shape[0] * channels // num_groups, shape[2:])
     if num_groups < 0 or channels % num_groups:
-        raise runtime_error(f"group_norm(): {channels} channels do not make {num_groups} groups")
+        raise runtime_error(
+            "Expected number of channels in input to be divisible by num_groups, but got input of"
+            f" shape {list(shape)} and num_groups={num_groups}"
+        )
     check_affine("group_norm", input, (channels,), weight=weight, bias=bias)
     grouped = (shape[0], num_groups, channels // num_groups, *shape[2:])
     statistics = GroupStatistics(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.record import Record
-from gradcli.render.pictures.layout import Layout, Link, layered, upward
+from gradcli.render.pictures.layout import TIGHT, Layout, Link, layered, upward
 from gradcli.render.pictures.picture import Path, Picture
 
 MARGIN = 14.0
@@ -55,9 +55,9 @@ class Sizes(Record):
     labels: Sequence[tuple[float, float]]
 
 
-def placed(picture: Picture, sizes: Sizes) -> Placed:
-    """Lay out a picture."""
-    return _Inside(picture, sizes, (), frozenset()).placed()
+def placed(picture: Picture, sizes: Sizes, gap: float = TIGHT) -> Placed:
+    """Lay out a picture with so much free height between its ranks."""
+    return _Inside(picture, sizes, gap, (), frozenset()).placed()
 
 
 class _Inside:
@@ -71,10 +71,16 @@ class _Inside:
     """
 
     def __init__(
-        self, picture: Picture, sizes: Sizes, module: Path, rising: frozenset[int]
+        self,
+        picture: Picture,
+        sizes: Sizes,
+        gap: float,
+        module: Path,
+        rising: frozenset[int],
     ) -> None:
         self.picture = picture
         self.sizes = sizes
+        self.gap = gap
         self.module = module
         self.rising = rising
         items: dict[int | Path, int] = {}
@@ -96,7 +102,7 @@ class _Inside:
     def placed(self) -> Placed:
         """Lay out the frames within, then all items with the ports of the arrows that pass."""
         frames = {
-            item: _Inside(self.picture, self.sizes, path, self._rising_at(item)).placed()
+            item: _Inside(self.picture, self.sizes, self.gap, path, self._rising_at(item)).placed()
             for item, path in enumerate(self.items)
             if not isinstance(path, int)
         }
@@ -122,7 +128,8 @@ class _Inside:
             )
         above = {port for arrow, port in ports.items() if self._comes_from_above(arrow)}
         below = set(ports.values()) - above
-        layout = layered(sizes, list(links.values()), frozenset(above), frozenset(below))
+        ends = frozenset(above), frozenset(below)
+        layout = layered(sizes, list(links.values()), *ends, self.gap)
         return self._combined(layout, frames, ports)
 
     def _rising_at(self, item: int) -> frozenset[int]:

@@ -14,8 +14,10 @@ from itertools import pairwise
 
 from gradcli.record import Record
 
-RANK_GAP = 15.0
-"""Free height between two ranks, in which edges bend; pixels, as all lengths here."""
+ROOMY, TIGHT = 26.0, 15.0
+"""Free height between two ranks, in which edges bend, where there is room and where there is not;
+pixels, as all lengths here.
+"""
 
 BOX_GAP = 18.0
 """Free width between two boxes of a rank."""
@@ -113,6 +115,7 @@ def layered(
     links: Sequence[Link],
     first: frozenset[int] = frozenset(),
     last: frozenset[int] = frozenset(),
+    gap: float = TIGHT,
 ) -> Layout:
     """Lay out boxes of the given widths and heights so that links run down.
 
@@ -120,6 +123,7 @@ def layered(
 
     Args:
         first, last: boxes that stand in a rank of their own at the top and at the bottom.
+        gap: the free height between ranks.
     """
     down = [_turned(link) if link.upward else link for link in links]
     ranks = _ranks(len(sizes), down, first, last)
@@ -131,7 +135,7 @@ def layered(
     layers = _ordered(boxes, edges)
     _spread_ends(layers)
     _align(layers)
-    return _finished(boxes, layers, edges, down)
+    return _finished(boxes, layers, edges, down, gap)
 
 
 def upward(count: int, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -374,6 +378,7 @@ def _finished(
     layers: list[list[_Vertex]],
     edges: list[list[_Piece]],
     down: Sequence[Link],
+    free: float,
 ) -> Layout:
     left = min((v.x - v.width / 2 for layer in layers for v in layer), default=0.0)
     right = max((v.x + v.width / 2 for layer in layers for v in layer), default=0.0)
@@ -382,7 +387,7 @@ def _finished(
     for layer in layers:
         height = max(vertex.height for vertex in layer)
         ranks[layer[0].rank] = (y, y + height)
-        gap = RANK_GAP if height else _EMPTY_GAP
+        gap = free if height else _EMPTY_GAP
         y += height + gap
         for vertex in layer:
             vertex.x -= left

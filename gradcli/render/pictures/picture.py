@@ -21,6 +21,7 @@ from gradcli.render.graph.labels import (
     magnitude_text,
     node_rows,
     number_text,
+    path_text,
     shape_text,
     shortened,
 )
@@ -224,22 +225,23 @@ class _Drawing:
         """A folded module: its name, how much it holds, and its parameters."""
         leaves = [node for node in members if node.leaf is not None]
         leaves.sort(key=lambda node: node.variable or "")
-        name = ".".join(path)
-        rows = [Row("name", name), Row("node", _counted(len(members) - len(leaves)))]
-        cells = [self._parameter(node, name) for node in leaves]
+        rows = [Row("name", path_text(path)), Row("node", _counted(len(members) - len(leaves)))]
+        cells = [*map(self._parameter, leaves)]
         count = 1 + (len(cells) > TWO_COLUMNS) + (len(cells) > THREE_COLUMNS)
         height = -(-len(cells) // count)
         columns = [_aligned(cells[at : at + height]) for at in range(0, len(cells), height or 1)]
         for place in range(height):
             pieces = [piece for column in columns for piece in column[place : place + 1]]
-            (first, *more) = [each for piece in pieces for each in piece]
-            rows.append(Row(*first, more))
+            (first, *more, (role, last)) = [each for piece in pieces for each in piece]
+            rows.append(Row(*first, [*more, (role, last.rstrip())]))
         return rows
 
-    def _parameter(self, node: GraphNode, module: str) -> tuple[str, str]:
-        """A leaf in a folded module: its name there with its shape, and its gradient."""
+    def _parameter(self, node: GraphNode) -> tuple[str, str]:
+        """A leaf in a folded module: its whole name, by which one looks for it, with its shape, and
+        its gradient.
+        """
         assert node.leaf is not None
-        name = (node.variable or f"#{node.id}").removeprefix(f"{module}.")
+        name = path_text([node.variable or f"#{node.id}"])
         gradient = self.annotated.gradient(node)
         flowed = "" if gradient is None else f"grad {magnitude_text(gradient)}"
         return f"{name} {shape_text(node.leaf.array)}", flowed
@@ -251,7 +253,7 @@ class _Drawing:
         large = [each for each in (value, gradient) if each is not None and is_large(each, most)]
         if large:
             rows = [row for row in rows if row.role in ("name", "node")]
-            rows[-1] = Row("node", f"{node.name} {shape_text(large[0])}")
+            rows[-1] = Row("node", f"{shortened(node.name)} {shape_text(large[0])}")
             shown = [
                 (role, each)
                 for role, each in (("value", value), ("gradient", gradient))
@@ -301,7 +303,7 @@ class _Drawing:
 
     def _reference(self, leaf: GraphNode, user: GraphNode) -> int:
         """The number of a new reference to a leaf, beside the operation that uses it."""
-        name = shortened(leaf.variable or f"#{leaf.id}")
+        name = path_text([leaf.variable or f"#{leaf.id}"])
         self.boxes.append(Box("reference", [Row("name", f"{name} ↑")], self._path(user)))
         return len(self.boxes) - 1
 

@@ -7,8 +7,11 @@ from html import escape
 from unicodedata import east_asian_width
 
 from gradcli.record import Record
+from gradcli.render.graph.labels import path_text
 from gradcli.render.pictures.frames import Placed, Sizes, placed
+from gradcli.render.pictures.layout import ROOMY
 from gradcli.render.pictures.picture import Arrow, Box, Picture
+from gradcli.render.style import escaped
 
 FONT = 12.0
 """Height of the text, pixels as all lengths here."""
@@ -64,9 +67,10 @@ class LaidOut(Record):
 
 
 def laid_out(picture: Picture) -> LaidOut:
-    """The picture, laid out for the widths of its texts."""
+    """The picture, laid out for the widths of its texts; roomy if it can be read as a whole so."""
     sizes = Sizes([*map(_box_size, picture.boxes)], [*map(_label_size, picture.arrows)])
-    return LaidOut(picture, sizes, placed(picture, sizes))
+    roomy = LaidOut(picture, sizes, placed(picture, sizes, ROOMY))
+    return roomy if roomy.fits else LaidOut(picture, sizes, placed(picture, sizes))
 
 
 def svg(laid_out: LaidOut) -> str:
@@ -113,7 +117,8 @@ def _lines(picture: Picture, places: Placed, sizes: Sizes) -> Iterator[str]:
             f'<rect class="frame" x="{frame.x:.1f}" y="{frame.y:.1f}" width="{frame.width:.1f}"'
             f' height="{frame.height:.1f}" rx="8"/>'
         )
-        yield _words("title", ".".join(frame.module), frame.x + 8, frame.y + 16)
+        room = int((frame.width - 16) / (FONT * _ADVANCE))
+        yield _words("title", path_text(frame.module, room), frame.x + 8, frame.y + 16)
     for number, arrow in enumerate(picture.arrows):
         yield f'<g id="arrow{number}" class="{arrow.kind}">'
         yield from _arrow(arrow, places.paths[number])
@@ -199,4 +204,6 @@ def _words(role: str, text: str, x: float, y: float) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(text).replace("  ", "\u00a0\u00a0")
+    """A text of a program; XML has no place for two characters that it may hold."""
+    spelled = escaped(text).translate({0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD})
+    return escape(spelled).replace("  ", "\u00a0\u00a0")

@@ -1,0 +1,1 @@
+"""Sweeps: one program over many records."""
