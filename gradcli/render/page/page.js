@@ -326,6 +326,11 @@ document.addEventListener("keydown", (event) => {
   if (to !== undefined) { event.preventDefault(); go(to); }
 });
 
+// On paper the picture shows what the last step leaves.
+let before = 0;
+addEventListener("beforeprint", () => { before = at; show(steps.length - 1); });
+addEventListener("afterprint", () => show(before));
+
 // What is told where one points at a part, moves to it or touches it.
 function tells(part, label, tell) {
   part.setAttribute("tabindex", "0");
