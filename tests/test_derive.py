@@ -79,7 +79,7 @@ MATRICES = [
         "(z.softmax(1) - F.one_hot(tensor([0, 2]), 3)) / 2",
     ),
     ("log(exp(z).sum())", "z=4", "z.softmax(0)"),
-    ("x @ A @ x", "x=3 A=3,3:const", "x @ A + x @ A.t()"),
+    ("x @ A @ x", "x=3 A=3,3:const", "(A.t() + A) @ x"),
     ("(x.t() @ a @ x).sum()", "x=3,1 a=3,3:const", "a.t() @ x + a @ x"),
     ("x.square().sum() / 2", "x=4", "x"),
 ]

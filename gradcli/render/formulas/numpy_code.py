@@ -212,7 +212,8 @@ def _index_put(writer: NumpyWriter, _head: str, texts: list[str]) -> str:
 
 
 def _norm(_writer: NumpyWriter, head: str, texts: list[str]) -> str:
-    order, axis = texts[1], f"axis={texts[2]}, " if len(texts) > 2 else ""
+    order = texts[1] if len(texts) > 1 else "2"
+    axis = f"axis={texts[2]}, " if len(texts) > 2 else ""
     keep = f"keepdims={texts[3]}" if len(texts) > 3 else ""
     inner = ", ".join(each for each in (axis.rstrip(", "), keep) if each)
     if order in ("2", "2.0"):
