@@ -65,7 +65,7 @@ def dot_commands(random: Random) -> str:
             lines.append(programs.program(random))
             continue
         target = random.choice(
-            ["", "x", "y", "steps", "values", "tree", "zz", "file.grad", "json", "on", "1", "'a", "x y z"]
+            ["", "x", "y", "steps", "tree", "zz", "file.grad", "json", "on", "1", "'a", "x y z"]
         )
         form = random.random()
         if form < 0.8:

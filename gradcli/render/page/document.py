@@ -7,6 +7,7 @@ at the nodes, and with shape and norm of large arrays.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 from gradcli.autograd.graph import GraphNode
@@ -28,9 +29,13 @@ LARGEST = 24
 
 
 def page_document(
-    result: Result, rows: Sequence[Row], annotated: AnnotatedGraph, picture: Picture
+    result: Result,
+    rows: Sequence[Row],
+    annotated: AnnotatedGraph,
+    picture: Picture,
+    moves: bool,
 ) -> dict[str, Any]:
-    """The page of a backward pass.
+    """The page of a backward pass; `moves` if another value of a leaf takes the same way.
 
     `steps` are those of the forward pass, in the order in which the nodes were made, and then those
     of the backward pass: the numbers of the ledger's rows that belong to each.
@@ -42,6 +47,7 @@ def page_document(
     formulas = _formulas(rows)
     return {
         "title": picture.title,
+        "moves": moves,
         "program": _program(nodes),
         "nodes": {node.id: _node(node, annotated) | formulas.get(node.id, {}) for node in nodes},
         "boxes": [list(box.nodes) for box in picture.boxes],
@@ -88,11 +94,8 @@ def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
         found["op"] = op.name
         found["inputs"] = list(op.inputs)
         found["operands"] = [_operand(node, number) for number in range(len(node.edges))]
-        found["arguments"] = {
-            name: value
-            for name, value in arguments_of(node.node).items()
-            if isinstance(value, (bool, int, float))
-        }
+        arguments = arguments_of(node.node)
+        found["arguments"] = {name: each for name, each in arguments.items() if _is_plain(each)}
     return found
 
 
@@ -103,7 +106,12 @@ def _operand(node: GraphNode, position: int) -> dict[str, Any]:
         return {"node": edge.node.id}
     array = getattr(edge.constant, "array", edge.constant)
     value = array.item() if getattr(array, "ndim", 1) == 0 else array
-    return {"value": value if isinstance(value, (int, float)) else None}
+    return {"value": value if _is_plain(value) else None}
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JavaScript computes with a value as it stands: JSON has no infinities and no NaN."""
+    return isinstance(value, (bool, int)) or (isinstance(value, float) and isfinite(value))
 
 
 def _formulas(rows: Sequence[Row]) -> dict[int, dict[str, Any]]:
@@ -119,7 +127,7 @@ def _formulas(rows: Sequence[Row]) -> dict[int, dict[str, Any]]:
 def _rule(symbol: Symbol | None) -> Any:
     """A formula as nested lists: a number, a name, or an operator or function and its operands."""
     if isinstance(symbol, Constant):
-        return symbol.value if isinstance(symbol.value, (bool, int, float)) else None
+        return symbol.value if _is_plain(symbol.value) else None
     if isinstance(symbol, Name):
         return symbol.name
     if isinstance(symbol, Choice):

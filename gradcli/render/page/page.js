@@ -34,7 +34,7 @@ function edgeLines(row) {
   const grad = incoming.get(row.node).gradients_in;
   if (row.derivative) lines.push([["", `${row.derivative} = ${row.named} = ${shown(row.local)}`]]);
   else if (row.named) lines.push([["", row.named]]);
-  const product = row.derivative && grad.length === 1 && typeof row.local === "number" ? `${shown(grad[0])} × ${shown(row.local)} = ` : "passes on ";
+  const product = row.derivative && grad.length === 1 && typeof row.local !== "object" ? `${shown(grad[0])} × ${shown(row.local)} = ` : "passes on ";
   lines.push([["flow", ""], ["flow", product], ["flow result", shown(row.product)]]);
   return lines;
 }
@@ -252,7 +252,7 @@ function moved(values) {
 function addSliders() {
   const leaves = page.forward.filter((id) => page.nodes[id].leaf);
   const fresh = page.rows.every((row) => row.kind !== "leaf" || row.old === null);
-  if (!fresh || !page.rows.length || !page.forward.every(computable)) return;
+  if (!page.moves || !fresh || !page.rows.length || !page.forward.every(computable)) return;
   const values = Object.fromEntries(leaves.map((id) => [id, page.nodes[id].value]));
   find("inputs").hidden = false;
   for (const id of leaves) {
