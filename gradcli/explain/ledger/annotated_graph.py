@@ -30,6 +30,7 @@ class AnnotatedGraph:
         named: Iterable[Tensor] = (),
     ) -> None:
         self.graph = graph
+        self._calls = calls or {}
         self._values: dict[Node, Any] = {
             tensor.grad_fn: tensor.array for tensor in named if tensor.grad_fn is not None
         }
@@ -42,7 +43,7 @@ class AnnotatedGraph:
                     used.setdefault(edge.node.node, set()).add(edge.output_nr)
         if graph.root is not None:
             used.setdefault(graph.root.node, set()).add(graph.output_nr)
-        for node, call in (calls or {}).items():
+        for node, call in self._calls.items():
             output = call.output
             if type(output) is tuple and len(used.get(node, ())) == 1:
                 output = output[next(iter(used[node]))]
@@ -68,6 +69,11 @@ class AnnotatedGraph:
         if node is self.graph.root and len(node.node.metadata) == 1:
             return self.graph.tensor.array
         return self._values.get(node.node)
+
+    def arguments(self, node: GraphNode) -> Mapping[str, Any] | None:
+        """What an operation was called with, its operands too; None where that was not recorded."""
+        call = self._calls.get(node.node)
+        return None if call is None else call.arguments
 
     def gradient(self, node: GraphNode) -> Any:
         """The gradient that arrived at a node, None where none did, or one at each of several

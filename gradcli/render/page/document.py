@@ -14,7 +14,6 @@ from gradcli.autograd.graph import GraphNode
 from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
 from gradcli.explain.ledger.ledger import Row, Visit
 from gradcli.explain.ledger.saved import saved_arrays
-from gradcli.explain.names import arguments_of
 from gradcli.explain.result import Result
 from gradcli.explain.symbols.tree import Call, Choice, Constant, Name, Operation, Symbol
 from gradcli.ops.definition.op import Op
@@ -90,12 +89,14 @@ def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
     if saved:
         found["saved"] = saved
     op: Op | None = getattr(node.node, "op", None)
-    if op is not None and op.pointwise and not shape:
-        found["op"] = op.name
-        found["inputs"] = list(op.inputs)
-        found["operands"] = [_operand(node, number) for number in range(len(node.edges))]
-        arguments = arguments_of(node.node)
-        found["arguments"] = {name: each for name, each in arguments.items() if _is_plain(each)}
+    called = annotated.arguments(node)
+    if op is not None and op.pointwise and not shape and called is not None:
+        given = {k: each for k, each in called.items() if k not in op.inputs and each is not None}
+        if all(map(_is_plain, given.values())):
+            found["op"] = op.name
+            found["inputs"] = list(op.inputs)
+            found["operands"] = [_operand(node, number) for number in range(len(node.edges))]
+            found["arguments"] = given
     return found
 
 
