@@ -133,8 +133,13 @@ def check_program(text: str, words: Sequence[str] = ()) -> None:
         raise unknown("command", text, known, f"; as a program: -e {text}")
     if text == STDIN:
         raise UsageError("standard input is a file: use `gradcli run -`")
-    if "\n" not in text and is_file(text):
+    if is_program_file(text):
         raise UsageError(f"{text} is a file: use `gradcli run {text}`")
+
+
+def is_program_file(word: str) -> bool:
+    """Whether a word in a program's place names a file that holds one."""
+    return word == STDIN or ("\n" not in word and is_file(word))
 
 
 def unknown(what: str, word: str, known: Sequence[str], ending: str = "") -> UsageError:
