@@ -10,7 +10,7 @@ import click
 from gradcli.cli.arguments.click_options import with_answer_file, with_picture, with_program
 from gradcli.cli.arguments.options import DRAWN, PICTURES
 from gradcli.cli.arguments.words import UsageError
-from gradcli.cli.program.answer import show_explanation, show_run
+from gradcli.cli.program.answer import show_explanation, show_run, show_run_of
 from gradcli.cli.program.source import Asked, asked_of
 
 if TYPE_CHECKING:
@@ -36,6 +36,18 @@ if TYPE_CHECKING:
     " zeros and NaN.",
 )
 @click.option(
+    "--derivatives",
+    type=click.Choice(["jacobian", "rows", "hessian"]),
+    help="Print tables instead: of each element of the output by each of the inputs, of each row"
+    " (sample) of the output, or second derivatives.",
+)
+@click.option(
+    "--layout",
+    type=click.Choice(["numerator", "denominator"]),
+    default="numerator",
+    help="What the rows of these tables are: elements of the output, or of the input.",
+)
+@click.option(
     "--ir",
     "as_ir",
     is_flag=True,
@@ -59,6 +71,8 @@ def command(
     paths: str | None,
     saved: bool,
     as_flow: bool,
+    derivatives: str | None,
+    layout: str,
     as_ir: bool,
     **given: Any,
 ) -> int:
@@ -79,6 +93,10 @@ def command(
         if ties or paths or saved or element or options.format in PICTURES:
             raise UsageError("--flow prints a table, and takes no other part of explain")
         return asked.terminal.checked(flow(asked))
+    if derivatives is not None:
+        if ties or paths or saved or element or options.format in PICTURES:
+            raise UsageError("--derivatives prints tables, and takes no other part of explain")
+        return asked.terminal.checked(derivative_tables(asked, derivatives, layout))
     options.saved = saved
     return asked.terminal.checked(explain(asked, index, ties, paths, saved))
 
@@ -114,6 +132,13 @@ def flow(asked: Asked) -> int:
     from gradcli.cli.program.explanation import flow_of  # lazy: command: its body
 
     return show_explanation(asked, flow_of)
+
+
+def derivative_tables(asked: Asked, kind: str, layout: str) -> int:
+    """Show the derivatives of all elements of a program's output as labelled tables."""
+    from gradcli.cli.program.explanation import derivatives_of  # lazy: command: its body
+
+    return show_run_of(asked, lambda run, value: derivatives_of(run, value, kind, layout))
 
 
 def trace(asked: Asked) -> int:
