@@ -24,6 +24,7 @@ COMMANDS = {
     "explain": "Show the chain rule at work, edge by edge.",
     "help": "Explain a topic, an op, or the code of an error.",
     "info": "Show versions and devices, for reports of bugs.",
+    "kernel": "Install the kernel for notebooks in the language.",
     "ops": "List the ops by family.",
     "port": "List all that gradcli would refuse in a program.",
     "repl": "Work in a session: one statement after another.",
