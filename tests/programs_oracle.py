@@ -22,6 +22,10 @@ _LIMITS = "a limit of gradcli's: PyTorch goes on"
 OURS = {
     "around/progress_and_pictures": "matplotlib and tqdm are not beside torch",
     "around/summary_writer": "tensorboard is not beside torch",
+    **{
+        f"plots/{name}": "matplotlib is not beside torch"
+        for name in ("activations", "boundary", "descent", "regression", "weights")
+    },
     "errors/E004": "Python names the line behind the header, gradcli the header",
     "errors/E007": "text that Python reads and gradcli refuses",
     "errors/E103": "a module that is outside the language",

@@ -143,8 +143,8 @@ def test_limits_hold_on_the_workers() -> None:
     shown = process(big, "--inputs", "cases.jsonl", *words)
     codes = [json.loads(line).get("error", {}).get("code") for line in shown.out.splitlines()]
     assert codes == [None, None, None, "E101", None, "E602", None, None]
-    words = ("y = a * load('x.npy')", "--inputs", "-", "--cluster", "local:1", "--sandbox")
-    assert "E606" in process(*words, stdin=b'{"a": 1}\n').out
+    shut = ("y = a * load('x.npy')", "--inputs", "-", "--cluster", "local:1", "--sandbox")
+    assert "E606" in process(*shut, stdin=b'{"a": 1}\n').out
 
 
 # --- workers that die ---------------------------------------------------------------------------

@@ -58,7 +58,20 @@ LEAF = "x = tensor([1., 2.], requires_grad=True)\n"
         (f"{LEAF}.grads\n", "x.grad = None\n"),
         (f"{LEAF}y = (x * 3).sum()\n.backward y\n", "x.grad = tensor([3., 3.])\n"),
         (f"{LEAF}y = x * 3\n.backward y [1, 10]\n", "x.grad = tensor([ 3., 30.])\n"),
-        (f"{LEAF}y = x * x\ny.backward(x)\n.grads\n", "x.grad = tensor([2., 8.])\n"),
+        (
+            f"{LEAF}y = x * x\ny.backward(x)\n.grads\n",
+            "x.grad = tensor([2., 8.])\n\n"
+            "gradient  norm   min  max  zeros  NaN, inf\n"
+            "x         8.246  2    8                     ████████████████████\n",
+        ),
+        (
+            f"{LEAF}(w := ones(4, requires_grad=True))\n"
+            "((w * tensor([0., 1, 0, inf])).sum() + 3 * x.sum()).backward()\n.grads\n",
+            "x.grad = tensor([3., 3.])\nw.grad = tensor([0., 1., 0., inf])\n\n"
+            "gradient  norm   min  max  zeros  NaN, inf\n"
+            "x         4.243  3    3                     ████████████████████\n"
+            "w         inf    0    inf  50%    25%\n",
+        ),
         (
             f"{LEAF}y = x * 3\n.trace\n",
             "y  MulBackward0           y = x * 3\n"

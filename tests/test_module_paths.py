@@ -232,6 +232,11 @@ _FAULTY = Path(__file__).parent / "faulty"
             ["`opt` holds the parameters of a former model", "from here on `net` is another model"],
         ),
         (
+            "deep",
+            ["explain", "--flow", "--file"],
+            ["net.rnn.weight_hh_l0", "gradients explode: that of net.rnn.", "clip_grad_norm_()"],
+        ),
+        (
             "backbone",
             ["why", "net.head.weight.grad", "--file"],
             ["the only way from net.head.weight to loss", "this runs under no_grad()"],

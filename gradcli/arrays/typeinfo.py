@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gradcli.arrays.dtypes import DTYPES, DType, default_dtype
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 
 
 class FInfo:
@@ -88,7 +88,10 @@ def finfo(type: Any = None) -> FInfo:
     dtype = default_dtype() if type is None else type
     if isinstance(dtype, DType) and dtype.to_real().is_floating_point:
         return _FLOATING[dtype.to_real().name]
-    raise GradcliError("E202", f"finfo() takes a floating dtype, not {dtype!r}")
+    raise type_error(
+        "torch.finfo() requires a floating point input type. Use torch.iinfo to handle"
+        " 'torch.finfo'"
+    )
 
 
 def iinfo(type: Any) -> IInfo:
@@ -98,4 +101,6 @@ def iinfo(type: Any) -> IInfo:
     """
     if isinstance(type, DType) and type.category == "int":
         return _INTEGERS[type.name]
-    raise GradcliError("E202", f"iinfo() takes an integer dtype, not {type!r}")
+    raise type_error(
+        "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'"
+    )

@@ -6,6 +6,7 @@ operation's inputs; a leaf that requires grad is represented by its `AccumulateG
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -362,7 +363,18 @@ def _mend_of_write(place: Span | None) -> str:
     call = "" if place is None else place.text
     if call.endswith("step()"):
         return f"call `{call}` after the last backward() that needs the parameters as they were"
-    return "write the update out of place (`x = x + 1`), or clone the tensor before changing it"
+    update = re.match(_UPDATE, call)
+    name, operator, value = update.groups() if update else ("x", "+", "1")
+    example = f"`{name} = {name} {operator} {value}`"
+    if method := re.match(_METHOD, call):
+        example = f"`{method[1]} = {method[1]}.{method[2]}({method[3]}`"
+    elif "inplace=True" in call:
+        return f"leave `inplace=True` out: `{call.replace('inplace=True', 'inplace=False')}`"
+    return f"write the update out of place ({example}), or clone the tensor before changing it"
+
+
+_UPDATE = r"([\w.]+) *([-+*/@%]|\*\*)= *([^\n]{1,40})$"
+_METHOD = r"([\w.]+)\.(\w*[a-z])_\(([^\n]{0,40})$"
 
 
 def stem(node: Node) -> str:

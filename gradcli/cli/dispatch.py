@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.run import HANDLERS as HANDLERS
 from gradcli.errors import GradcliError
-from gradcli.language.events import Asked, Explained, Shown, Traced
+from gradcli.language.events import Asked, Explained, Plotted, Shown, Sparkline, Traced
 from gradcli.language.tree.syntax import Command
 from gradcli.state import active
 
@@ -40,6 +40,18 @@ def _shown(run: Run, event: Shown) -> None:
 
     _count(run)
     write_picture(run, event.tensor, event.file)
+
+
+def _plotted(run: Run, event: Plotted) -> None:
+    from gradcli.cli.plots.show import show_plot  # lazy: command: few programs draw
+
+    show_plot(run, event)
+
+
+def _sparkline(run: Run, event: Sparkline) -> None:
+    from gradcli.cli.plots.show import sparkline_text  # lazy: command: few programs draw
+
+    run.show(sparkline_text(event.values, run.terminal.style))
 
 
 def _explained(run: Run, event: Explained) -> None:
@@ -91,6 +103,8 @@ HANDLERS.update(
         Command: _command,
         Traced: _traced,
         Shown: _shown,
+        Plotted: _plotted,
+        Sparkline: _sparkline,
         Explained: _explained,
         Asked: _asked,
     }

@@ -40,6 +40,8 @@ def main(args: list[str] | None = None) -> None:
         gc.set_threshold(100_000, 20, 100)
         if not os.environ.get("GRADCLI_DEBUG"):
             warnings.simplefilter("ignore")  # NumPy's speak of gradcli's lines, by their paths
+            # The alarm of --timeout may ring while a generator is taken apart; it rings again.
+            sys.unraisablehook = lambda _: None
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # before there was a handler
         code = INTERRUPTED

@@ -33,6 +33,12 @@ _WITHOUT_VALUES_OF = ("id", "isinstance", "len", "print", "range", "type")
 """Functions that do the same."""
 
 
+_DISPLAYS = (tree.Dict, tree.List, tree.Tuple)
+
+_MOST = 1000
+"""So many results of a call are looked at."""
+
+
 class Flow(Record):
     """A step of a value into another one.
 
@@ -108,6 +114,8 @@ class Dataflow:
         key = self.key(evaluation)
         known = key in self._produced
         self._produced.add(key)
+        if isinstance(evaluation.node, tree.Call) and isinstance(evaluation.value, (list, tuple)):
+            self._results(key, evaluation)
         if isinstance(evaluation.node, tree.Comparison) or _ignores_values(evaluation.node):
             return
         for part in evaluation.parts:
@@ -116,7 +124,17 @@ class Dataflow:
                 continue
             source = self.key(part)
             if source != key and not callable(part.value):
-                self._add(Flow(source, key, False, evaluation=evaluation))
+                # A list holds its tensors with their history.
+                holds = isinstance(evaluation.node, _DISPLAYS)
+                self._add(Flow(source, key, holds, evaluation=evaluation))
+
+    def _results(self, key: int, evaluation: Evaluation) -> None:
+        """The tensors in what a call returned, where no operation made them."""
+        for each in evaluation.value[:_MOST]:
+            if type(each) is Tensor and id(each) not in self._produced and each.grad_fn is None:
+                self.values[id(each)] = each
+                self._produced.add(id(each))
+                self._add(Flow(key, id(each), True, evaluation=evaluation))
 
     def key(self, evaluation: Evaluation) -> int:
         """What tells a value apart; shared small numbers and texts go by their evaluation."""
@@ -196,6 +214,8 @@ def _ignores_values(node: tree.Expression) -> bool:
         node = node.function
         if isinstance(node, tree.Name):
             return node.name in _WITHOUT_VALUES_OF
+        if isinstance(node, tree.Attribute) and node.name == "grad":
+            return False  # `torch.autograd.grad()`, and no attribute
     return isinstance(node, tree.Attribute) and node.name in _WITHOUT_VALUES
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import Warned as Warned
 from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
+    from gradcli.language.library.drawing.document import Plot
 
 
 class Printed(Record):
@@ -37,6 +38,24 @@ class Shown(Record):
 
     tensor: Tensor
     file: str
+
+
+class Plotted(Record):
+    """A plot to show on the terminal, or to write to a file.
+
+    Attributes:
+        asked: whether the program asked for it to be printed, and not for a window.
+    """
+
+    plot: Plot
+    file: str | None
+    asked: bool = False
+
+
+class Sparkline(Record):
+    """Numbers to show as a line of bars: an array of float64."""
+
+    values: Any
 
 
 class Explained(Record):

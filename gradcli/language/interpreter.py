@@ -19,10 +19,10 @@ from gradcli.language.compiler import (  # noqa: F401  each handler registers it
     displays,
     functions,
     handling,
+    lints,
     loops,
     names,
     operations,
-    updates,
 )
 from gradcli.language.compiler.base import Compiler, MakeHotLoop
 from gradcli.language.functions.calls import locate

@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.state import active
 
 
@@ -53,9 +53,14 @@ def _not_assigned(kind: str, name: str, value: Any) -> str:
 def check_name(kind: str, name: Any) -> None:
     """Raise E202 for a name that is no string, E207 for one with a dot or an empty one."""
     if not isinstance(name, str):
-        raise GradcliError("E202", f"the name of a {kind} is a string, not {kind_of(name)}")
+        raise type_error(
+            f"the name of a {kind} is a string, not {kind_of(name)}",
+            text=f"{kind} name should be a string. Got {written_type(name)}",
+        )
     if "." in name or not name:
-        raise GradcliError("E207", f"{name!r} cannot be the name of a {kind}")
+        what = 'contain "."' if name else 'be empty string ""'
+        problem = f"{kind} name can't {what}"
+        raise GradcliError("E207", problem, text=repr(problem))
 
 
 def enlist(module: Any) -> None:
@@ -251,10 +256,11 @@ class Attributes:
     def add_module(self, name: str, module: Any) -> None:
         """Add a submodule; raises E207 for a name that is taken, E202 for what is no module."""
         if module is not None and not isinstance(module, Attributes):
-            raise GradcliError(
-                "E202", f"{kind_of(module)} is no module, and '{name}' should be one"
+            raise type_error(
+                f"{kind_of(module)} is no module, and '{name}' should be one",
+                text=f"{written_type(module)} is not a Module subclass",
             )
-        check_name("submodule", name)
+        check_name("module", name)
         if name not in self._modules:
             self._check_free(name)
         self._modules[name] = module
@@ -266,7 +272,8 @@ class Attributes:
     def _check_free(self, name: str) -> None:
         tables = (self._parameters, self._buffers, self._modules, self._values)
         if any(name in table for table in tables):
-            raise GradcliError("E207", f"the module has an attribute '{name}' already")
+            text = f"attribute '{name}' already exists"
+            raise GradcliError("E207", text, text=repr(text))
 
 
 def _computed(parametrization: Any) -> Any:

@@ -54,9 +54,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
         if isinstance(slope, bool) or not isinstance(slope, (int, float)):
-            raise GradcliError("E204", f"calculate_gain(): {slope!r} is no slope")
+            raise GradcliError("E204", f"negative_slope {param} not a valid number")
         return math.sqrt(2.0 / (1 + slope**2))
-    raise GradcliError("E204", f"calculate_gain(): there is no gain for {nonlinearity!r}")
+    raise GradcliError("E204", f"Unsupported nonlinearity {nonlinearity}")
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
@@ -67,7 +67,8 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     shape = tensor.array.shape
     if len(shape) < 2:
         raise GradcliError(
-            "E204", f"a weight of two dimensions or more is needed, not one of {len(shape)}"
+            "E204",
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions",
         )
     field = math.prod(shape[2:])
     return shape[1] * field, shape[0] * field
@@ -129,7 +130,10 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
 def _kaiming_deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     if mode not in ("fan_in", "fan_out"):
-        raise GradcliError("E204", f"mode is 'fan_in' or 'fan_out', not {mode!r}")
+        raise GradcliError(
+            "E204",
+            f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']",
+        )
     fan = fans(tensor)[mode == "fan_out"]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
@@ -226,7 +230,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     """
     check_tensors("orthogonal_", tensor=tensor)
     if tensor.ndim < 2:
-        raise GradcliError("E204", f"orthogonal_() needs two dimensions, not {tensor.ndim}")
+        raise GradcliError("E204", "Only tensors with 2 or more dimensions are supported")
     if tensor.array.size == 0:
         return tensor
     rows = tensor.array.shape[0]
@@ -249,7 +253,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     """
     check_tensors("sparse_", tensor=tensor)
     if tensor.ndim != 2:
-        raise GradcliError("E204", f"sparse_() needs a matrix, not {tensor.ndim} dimensions")
+        raise GradcliError("E204", "Only tensors with 2 dimensions are supported")
     rows, columns = tensor.array.shape
     values = normal_array("sparse_", (rows, columns), tensor.dtype, generator, 0.0, std)
     for column in range(columns):
@@ -299,7 +303,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """
     check_tensors("eye_", tensor=tensor)
     if tensor.ndim != 2:
-        raise GradcliError("E204", f"eye_() needs a matrix, not {tensor.ndim} dimensions")
+        raise GradcliError("E204", "Only tensors with 2 dimensions are supported")
     overwrite(tensor, np.eye(*tensor.array.shape, dtype=tensor.array.dtype))
     return tensor
 
@@ -312,10 +316,10 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """
     check_tensors("dirac_", tensor=tensor)
     shape = tensor.array.shape
-    if len(shape) not in (3, 4, 5) or shape[0] % groups:
-        raise GradcliError(
-            "E204", f"dirac_() needs 3 to 5 dimensions, the first a multiple of groups, not {shape}"
-        )
+    if len(shape) not in (3, 4, 5):
+        raise GradcliError("E204", "Only tensors with 3, 4, or 5 dimensions are supported")
+    if shape[0] % groups:
+        raise GradcliError("E204", "dim 0 must be divisible by groups")
     values = np.zeros(shape, tensor.array.dtype)
     width = shape[0] // groups
     middle = tuple(size // 2 for size in shape[2:])

@@ -45,8 +45,13 @@ def bound(name: str, settings: Settings, args: tuple[Any, ...], kwargs: Settings
     Raises E201 for too many arguments, one that is given twice or missing, and an unknown name.
     """
     if len(args) > len(settings):
+        least = 1 + sum(default is REQUIRED for default in settings.values())
+        takes = f"from {least} to {len(settings) + 1}" if least <= len(settings) else f"{least}"
         raise GradcliError(
-            "E201", f"{name}() takes at most {len(settings)} arguments, not {len(args)}"
+            "E201",
+            f"{name}() takes at most {len(settings)} arguments, not {len(args)}",
+            text=f"{name}.__init__() takes {takes} positional argument{'s' * bool(settings)} but"
+            f" {len(args) + 1} were given",
         )
     given = dict(zip(settings, args, strict=False))
     for keyword, value in kwargs.items():

@@ -181,7 +181,11 @@ class Module(Calling, metaclass=Slotted):
         """
         dtype, device = wanted("to", args, kwargs.get("dtype"), kwargs.get("device"))
         if dtype is not None and dtype.category not in ("float", "complex"):
-            raise GradcliError("E202", f"to(): a module can be of a floating dtype, not {dtype}")
+            raise GradcliError(
+                "E202",
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired"
+                f" dtype={dtype}",
+            )
         if kwargs.get("memory_format") is not None:
             for tensor in (*self.parameters(), *self.buffers()):
                 if tensor.array.ndim in (4, 5):

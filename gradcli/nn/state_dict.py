@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.nn.attributes import is_parameter
 from gradcli.ops.creation.copies import copy_, detach
 from gradcli.ops.creation.data import parameter
@@ -170,7 +170,9 @@ def _unlike(name: str, tensor: Tensor, value: Any) -> str:
 def load(module: Members, state: Any, strict: bool, assign: bool) -> IncompatibleKeys:
     """Copy the tensors of a state into a module's; see `Module.load_state_dict`."""
     if not isinstance(state, dict):
-        raise GradcliError("E202", f"load_state_dict() takes a dict, not {type(state).__name__}")
+        raise type_error(
+            f"Expected state_dict to be dict-like, got <class '{type(state).__name__}'>."
+        )
     missing: list[str] = []
     unexpected: list[str] = []
     texts: list[str] = []

@@ -138,9 +138,9 @@ class Members(Attributes):
         module: Any = self
         _check_path(target)
         for name in target.split(".") if target else []:
-            module = module._modules.get(name)
+            above, module = module, module._modules.get(name)
             if module is None:
-                raise GradcliError("E102", f"there is no submodule '{name}' in '{target}'")
+                raise GradcliError("E102", f"{above._get_name()} has no attribute `{name}`")
         return module
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
@@ -166,9 +166,10 @@ class Members(Attributes):
     def _tensor_at(self, table: str, kind: str, target: str) -> Tensor:
         _check_path(target)
         path, _, name = target.rpartition(".")
-        tensor = _table(table)(self.get_submodule(path)).get(name)
+        module = self.get_submodule(path)
+        tensor = _table(table)(module).get(name)
         if tensor is None:
-            raise GradcliError("E102", f"there is no {kind} '{target}'")
+            raise GradcliError("E102", f"{module._get_name()} has no attribute `{name}`")
         return tensor
 
 

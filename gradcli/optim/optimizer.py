@@ -19,6 +19,7 @@ from gradcli.nn.extensible import Extensible, Slotted, arguments_of
 from gradcli.nn.module import clear_grad
 from gradcli.ops.creation.copies import to
 from gradcli.optim.arithmetic import scaled_sum
+from gradcli.optim.lints import FirstSteps, note_held
 from gradcli.state import active
 
 Group = dict[str, Any]
@@ -95,7 +96,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         state: the state of a parameter, by parameter.
     """
 
-    __slots__ = ("_hooks", "_state_hooks", "defaults", "param_groups", "state")
+    __slots__ = ("_hooks", "_lint", "_state_hooks", "defaults", "param_groups", "state")
 
     home = "torch.optim.{lower}"
     tables = ("torch.optim",)
@@ -140,6 +141,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         self.state: States = States()
         self._hooks: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
         self._state_hooks: dict[str, dict[int, Any]] = {}
+        self._lint: FirstSteps | None = FirstSteps()
         given = list(params)
         if not given:
             raise GradcliError(
@@ -180,6 +182,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         if any(id(tensor) in taken for tensor in tensors):
             raise GradcliError("E204", "a parameter is in two groups")
         self.param_groups.append(group)
+        note_held(tensors)
 
     def _groups(self) -> list[Group]:
         """The groups, which a program may change; raises E202 for one that is none."""
@@ -207,6 +210,8 @@ class Optimizer(Extensible, metaclass=Slotted):
         """Change each parameter that has a gradient; returns what `closure` returned, which
         computes the loss and its gradients anew.
         """
+        if self._lint is not None:
+            self._lint = self._lint.begin(self)
         before, after = self._hooks
         if not before and not after:
             return self._step(closure)

@@ -17,6 +17,7 @@ _SGR = {
     "node": "36",
     "variable": "1",
     "quiet": "2",
+    **{f"series{number}": str(code) for number, code in enumerate((34, 33, 32, 31, 35, 36))},
 }
 
 WIDEST = 400

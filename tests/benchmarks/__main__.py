@@ -2,14 +2,17 @@
 `--scaling` print tables of what an op, a node and a line cost.
 
 Each program runs under `gradcli run FILE` and under `python FILE` with torch, in turn, and says by
-its own clock how long its loop took; the table has medians. It runs N and 3 N rounds: a figure that
-does not grow with the rounds is refused, and the exit code is 1. Memory is the peak above that of a
-side's own cold start. Without torch only gradcli's figures are shown.
+its own clock how long its loop took; the table has medians. It runs N and 3 N rounds, so many that
+they last long beside what the first ones cost: a figure that does not grow with the rounds is
+refused, and the exit code is 1. Memory is the peak above that of a side's own cold start. `no C` is
+the ratio without the kernels in C, where they are built. Without torch only gradcli's figures are
+shown.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import shutil
 import subprocess
 import sys
@@ -17,6 +20,7 @@ import tempfile
 from pathlib import Path
 from statistics import geometric_mean
 
+from gradcli.native.dispatch import core
 from tests.benchmarks.measure import Series, alternate
 from tests.benchmarks.per_op import profile
 from tests.benchmarks.scaling import scaling
@@ -24,13 +28,21 @@ from tests.benchmarks.work import COLD_START, NUMPY_COLD_START, ONE_SHOT, PROGRA
 
 HEADINGS = (
     f"{'ms a round':<20}{'gradcli':>11}{'grown':>6}{'MB':>8}{'torch':>11}{'grown':>6}{'MB':>8}"
-    f"{'ratio':>8}{'must':>7}{'aim':>6}{'':>8}{'memory':>9}"
+    f"{'ratio':>8}{'must':>7}{'aim':>6}{'':>8}{'memory':>9}{'no C':>7}"
 )
 
 LEAST_GROWTH, MOST_GROWTH = 2.0, 4.5
 """What 3 times the rounds take at least and at most, in times of what one takes. Below that, a loop
 does not depend on its own results and was computed once; above, a round costs more and more.
 """
+
+SETTLED, SHORTEST, LONGEST = 3, 0.3, 4.0
+"""N rounds take as many times what the first ones cost besides, and so many seconds at least and,
+where the former is not reached, at most.
+"""
+
+_MOST = 16
+"""How many times more rounds a try has than the one before."""
 
 MEAN = (0.8, 0.6)
 """What the geometric mean of the real programs' ratios must be and aims at."""
@@ -94,6 +106,8 @@ class Bench:
     ) -> None:
         self.folder = folder
         self.sides = {"gradcli": [*gradcli, "run"]} | ({"torch": [torch]} if torch else {})
+        if core() is not None:
+            self.sides["no C"] = ["env", "GRADCLI_NATIVE=0", *gradcli, "run"]
         self.one_shot = [*gradcli, *ONE_SHOT]
         self.quick = quick
         self.times = times
@@ -111,11 +125,13 @@ class Bench:
         """Measure what each side takes for next to no work, and show it."""
         text = (PROGRAMS / "cold_start.grad").read_text(encoding="utf-8")
         commands = self.commands("cold_start", text)
+        commands.pop("no C", None)
         commands["one-shot"] = self.one_shot
         commands["numpy"] = [sys.executable, "-c", "import numpy"]
         # The first run of all fills caches that every later one finds.
         alternate(commands, 1)
         self.idle = alternate(commands, self.times)
+        self.idle["no C"] = self.idle["gradcli"]
         print(f"{'start-up':<28}{'seconds':>9}{'ratio':>8}{'must':>7}{'aim':>6}")
         for side in ("gradcli", "one-shot", "torch", "numpy"):
             if side in self.idle:
@@ -132,19 +148,17 @@ class Bench:
 
     def run(self, work: Work) -> None:
         """Measure one program at N and 3 N rounds and show its line."""
-        rounds = work.rounds(self.quick)
-        commands: dict[tuple[str, int], list[str]] = {}
-        for factor in (1, 3):
-            written = self.commands(f"{work.name}_{factor}", work.text(factor * rounds))
-            commands |= {(side, factor): command for side, command in written.items()}
-        series = alternate(commands, self.times)
+        rounds = self._rounds(work)
+        series = self._measured(work, rounds, self.times)
         line = f"{work.name:<20}"
         per_round, growth, peaks = {}, {}, {}
         for side in self.sides:
             once, thrice = (self._seconds(work, side, series[side, factor]) for factor in (1, 3))
             per_round[side], growth[side] = thrice / (3 * rounds), thrice / once
             peaks[side] = max(1.0, series[side, 3].peak() - self.idle[side].peak())
-            line += f"{per_round[side] * 1e3:>11.3f}{growth[side]:>6.1f}{peaks[side] / 1e6:>8.0f}"
+            if side != "no C":
+                line += f"{per_round[side] * 1e3:>11.3f}{growth[side]:>6.1f}"
+                line += f"{peaks[side] / 1e6:>8.0f}"
         grown = all(LEAST_GROWTH <= each <= MOST_GROWTH for each in growth.values())
         if self.quick:
             print(line, flush=True)
@@ -152,15 +166,38 @@ class Bench:
             self.refused.append(work.name)
             print(f"{line}  refused: the time does not grow with the rounds", flush=True)
         elif "torch" in self.sides:
-            ratio = per_round["gradcli"] / per_round["torch"]
-            self.ratios += [ratio] if work.real else []
+            ratios = {side: each / per_round["torch"] for side, each in per_round.items()}
+            self.ratios += [ratios["gradcli"]] if work.real else []
             memory = peaks["gradcli"] / peaks["torch"]
-            print(f"{line}{against(ratio, work.time)}{memory:>9.2f}", flush=True)
+            plain = f"{ratios['no C']:>7.2f}" if "no C" in ratios else ""
+            shown = against(ratios["gradcli"], work.time)
+            print(f"{line}{shown}{memory:>9.2f}{plain}", flush=True)
         else:
             print(line, flush=True)
         printed = {series[side, 1].runs[0].output.split("loop ")[0] for side in self.sides}
         if len(printed) > 1:
             print(f"  they print different things: {printed}")
+
+    def _measured(self, work: Work, rounds: int, times: int) -> dict[tuple[str, int], Series]:
+        commands: dict[tuple[str, int], list[str]] = {}
+        for factor in (1, 3):
+            written = self.commands(f"{work.name}_{factor}", work.text(factor * rounds))
+            commands |= {(side, factor): command for side, command in written.items()}
+        return alternate(commands, times)
+
+    def _rounds(self, work: Work) -> int:
+        """How many rounds to measure: what the program says, or more, by trying."""
+        rounds = work.rounds(self.quick)
+        for _ in range(0 if self.quick or work.whole else 3):
+            series = self._measured(work, rounds, 1)
+            wanted = max(
+                wanted_rounds(rounds, *[self._seconds(work, side, series[side, n]) for n in (1, 3)])
+                for side in self.sides
+            )
+            if wanted <= rounds:
+                break
+            rounds = wanted
+        return rounds
 
     def _seconds(self, work: Work, side: str, series: Series) -> float:
         return series.wall() - self.idle[side].wall() if work.whole else series.loop()
@@ -173,6 +210,15 @@ class Bench:
         if self.refused:
             print(f"refused: {', '.join(self.refused)}")
         return 1 if self.refused else 0
+
+
+def wanted_rounds(rounds: int, once: float, thrice: float) -> int:
+    """How many rounds last long enough, by what some and three times as many took."""
+    each = (thrice - once) / (2 * rounds)
+    if each <= 0:
+        return _MOST * rounds
+    seconds = min(max(SETTLED * (once - each * rounds), SHORTEST), LONGEST)
+    return min(math.ceil(seconds / each), _MOST * rounds)
 
 
 def against(ratio: float, bars: tuple[float, float]) -> str:

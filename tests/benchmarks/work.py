@@ -10,7 +10,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 _ROUNDS = re.compile(r"^ROUNDS = (\d+)  # quick: (\d+)$", re.MULTILINE)
 
-_STATEMENTS = (3000, 30)
+_STATEMENTS = (10_000, 30)
 
 
 class Work(NamedTuple):

@@ -108,6 +108,7 @@ if __name__ == "__main__":
     seed, first, end = map(int, sys.argv[1:])
     os.environ["GRADCLI_DEBUG"] = "1"
     warnings.simplefilter("ignore")  # as `main` does
+    sys.unraisablehook = lambda _: None  # likewise
     note_unexpected()
     # What is written by C code must not get between the reports.
     channel = os.fdopen(os.dup(1), "w")

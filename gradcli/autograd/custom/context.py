@@ -398,10 +398,12 @@ class FunctionNode(Node):
         count = len(self.is_tensor)
         if len(returned) < count or any(extra is not None for extra in returned[count:]):
             wanted = "1 gradient" if count == 1 else f"{count} gradients"
+            parts = ", ".join(["…" if each else "None" for each in self.is_tensor])
+            example = "" if all(self.is_tensor) else f"`return {parts}`: "
             raise self._invalid(
                 f"has to return {wanted}, one for each argument of forward, and returned"
                 f" {len(returned)}",
-                "return None for an argument that has no gradient",
+                f"{example}return None for an argument that has no gradient",
                 f"function {self.node_name} returned an incorrect number of gradients (expected"
                 f" {count}, got {len(returned)})",
             )

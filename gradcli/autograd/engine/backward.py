@@ -15,6 +15,7 @@ from gradcli.autograd.edge import GradientEdge
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.engine.engine import Root, Target, run_backward
 from gradcli.autograd.engine.identity_map import IdentityMap
+from gradcli.autograd.engine.lints import check_root
 from gradcli.autograd.node import AccumulateGrad, extra_of
 from gradcli.autograd.tensor import (
     Tensor,
@@ -57,7 +58,8 @@ def _seed(
                 "E401",
                 "grad can be implicitly created only for scalar outputs",
                 notes=(f"the output has shape {tuple(array.shape)}",),
-                help=f"pass a seed of that shape: backward({_ones(array.shape)})",
+                help=f"differentiate one number, such as `{output.name or 'y'}.sum()`, or pass a"
+                f" seed of that shape: backward({_ones(array.shape)})",
             )
         if output.requires_grad and array.dtype.kind not in "fV":
             raise GradcliError(
@@ -146,6 +148,8 @@ def _roots(
                 " detach(), item() and torch.no_grad() cut the graph",
                 labels=labels,
             )
+        if type(node) is AccumulateGrad:
+            check_root(output)
         roots.append((node, output_nr, seed))
     return roots
 

@@ -113,5 +113,8 @@ class BackwardPass(Recorded):
 def source_of(value: Value) -> Value:
     """The value that aliases and writes lead back to."""
     while value.maker is not None and value.maker.op in (ALIAS, WRITE):
-        value = value.maker.inputs[-1]
+        before = value.maker.inputs[-1]
+        if not isinstance(before, Value):
+            break  # an array or a number was written
+        value = before
     return value

@@ -128,6 +128,13 @@ class TraceRecorder(Recorder):
         (self.trace.inputs if tensor.requires_grad else self.trace.constants).append(value)
         return value
 
+    def stand_in(self, value: Value) -> Tensor:
+        """A tensor that holds a value as it was, whatever its own tensor holds by now."""
+        tensor = Tensor(np.array(value.array)[()])
+        self._by_tensor[id(tensor)] = value, _version(tensor)
+        self._alive += [tensor, tensor.array]
+        return tensor
+
     def _is_unchanged(self, before: Value, after: Value) -> bool:
         """Whether a tensor whose version went up holds the same numbers."""
         return (

@@ -306,7 +306,7 @@ PROGRAM_LINES = click.option(
 def with_program(command: Any) -> Any:
     """Give a command the words and options of one that explains a program."""
     words = click.argument(
-        "words", nargs=-1, metavar="PROGRAM [NAME=VALUE]…", shell_complete=values
+        "words", nargs=-1, metavar="PROGRAM|FILE [NAME=VALUE]…", shell_complete=values
     )
     file = click.option("--file", metavar="FILE", help="The file that the program is in.")
     return _with(command, PROGRAM_LINES, file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words)

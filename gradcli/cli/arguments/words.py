@@ -18,7 +18,7 @@ COMMANDS = {
     PROGRAM: "Run a program given in the words themselves.",
     "blame": "Find the first NaN or infinity, and its cure.",
     "check": "Check gradients against differences, or ones made by hand.",
-    "check-doc": "Compare the outputs in a text with what its programs print.",
+    "check-doc": "Compare the outputs in a document with what its programs print.",
     "completion": "Print a script for completion in a shell.",
     "derive": "Write the gradients down as formulas of the inputs.",
     "explain": "Show the chain rule at work, edge by edge.",
@@ -26,9 +26,10 @@ COMMANDS = {
     "info": "Show versions and devices, for reports of bugs.",
     "kernel": "Install the kernel for notebooks in the language.",
     "ops": "List the ops by family.",
+    "plot": "Draw a function of one number, its derivative and its tangents.",
     "port": "List all that gradcli would refuse in a program.",
     "repl": "Work in a session: one statement after another.",
-    "run": "Run program files, notebooks and Markdown; `-` is standard input.",
+    "run": "Run program files, notebooks, Markdown; `-` is standard input.",
     "why": "Prove why a tensor has a gradient, or has none.",
 }
 """What each command does, for a list of them that imports none."""
@@ -133,8 +134,13 @@ def check_program(text: str, words: Sequence[str] = ()) -> None:
         raise unknown("command", text, known, f"; as a program: -e {text}")
     if text == STDIN:
         raise UsageError("standard input is a file: use `gradcli run -`")
-    if "\n" not in text and is_file(text):
+    if is_program_file(text):
         raise UsageError(f"{text} is a file: use `gradcli run {text}`")
+
+
+def is_program_file(word: str) -> bool:
+    """Whether a word in a program's place names a file that holds one."""
+    return word == STDIN or ("\n" not in word and is_file(word))
 
 
 def unknown(what: str, word: str, known: Sequence[str], ending: str = "") -> UsageError:

@@ -43,9 +43,14 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Say which loops were compiled, and where and why the others were not.",
 )
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Run the file anew when it changes, and show what changed in its output; until Ctrl-C.",
+)
 @click.argument("words", nargs=-1, metavar="FILE… [NAME=VALUE]…", shell_complete=values)
 def command(words: Sequence[str], **given: Any) -> int:
-    """Run program files, the cells of notebooks, the blocks of Markdown; `-` is standard input."""
+    """Run program files, notebooks, Markdown; `-` is standard input."""
     behind = [word.removeprefix(SCRIPT) for word in words if word.startswith(SCRIPT)]
     words = [word for word in words if not word.startswith(SCRIPT)]
     paths = [word for word in words if read_argument(word) is None]
@@ -54,12 +59,25 @@ def command(words: Sequence[str], **given: Any) -> int:
         raise UsageError("`gradcli run` needs a file, or `-` for standard input")
     if given["output"] is not None and len(paths) > 1:
         raise UsageError("-o holds the result of one file, and there are several")
+    watched = given.pop("watch")
+    if watched and (len(paths) > 1 or STDIN in paths or given["inputs"] is not None):
+        raise UsageError("--watch takes one file, and no --inputs")
     terminal = terminal_of(given)
     options = options_of(given)
     options.script = behind
     if options.inputs is not None and len(paths) > 1:
         raise UsageError("--inputs runs one file, and there are several")
     check_stdin(arguments, stdin_options(options) + ["`run -`"] * paths.count(STDIN))
+    if watched:
+        from gradcli.cli.process.watching import watch  # lazy: command: few ask for it
+
+        def run(seen: Terminal) -> None:
+            try:
+                run_file(seen, paths[0], arguments, options)
+            except UsageError as error:
+                terminal.usage_error(str(error), error.help)
+
+        watch(terminal, paths[0], run)
     return terminal.checked(batch(terminal, paths, arguments, options))
 
 

@@ -69,6 +69,18 @@ def run_cells(run: Run, cells: Sequence[Parsed], arguments: Sequence[Argument]) 
         if result.value is not None and home[result.statement].shows(result.statement):
             with run.session.running(result.span):
                 run.show_value(result.value)
+        if result.statement is home[result.statement].statements[-1]:
+            _show_figures(run)
         run.terminal.flush()
 
     run.execute(home, arguments, after)
+
+
+def _show_figures(run: Run) -> None:
+    """Show the figures that a cell drew and left open, as a notebook does behind the cell."""
+    figures = run.session.state.library.get("figures")
+    if figures is not None and figures.open and run.terminal.style.width is not None:
+        from gradcli.language.library.drawing.pyplot import show  # lazy: command: few cells draw
+
+        with run.session.running():
+            show()

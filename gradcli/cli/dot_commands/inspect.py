@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from gradcli.arrays.backend import to_host
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.options import TRACES
@@ -80,7 +81,7 @@ def variables(run: Run, _line: Line) -> None:
 
 def grads(run: Run, _line: Line) -> None:
     """Show the gradient of every leaf that requires one, of every parameter by its path, and of
-    what retains its own; parameters without one come first, with the reason.
+    what retains its own; parameters without one come first, with the reason. A table compares them.
     """
     session = run.session
     parameters = parameters_of(session)
@@ -100,8 +101,19 @@ def grads(run: Run, _line: Line) -> None:
         gradient = tensor.grad
         text = "None" if gradient is None else format_tensor(gradient.array)
         run.show(block(f"{name}.grad = ", text) + "\n")
+    _compare(run, [(name, each.grad) for name, each in [*tensors, *parameters]])
     if not tensors and not parameters:
         run.terminal.note("no name holds a leaf that requires grad")
+
+
+def _compare(run: Run, gradients: list[tuple[str, Tensor | None]]) -> None:
+    """Show a table of gradients where one of them has several elements."""
+    held = [(name, to_host(each.array)) for name, each in gradients if each is not None]
+    if any(array.size > 1 for _, array in held):
+        from gradcli.cli.plots.show import terminal_kind  # lazy: command: after the gradients
+        from gradcli.render.answers.gradients import gradients_table  # lazy: command: likewise
+
+        run.show(f"\n{gradients_table(held, terminal_kind() == 'ascii')}")
 
 
 def _why_none(parameter: Tensor) -> str:

@@ -17,6 +17,11 @@ _CONVERTERS = {
 _SECONDS = 60
 
 
+def has_converter() -> bool:
+    """Whether one of the programs is at hand."""
+    return any(map(shutil.which, _CONVERTERS))
+
+
 def png(svg: bytes) -> bytes:
     """An SVG document as PNG; raises E603 where no converter is at hand, or where it fails."""
     for name, arguments in _CONVERTERS.items():

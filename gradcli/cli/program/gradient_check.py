@@ -20,6 +20,7 @@ from gradcli.explain.check.check import Comparison, fails, worst
 from gradcli.explain.check.check import check as compare
 from gradcli.explain.check.diagnosis import Clues, is_close
 from gradcli.explain.check.edits import Edit, edits
+from gradcli.explain.check.suspects import Suspect, suspects
 from gradcli.explain.names import arguments_of
 from gradcli.files.data_file import DataFile
 from gradcli.files.reading import read
@@ -52,6 +53,7 @@ def by_differences(
     generator = np.random.default_rng(0)
     seed = _seed(here, options, generator)
     inputs = {name: np.array(leaf.array, float) for name, leaf in here.leaves.items()}
+    inputs.update(rerun.beginnings(here))
     if options.wrt is not None:
         inputs = {name: array for name, array in inputs.items() if name in options.wrt}
     if order == 1:
@@ -74,9 +76,25 @@ def by_differences(
 
         gradients = here.slopes(seed, directions, second=True)
     found = compare(function, gradients, inputs, most, _precision(here))
-    shown = Answer(partial(check_text, found, order), partial(check_document, found, order))
+    failed = fails(worst(found))
+    places = _suspects(rerun) if failed and order == 1 else []
+    shown = Answer(
+        partial(check_text, found, order, places), partial(check_document, found, order, places)
+    )
     terminal.answer(shown, options.format)
-    return int(fails(worst(found)))
+    return int(failed)
+
+
+def _suspects(rerun: Rerun) -> list[Suspect]:
+    """What in the program may make its gradient wrong."""
+    fresh = rerun.execute(dtype="float64")
+    assert fresh.output is not None
+    session = fresh.run.session
+    nodes = session.graph(fresh.output).nodes
+    seed = Tensor(np.ones(fresh.output.array.shape))
+    if fresh.output.grad_fn is None or fresh.output.grad_fn in session.recorder.ran:
+        return suspects(rerun.statements, nodes, [])
+    return suspects(rerun.statements, nodes, session.rehearse(fresh.output, seed))
 
 
 def _precision(executed: Executed) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +34,7 @@ class Executed:
     """A program that has run, before any backward pass but its own.
 
     Attributes:
-        output: the output, None where it computes no tensor.
+        output: the output, None where it computes no tensor, and `name` the variable that holds it.
         leaves: the tensors by whose elements it can be differentiated, by name.
     """
 
@@ -45,6 +45,7 @@ class Executed:
         shown = type(value) is Tensor and value.is_leaf
         found = find_output(run.session, run.options, None) if shown else None
         found = found or find_output(run.session, run.options, value)
+        self.name: str | None = None if found is None else found[0]
         self.output: Tensor | None = None if found is None else found[1]
         self.leaves: dict[str, Tensor] = {}
         if self.output is not None and run.bindings is not None:
@@ -95,6 +96,7 @@ class Rerun(Record):
     Args:
         terminal: what a run needs, though nothing is written to it.
         name: what diagnostics call it.
+        runs: how often it ran.
     """
 
     terminal: Terminal
@@ -103,6 +105,7 @@ class Rerun(Record):
     arguments: Sequence[Argument]
     options: Options
     statements: Sequence[Statement] = ()
+    runs: int = 0
 
     def __call__(
         self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
@@ -126,13 +129,15 @@ class Rerun(Record):
         self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
     ) -> Executed:
         """Run the program, given the arguments of a call."""
+        self.runs += 1
         options = self.options
         before, options.dtype = options.dtype, dtype or options.dtype
         try:
             run = Run(self.terminal, options, "graph")
             run.muted = True
             arguments = [a for a in self.arguments if a.name not in values]
-            arguments += [held(name, array) for name, array in values.items() if "." not in name]
+            # The program may write to what it is given.
+            arguments += [held(n, np.array(a)) for n, a in values.items() if "." not in n]
             _override_parameters(run, values)
             with run.limited():
                 if text is not None:
@@ -144,6 +149,34 @@ class Rerun(Record):
                 return Executed(run, run.execute(statements, arguments))
         finally:
             options.dtype = before
+
+    def beginnings(self, executed: Executed) -> dict[str, Any]:
+        """What the leaves held that the program wrote to, when each got its name."""
+        names = {
+            name
+            for name, leaf in executed.leaves.items()
+            if "." not in name and (leaf.version or f"{name}.data" in self.text)
+        }
+        begun: dict[str, Any] = {}
+        if names:
+            run = Run(self.terminal, self.options, "graph")
+            run.muted = True
+            for name in names:
+                run.session.override(name, _remembering(begun, name))
+            with run.limited():
+                run.execute(list(self.statements), self.arguments)
+        return begun
+
+
+def _remembering(begun: dict[str, Any], name: str) -> Callable[[Any], Any]:
+    """What an assignment stores: the value, of which a copy is kept."""
+
+    def keep(value: Any) -> Any:
+        if type(value) is Tensor:
+            begun[name] = np.array(value.array, float)
+        return value
+
+    return keep
 
 
 def rerun_of(asked: Asked) -> Rerun:

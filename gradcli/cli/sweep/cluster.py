@@ -81,7 +81,9 @@ class _Cluster:
                 "--cluster needs Dask, which is not installed",
                 help="pip install 'gradcli[cluster]'",
             ) from error
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in logging.root.manager.loggerDict:
+            if name.startswith(("distributed", "tornado", "asyncio")):  # what matters is said here
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._distributed: Any = distributed
         self._work = work
         self._run = uuid4().hex

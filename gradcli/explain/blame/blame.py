@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.blame.finding import Blame, Blamed, Mask
@@ -33,8 +33,9 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
     if not spoilt:
         return Blame(None, [Blamed(each, None, ()) for each in watch.nonfinites])
     ahead = set() if output is None else flow.ingredients([id(output)])
-    chosen = None
-    for nonfinite in watch.nonfinites:
+    diverged = [leaf for leaf in watch.diverged if id(leaf) in ahead]
+    chosen = _of_the_step(watch.nonfinites) if diverged else None
+    for nonfinite in watch.nonfinites if chosen is None else ():
         reaches = nonfinite.output is not None and id(nonfinite.output) in ahead
         if nonfinite.phase == BACKWARD or nonfinite.phase == SEED:
             if not bad_output and bad_grads:
@@ -50,7 +51,19 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
     if chosen is None:
         return Blame(None, [])
     others = [Blamed(each, _mask(run, each), ()) for each in watch.nonfinites if each is not chosen]
-    return Blame(Blamed(chosen, _mask(run, chosen), spoilt), others)
+    first = Blamed(chosen, _mask(run, chosen), spoilt)
+    first.diverges = diverged if first.cause == "overflow" else ()
+    return Blame(first, others)
+
+
+def _of_the_step(nonfinites: Sequence[FirstNonFinite]) -> FirstNonFinite | None:
+    """The first one in the round whose backward pass gave the step that spoilt a leaf."""
+    rounds = next((each.rounds for each in nonfinites if each.phase == BACKWARD), None)
+    numbers = None if rounds is None else [number for _, number, _ in rounds]
+    for each in nonfinites:
+        if [number for _, number, _ in each.rounds] == numbers:
+            return each
+    return None
 
 
 def _mask(run: Recorded, nonfinite: FirstNonFinite) -> Mask | None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import Span
 from gradcli.explain.blame.causes import cause_of
 from gradcli.explain.blame.nonfinite import FirstNonFinite, is_finite
 from gradcli.record import Record
+
+if TYPE_CHECKING:
+    from gradcli.autograd.tensor import Tensor
 
 
 class Rewrite:
@@ -95,6 +98,7 @@ class Blamed:
 
     Attributes:
         spoilt: what is not finite because of it: `x.grad`, `y`.
+        diverges: the leaves that grew, step by step, until they overflowed.
     """
 
     def __init__(self, nonfinite: FirstNonFinite, mask: Mask | None, spoilt: Sequence[str]) -> None:
@@ -102,6 +106,7 @@ class Blamed:
         self.cause, self.text = cause_of(nonfinite)
         self.mask = mask
         self.spoilt = spoilt
+        self.diverges: Sequence[Tensor] = ()
         self.fix: Fix | None = None
 
 

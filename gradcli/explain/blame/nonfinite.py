@@ -93,6 +93,7 @@ class Watch(Listener):
     Attributes:
         arrived: the leaves whose gradient is not finite.
         rounds: the iterations of the program's loops that are running.
+        diverged: leaves that were finite, and are not since a step wrote to them.
     """
 
     def __init__(self) -> None:
@@ -100,9 +101,11 @@ class Watch(Listener):
         self.nonfinites: list[FirstNonFinite] = []
         self.rounds: Sequence[Round] = ()
         self.arrived: list[Tensor] = []
+        self.diverged: list[Tensor] = []
         # Tensors by identity, kept so that the numbers stay theirs.
         self._known: dict[int, Tensor] = {}
         self._given: dict[int, Tensor] = {}
+        self._healthy: dict[int, Tensor] = {}
 
     def _found(self, found: FirstNonFinite) -> None:
         """Keep what was found, with where the program stands."""
@@ -137,9 +140,15 @@ class Watch(Listener):
 
     def _meet(self, tensor: Tensor) -> None:
         """A tensor that an operation reads: data, unless an operation made it."""
-        if id(tensor) in self._known or id(tensor) in self._given or is_finite(tensor.array):
+        if id(tensor) in self._known or id(tensor) in self._given or tensor.grad_fn is not None:
             return
-        if tensor.grad_fn is not None:
+        if is_finite(tensor.array):
+            if tensor.requires_grad:
+                self._healthy[id(tensor)] = tensor
+            return
+        if id(tensor) in self._healthy and self.nonfinites:
+            self._known[id(tensor)] = tensor
+            self.diverged.append(tensor)
             return
         if not _has_nan(tensor.array):
             self._given[id(tensor)] = tensor

@@ -70,6 +70,16 @@ class Checked:
         """The worst verdict of its elements."""
         return self.elements[0].verdict if self.elements else FINE
 
+    @property
+    def slip(self) -> str:
+        """What the gradient differs by, "" where it is right or that cannot be said."""
+        if self.verdict != WRONG or len(self.elements) != self.size or self.size < 2:
+            return ""
+        ordered = sorted(self.elements, key=lambda each: each.index)
+        given, right = (np.array([getattr(e, n) for e in ordered]) for n in ("analytic", "numeric"))
+        said = diagnose(given, right, Clues({}, divides=False)).partition(":")[0]
+        return "" if said.startswith(("it differs", "it cannot", "its elements")) else said
+
 
 def _badness(element: Element) -> tuple[int, float]:
     relative = element.error / (1 + abs(element.numeric))

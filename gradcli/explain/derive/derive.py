@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,10 @@ Program = Callable[[str, dict[str, Any]], dict[str, Any]]
 _CLOSE = {"float16": 1e-2, "bfloat16": 1e-1, "float64": 1e-9, "complex128": 1e-9}
 
 
+_ROUNDINGS = 16
+"""How many roundings of the largest number may be left of terms that cancel."""
+
+
 def derive(result: Result, recorder: TraceRecorder, run: Program) -> Derivation:
     """The formulas of the gradients of a result, checked by running them.
 
@@ -40,36 +45,46 @@ def derive(result: Result, recorder: TraceRecorder, run: Program) -> Derivation:
         seed = Tensor(np.array(to_host(seed.array))[()])
         inputs["seed"] = source_of(recorder.find(seed))
         forward = max(forward, len(recorder.values))
-    state = active.state
-    before = state.recorder, state.lazy_from, recorder.keeps
-    state.recorder, state.lazy_from, recorder.keeps = recorder, 1 << 62, False
-    try:
-        tensors = list(wanted.values())
-        found = grad(result.output, tensors, seed, create_graph=True, allow_unused=True)
-    except GradcliError as error:
-        if error.code != "E404":
-            raise
-        raise GradcliError(
-            "E413",
-            f"the program changed a value in place that its gradient needs: {error.message}",
-            help="derive the gradient of a program that ends before the change",
-        ) from error
-    finally:
-        state.recorder, state.lazy_from, recorder.keeps = before
-    gradients = {
-        name: recorder.find(gradient)
-        for name, gradient in zip(wanted, found, strict=True)
-        if gradient is not None
-    }
-    made = derivation(recorder, inputs, gradients, forward)
+    with _recording(recorder):
+        try:
+            tensors = list(wanted.values())
+            found = grad(result.output, tensors, seed, create_graph=True, allow_unused=True)
+        except GradcliError as error:
+            if error.code != "E404":
+                raise
+            raise GradcliError(
+                "E413",
+                f"the program changed a value in place that its gradient needs: {error.message}",
+                help="derive the gradient of a program that ends before the change",
+            ) from error
+        gradients = {
+            name: recorder.find(gradient)
+            for name, gradient in zip(wanted, found, strict=True)
+            if gradient is not None
+        }
+        made = derivation(recorder, inputs, gradients, forward)
+    made.paths = {name: path for path, name in _identifiers(result).items() if path != name}
     _check(made, run)
     return made
 
 
+@contextmanager
+def _recording(recorder: TraceRecorder) -> Iterator[None]:
+    """Record all ops that run, with their arrays."""
+    state = active.state
+    before = state.recorder, state.lazy_from, recorder.keeps
+    state.recorder, state.lazy_from, recorder.keeps = recorder, 1 << 62, False
+    try:
+        yield
+    finally:
+        state.recorder, state.lazy_from, recorder.keeps = before
+
+
 def _wanted(result: Result) -> dict[str, Tensor]:
     """The inputs whose gradients are derived, by name."""
+    names = _identifiers(result)
     wanted = {
-        gradient.name: gradient.tensor
+        names[gradient.name]: gradient.tensor
         for gradient in result.gradients
         if gradient.name is not None and gradient.node is not None
     }
@@ -78,12 +93,24 @@ def _wanted(result: Result) -> dict[str, Tensor]:
     return wanted
 
 
+def _identifiers(result: Result) -> dict[str, str]:
+    """A name for formulas of each input, a parameter's without the dots of its path."""
+    found: dict[str, str] = {}
+    for gradient in result.gradients:
+        if gradient.name is not None:
+            name = gradient.name.replace(".", "_")
+            while name in found.values():
+                name += "_"
+            found[gradient.name] = name
+    return found
+
+
 def _named(recorder: TraceRecorder) -> dict[str, Tensor]:
     """The tensors with names that no instruction made: what the formulas may take from outside."""
     return {
         tensor.name: tensor
         for value, tensor in zip(recorder.values, recorder.tensors, strict=True)
-        if value.maker is None and tensor is not None and tensor.name and value.array.ndim
+        if value.maker is None and tensor is not None and tensor.name and tensor.name.isidentifier()
     }
 
 
@@ -94,18 +121,29 @@ def _check(made: Derivation, run: Program) -> None:
         values = run(program, made.inputs)
     except GradcliError as error:
         raise _disagreement(f"they cannot be run: {error.message}") from error
+    steps = [line.array for line in made.lines]
     for name, expected in made.values.items():
         array = values.get(made.gradients[name])
         close = _CLOSE.get(expected.dtype.name, 1e-4)
-        scale = float(np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected)))
-        if (
-            array is None
-            or array.shape != expected.shape
-            or not np.allclose(
-                array, expected, rtol=close, atol=close * max(scale, 1e-30), equal_nan=True
-            )
-        ):
+        if array is None or not agrees(array, expected, close, steps):
             raise _disagreement(f"that of {name} is another number than the engine's")
+
+
+def agrees(found: Any, expected: Any, close: float, steps: Iterable[Any]) -> bool:
+    """Whether two arrays are alike: to a part of the largest element, or to the rounding of the
+    largest step on the way, which is left where terms cancel.
+    """
+    if found.shape != expected.shape:
+        return False
+    room = close * max(_largest(expected), 1e-30)
+    if expected.dtype.kind in "fc":
+        largest = max((_largest(each) for each in steps if each.dtype == expected.dtype), default=0)
+        room = max(room, _ROUNDINGS * float(np.finfo(expected.dtype).eps) * largest)
+    return bool(np.allclose(found, expected, rtol=close, atol=room, equal_nan=True))
+
+
+def _largest(array: Any) -> float:
+    return float(np.max(np.abs(array), initial=0.0, where=np.isfinite(array)))
 
 
 def _disagreement(what: str) -> GradcliError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,12 @@ from gradcli.autograd.recording.instructions import Call as OpCall
 from gradcli.autograd.recording.instructions import source_of
 from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
 from gradcli.errors import GradcliError
+from gradcli.explain.derive.memory import shared_positions, written_at
 from gradcli.explain.derive.simplify import Simplification
 from gradcli.explain.derive.spellings import Unwritten, dtype_argument
 from gradcli.explain.derive.written_instructions import written
 from gradcli.explain.symbols.substitution import rebuilt, substituted
-from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol
+from gradcli.explain.symbols.tree import Call, Constant, Name, Operation, Symbol
 from gradcli.record import Record
 from gradcli.trace.ir import Value, values_in
 
@@ -49,12 +51,18 @@ class Derivation(Record):
     Attributes:
         inputs: the names that the formulas start from, with their values; `seed` is among them
             where a seed was given.
+        shown: the lines without the cases in which a factor is 0 by convention.
+        conventions: these cases, as conditions on the inputs.
+        paths: the path of each parameter of a module among them: `m_0_weight` is `m.0.weight`.
     """
 
     inputs: dict[str, Any]
     lines: list[Line]
     gradients: dict[str, str]
     values: dict[str, Any]
+    paths: dict[str, str] = {}  # noqa: RUF012  # never written to
+    shown: list[Line] = []  # noqa: RUF012
+    conventions: list[str] = []  # noqa: RUF012
 
 
 def derivation(
@@ -91,8 +99,8 @@ def _call_of(value: Value) -> OpCall | None:
 
 def _operands_of(call: OpCall) -> dict[str, Any]:
     """The operands and arguments of a call."""
-    if call.op.name == "_index_put_impl":
-        # Rules hand it zeros of their own to write into, which are overwritten by now.
+    if call.op.name in ("_index_put_impl", "copy"):
+        # Rules hand them memory of their own to write into, which is overwritten by now.
         return {**call.operands, "self": None}
     return call.operands
 
@@ -102,6 +110,11 @@ def _values_of(call: OpCall) -> list[Value]:
     return [source_of(value) for value in values_in(_operands_of(call).values())]
 
 
+def _is_updated(value: Value) -> bool:
+    """Whether a value is what became of another one by writes to its memory."""
+    return value.maker is not None and value.maker.op is UPDATE
+
+
 class _Writer:
     """One derivation being written."""
 
@@ -109,6 +122,8 @@ class _Writer:
         self.recorder = recorder
         self.inputs = inputs
         self.forward = forward
+        self.recorded = len(recorder.values)
+        self.decomposed: dict[int, tuple[Any, ...]] = {}
         self.names = {value.number: name for name, value in inputs.items()}
         self.known: dict[int, Symbol] = {value.number: Name(n) for n, value in inputs.items()}
         self.formulas: dict[str, Symbol] = {}
@@ -118,11 +133,11 @@ class _Writer:
         self.alike: dict[int, Value] = {}
         self.varying: dict[int, bool] = {value.number: True for value in inputs.values()}
         self.numbers = {
-            float(each)
+            complex(each)
             for value in recorder.values[:forward]
             if isinstance(value.maker, OpCall)
             for each in value.maker.operands.values()
-            if type(each) in (int, float)
+            if type(each) in (int, float, complex)
         }
 
     def derivation(self, gradients: dict[str, Value]) -> Derivation:
@@ -141,15 +156,59 @@ class _Writer:
             value = stack.pop()
             if value.number not in needed and value.number not in self.known:
                 needed.add(value.number)
-                call = _call_of(value)
-                if call is not None:
-                    stack += _values_of(call)
-                elif value.number >= self.forward:
+                reads = self._reads(value)
+                if reads:
+                    stack += reads
+                elif self.forward <= value.number < self.recorded:
                     alike = self._alike(value)
                     if alike is not None:
                         self.alike[value.number] = alike
                         stack.append(alike)
         return [self.recorder.values[number] for number in sorted(needed)]
+
+    def _reads(self, value: Value) -> list[Value]:
+        """The values that a value is computed from."""
+        call = _call_of(value)
+        if call is not None:
+            return _values_of(call)
+        if not _is_updated(value):
+            return []
+        assert value.maker is not None
+        written = [new for _, new in self._writes(value) if isinstance(new, Value)]
+        return [source_of(each) for each in (value.maker.inputs[0], *written)]
+
+    def _writes(self, value: Value) -> list[tuple[Any, Any]]:
+        """What was written to the memory of a value since it was last known: at which positions,
+        and the value, array or number.
+        """
+        assert value.maker is not None
+        before, tensor = value.maker.inputs[0], self.recorder.tensors[value.number]
+        assert tensor is not None
+        found = []
+        for write in self.recorder.writes:
+            after = write.outputs[0]
+            if after is not None and before.number < after.number < value.number:
+                positions = shared_positions(write.tensor.array, tensor.array)
+                if positions is not None:
+                    found.append((positions, write.inputs[-1]))
+        return found
+
+    def _updated(self, value: Value) -> Symbol:
+        """A value that views of it were written to, each write as a call that makes a new one."""
+        assert value.maker is not None
+        shape, before = value.array.shape, value.maker.inputs[0]
+        formula = _laid_out(self._symbol(before), before.array, value.array)
+        for positions, new in self._writes(value):
+            if isinstance(new, Value) and not isinstance(self._symbol(new), Constant):
+                symbol = self._symbol(new)
+                if new.array.shape != positions.shape:
+                    symbol = Call("expand", (symbol, Constant(positions.shape)), True)
+            else:
+                number = new.array if isinstance(new, Value) else new
+                full = np.broadcast_to(number, positions.shape).astype(value.array.dtype)
+                symbol = _literal(full)
+            formula = written_at(formula, symbol, positions, shape)
+        return self._line(value, formula)
 
     def _alike(self, value: Value) -> Value | None:
         """The value of the forward pass that an op saved aside under another identity."""
@@ -169,31 +228,34 @@ class _Writer:
             self.varying[value.number] = self.varying[alike.number]
             return
         call = _call_of(value)
-        varies = call is not None and any(self.varying[v.number] for v in _values_of(call))
+        varies = any(self.varying[v.number] for v in self._reads(value))
         self.varying[value.number] = varies
-        if call is None and value.number >= self.forward and not self._is_number(value):
+        aside = self.forward <= value.number < self.recorded
+        if call is None and aside and not _is_updated(value) and not self._is_number(value):
             # What an op computed aside and saved depends on the inputs in a way that no rule says.
             raise without_expression(self._consumer(value))
-        if value.maker is not None and value.maker.op is UPDATE:
-            raise GradcliError(
-                "E413",
-                "the program changes a value in place that the gradient depends on",
-                help="derive the gradient of a program that makes new values instead",
-            )
         if not varies:
             self.known[value.number] = self._constant(value)
-            return
-        assert call is not None
-        self.known[value.number] = self._formula(value, call)
+        elif call is not None:
+            self.known[value.number] = self._formula(value, call)
+        else:
+            self.known[value.number] = self._updated(value)
 
     def _is_number(self, value: Value) -> bool:
-        """Whether a value is a number of the program, or a count, or zeros or ones of a rule."""
+        """Whether a value is a number of the program, or a count, or what a rule makes of shapes
+        alone: zeros, ones, a unit matrix, positions, steps of halves.
+        """
         array = value.array
-        if array.dtype.kind == "c" or not array.size:
+        if not array.size:
             return False
         if array.ndim == 0:
-            return float(array) in self.numbers or float(array).is_integer()
-        return bool((array == 0).all() or (array == 1).all())
+            number = complex(array)
+            return number in self.numbers or (not number.imag and number.real.is_integer())
+        if array.dtype.kind == "i" or (array == 0).all() or (array == 1).all():
+            return True
+        steps = np.diff(array.reshape(-1))
+        is_range = (steps == steps[:1]).all() and (array * 2 % 1 == 0).all()
+        return _is_unit(array) or (array.ndim == 1 and bool(is_range))
 
     def _consumer(self, value: Value) -> str:
         for each in self.recorder.values:
@@ -209,8 +271,12 @@ class _Writer:
         try:
             formula = written(call, given, call.outputs.index(value))
         except Unwritten:
-            raise without_expression(call.op.name) from None
-        formula = self.simplification.of(self._sized(formula), value.array)
+            return self._decomposition(value, call)
+        return self._line(value, self._sized(formula))
+
+    def _line(self, value: Value, formula: Symbol) -> Symbol:
+        """The name of a formula, or it itself where it is a name or a number."""
+        formula = self.simplification.of(formula, value.array)
         if isinstance(formula, (Name, Constant)):
             return formula
         key = f"{value.array.dtype} {value.array.shape} {formula!r}"
@@ -222,6 +288,29 @@ class _Writer:
             self.arrays[name] = value.array
             self.names.setdefault(value.number, name)
         return Name(name)
+
+    def _decomposition(self, value: Value, call: OpCall) -> Symbol:
+        """The formula of an output of an op that other ops make up."""
+        if id(call) not in self.decomposed:
+            if call.op.decomposition is None:
+                raise without_expression(call.op.name)
+            operands = {name: self._tensors(each) for name, each in _operands_of(call).items()}
+            made = call.op.decomposition(**operands)
+            self.decomposed[id(call)] = tuple(made) if isinstance(made, (tuple, list)) else (made,)
+        output = self.decomposed[id(call)][call.outputs.index(value)]
+        result = source_of(self.recorder.find(output))
+        assert result is not value
+        for each in self._in_order([result]):
+            self._write(each)
+        return self._symbol(result)
+
+    def _tensors(self, given: Any) -> Any:
+        """An operand as an op takes it."""
+        if isinstance(given, Value):
+            return self.recorder.stand_in(source_of(given))
+        if isinstance(given, (tuple, list)) and any(True for _ in values_in(given)):
+            return [self._tensors(each) for each in given]
+        return given
 
     def _sized(self, formula: Symbol) -> Symbol:
         """A formula with numbers of elements counted."""
@@ -247,38 +336,71 @@ class _Writer:
     def _constant(self, value: Value) -> Symbol:
         """A value that no input changes: a number where all its elements are alike."""
         array = np.asarray(to_host(value.array))
-        if array.size > _MOST_ELEMENTS:
-            raise GradcliError(
-                "E413",
-                f"a constant of {array.size:,} elements is too long to be written down",
-                help="bind it to a name behind the program",
-            )
         tensor = self.recorder.tensors[value.number]
         name = None if tensor is None else tensor.name
-        if _call_of(value) is None and name and name not in self.arrays and array.ndim != 0:
+        if _call_of(value) is None and name and name not in self.arrays:
             self.arrays[name] = array
             self.inputs[name] = value
             return Name(name)
-        if array.ndim == 0:
+        if array.ndim == 0 and array.dtype.kind != "i":
             return Constant(_plain(shortest(array)))
-        kind = () if array.dtype.kind in "ib" else dtype_argument(of_array(array).name)
-        flat = array.reshape(-1)
-        if array.size and (flat == flat[0]).all():
-            number = _plain(shortest(flat[0]))
-            known = None
-            if array.dtype.kind == "f" and number in (0, 1):
-                known = "ones" if number else "zeros"
-            text = f"_{value.number}"
-            filled = (Constant(array.shape), Constant(number), *kind)
-            symbol: Symbol = Call("full", filled)
-            if known is not None:
-                symbol = Call(known, (Constant(array.shape), *kind))
-            self.formulas[text], self.arrays[text] = symbol, array
-            return Name(text)
         text = f"_{value.number}"
-        self.formulas[text] = Call("tensor", (Constant(shortest(array)), *kind))
-        self.arrays[text] = array
+        self.formulas[text], self.arrays[text] = _literal(array), array
         return Name(text)
+
+
+def _laid_out(formula: Symbol, before: Any, after: Any) -> Symbol:
+    """A value whose tensor was given another shape in place, or turned."""
+    if before.shape == after.shape:
+        return formula
+    if np.array_equal(before.reshape(-1), after.reshape(-1)):
+        return Call("reshape", (formula, Constant(after.shape)), True)
+    for dims in permutations(range(before.ndim)):
+        if np.array_equal(before.transpose(dims), after):
+            return Call("permute", (formula, *map(Constant, dims)), True)
+    raise without_expression("a view in place")
+
+
+def _one_hot(array: Any) -> Symbol | None:
+    """Rows that are 0 but for one number, the same in all, as `number * F.one_hot(…)`."""
+    if array.ndim != 2 or array.dtype != np.float32 or not array.size:
+        return None
+    where = array != 0
+    number = array[where][:1]
+    if (where.sum(1) != 1).any() or (array[where] != number).any():
+        return None
+    places = Call("tensor", (Constant(where.argmax(1).tolist()),))
+    found = Call("F.one_hot", (places, Constant(array.shape[1])))
+    return Operation("*", Constant(_plain(shortest(number[0]))), found)
+
+
+def _is_unit(array: Any) -> bool:
+    """Whether an array is a unit matrix, or a batch of them."""
+    return array.ndim > 1 and bool((array == np.eye(*array.shape[-2:])).all())
+
+
+def _literal(array: Any) -> Symbol:
+    """An array as an expression: by its one number, as the unit matrix, or by its elements."""
+    kind = () if array.dtype.kind in "ib" else dtype_argument(of_array(array).name)
+    flat = array.reshape(-1)
+    if array.ndim and array.size and (flat == flat[0]).all():
+        number = _plain(shortest(flat[0]))
+        if array.dtype.kind == "f" and number in (0, 1):
+            return Call("ones" if number else "zeros", (Constant(array.shape), *kind))
+        return Call("full", (Constant(array.shape), Constant(number), *kind))
+    if array.ndim == 2 and _is_unit(array):
+        sizes = array.shape if array.shape[0] != array.shape[1] else array.shape[:1]
+        return Call("eye", (*map(Constant, sizes), *kind))
+    picked = _one_hot(array)
+    if picked is not None:
+        return picked
+    if array.size > _MOST_ELEMENTS:
+        raise GradcliError(
+            "E413",
+            f"a constant of {array.size:,} elements is too long to be written down",
+            help="bind it to a name behind the program, or derive the gradient for smaller inputs",
+        )
+    return Call("tensor", (Constant(shortest(array)), *kind))
 
 
 def shortest(array: Any) -> Any:
@@ -348,7 +470,8 @@ class _Layout:
             if not (isinstance(symbol, Name) and symbol.name == f"grad_{name}"):
                 called = self._free(f"grad_{name}")
                 if isinstance(symbol, Constant):
-                    symbol = Call("tensor", (Constant(float(symbol.value)),))
+                    kind = dtype_argument(of_array(self.gradients[name].array).name)
+                    symbol = Call("tensor", (Constant(float(symbol.value)), *kind))
                 lines.append(Line(called, symbol, self.gradients[name].array))
                 symbol = Name(called)
             found[name] = symbol.name
@@ -376,12 +499,15 @@ class _Layout:
 
     def _program_name(self, name: str) -> str | None:
         """The variable that the program gave a value of its own."""
+        if not name[1:].isdecimal():
+            return None  # part of a formula
         value = self.writer.recorder.values[int(name[1:])]
         tensor = self.writer.recorder.tensors[value.number]
         if value.number >= self.writer.forward or _call_of(value) is None or tensor is None:
             return None
         node = tensor.grad_fn
-        return tensor.name or (None if node is None else node.assigned)
+        called = tensor.name or (None if node is None else node.assigned)
+        return called if called and called.isidentifier() else None
 
     def _free(self, wanted: str) -> str:
         """A name that nothing has yet."""

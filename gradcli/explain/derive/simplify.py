@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from gradcli.explain.derive.views import View, is_view, view_of
+from gradcli.explain.symbols.substitution import rebuilt
 from gradcli.explain.symbols.tree import Call, Constant, Name, Operation, Symbol
 
 _ARITHMETIC = frozenset(["+", "-", "*", "/", "**"])
@@ -22,9 +23,20 @@ _FILLED = {"zeros": 0, "ones": 1}
 class Simplification:
     """Identities applied to one formula at a time, of names that are simple already."""
 
-    def __init__(self, formulas: Mapping[str, Symbol], arrays: Mapping[str, Any]) -> None:
+    def __init__(self, formulas: dict[str, Symbol], arrays: dict[str, Any]) -> None:
         self._formulas = formulas
         self._arrays = arrays
+
+    def _named(self, formula: Symbol, array: Any) -> Symbol:
+        """A formula that is part of another one, under a name of its own."""
+        if isinstance(formula, (Name, Constant)):
+            return formula
+        for name, known in self._formulas.items():
+            if repr(known) == repr(formula) and self._arrays[name].dtype == array.dtype:
+                return Name(name)
+        name = f"_of{len(self._formulas)}"
+        self._formulas[name], self._arrays[name] = formula, array
+        return Name(name)
 
     def of(self, formula: Symbol, value: Any) -> Symbol:
         """A simpler formula whose value has the same shape and dtype."""
@@ -42,6 +54,10 @@ class Simplification:
         return formula if kind is None else self.of(formula, kind)
 
     def _step(self, formula: Symbol, value: Any) -> Symbol | None:
+        if isinstance(formula, (Operation, Call)):
+            found = self._over_views(formula, value)
+            if found is not None:
+                return found
         if isinstance(formula, Operation):
             if len(formula.operands) == 1:
                 return self._sign(formula)
@@ -110,7 +126,7 @@ class Simplification:
     # --- calls -----------------------------------------------------------------------------------
 
     def _call(self, formula: Call, value: Any) -> Symbol | None:
-        head, *rest = formula.arguments
+        head = formula.arguments[0]
         inner = self._definition(head)
         name = formula.function
         if name in ("reshape", "expand") and self._fits(head, value):
@@ -120,18 +136,111 @@ class Simplification:
         if not isinstance(inner, Call) or not inner.arguments:
             return None
         before, *given = inner.arguments
-        if name == "reshape" and inner.function == "reshape":
-            return Call("reshape", (before, *rest), method=True)
         if name == "reshape" and inner.function == "sum" and len(given) == 2:
             summed = Call("sum", (before, given[0]), method=True)
             return summed if self._shape_without(before, given[0]) == value.shape else None
-        if name == "t" and inner.function == "t":
-            return before
-        if name == "transpose" == inner.function and list(map(repr, rest)) == list(
-            map(repr, given)
-        ):
-            return before
         return None
+
+    # --- views -----------------------------------------------------------------------------------
+
+    def _view(self, symbol: Symbol) -> View | None:
+        return view_of(symbol, self._formulas, self._arrays)
+
+    def _over_views(self, formula: Symbol, value: Any) -> Symbol | None:
+        """A chain of views as one; a function of the elements of views as a view of the function; a
+        product of matrices without the shapes that it was computed in.
+        """
+        if is_view(formula):
+            view = self._view(formula)
+            if view is None:
+                return None
+            product = self._product(view, value)
+            written = view.written() if product is None else product
+            if written is None:
+                return None
+            if isinstance(written, Call) and not isinstance(written.parts[0], Name):
+                inner = self._array_of(written.parts[0], view)
+                written = Call(
+                    written.function,
+                    (self._named(written.parts[0], inner), *written.parts[1:]),
+                    written.method,
+                )
+            return None if repr(written) == repr(formula) else written
+        if isinstance(formula, Operation) and formula.operator == "@":
+            return self._with_unit(formula, value)
+        return self._inside_view(formula, value)
+
+    def _array_of(self, symbol: Symbol, view: View) -> Any:
+        """The array of a permutation of a view's source."""
+        return _turned(self._arrays[view.source.name], symbol)
+
+    def _product(self, view: View, value: Any) -> Symbol | None:
+        """A reshaped product of reshaped matrices as the product of the matrices."""
+        product = self._formulas.get(view.source.name)
+        if not view.in_order or not isinstance(product, Operation) or product.operator != "@":
+            return None
+        left, right = (self._shapes_of(each) for each in product.operands)
+        for one in left:
+            for other in right:
+                arrays = self.kind(one), self.kind(other)
+                if _product_shape(arrays[0].shape, arrays[1].shape) == value.shape and np.allclose(
+                    np.matmul(*arrays), value, rtol=1e-3, equal_nan=True
+                ):
+                    return Operation("@", one, other)
+        return None
+
+    def _shapes_of(self, symbol: Symbol) -> list[Symbol]:
+        """A factor of a product, and what it is a reshape of."""
+        view = self._view(symbol) if isinstance(symbol, Name) else None
+        if view is None or self.kind(symbol) is None:
+            return [symbol] if self.kind(symbol) is not None else []
+        inner = self._definition(symbol)
+        if view.in_order:
+            return [view.source, symbol]
+        if isinstance(inner, Call) and inner.function in ("reshape", "unsqueeze"):
+            return [inner.parts[0], symbol]
+        return [symbol]
+
+    def _with_unit(self, formula: Operation, value: Any) -> Symbol | None:
+        """A product without the unit matrix in it."""
+        for one, other in (formula.operands, formula.operands[::-1]):
+            inner = self._definition(one)
+            is_unit = isinstance(inner, Call) and inner.function == "eye"
+            if is_unit and self._fits(other, value):
+                return other
+        return None
+
+    def _inside_view(self, formula: Symbol, value: Any) -> Symbol | None:
+        """`f(view(x))` as `view(f(x))`, so that the view meets those around it."""
+        names = [part for part in formula.parts if not isinstance(part, Constant)]
+        is_call = isinstance(formula, Call) and formula.function in _ELEMENTWISE
+        if not names or not (is_call or isinstance(formula, Operation)):
+            return None
+        views = [self._view(each) for each in names if isinstance(each, Name)]
+        if len(views) < len(names) or any(each is None for each in views):
+            return None
+        first = views[0]
+        assert first is not None
+        known = self._formulas.get(names[0].name) if isinstance(names[0], Name) else None
+        if known is None or not is_view(known) or first.positions.shape != value.shape:
+            return None
+        same = all(
+            each is not None
+            and each.shape == first.shape
+            and np.array_equal(each.positions, first.positions)
+            for each in views
+        )
+        written = first.written() if same else None
+        if not isinstance(written, Call) or not isinstance(written.parts[0], Name):
+            return None
+        sources = iter([each.source for each in views if each is not None])
+        parts = tuple(p if isinstance(p, Constant) else next(sources) for p in formula.parts)
+        array = np.empty(first.shape, value.dtype)
+        array.reshape(-1)[first.positions.ravel()] = value.ravel()
+        inner = self._named(self.of(rebuilt(formula, parts), array), array)
+        if not isinstance(inner, Name):
+            return None
+        return Call(written.function, (inner, *written.parts[1:]), written.method)
 
     def _shape_without(self, symbol: Symbol, dims: Symbol) -> tuple[int, ...] | None:
         """A name's shape without the dimensions that a sum takes away."""
@@ -166,6 +275,23 @@ class Simplification:
         """Whether a name has the shape and dtype of the value."""
         array = self.kind(symbol)
         return bool(array is not None and array.shape == value.shape and array.dtype == value.dtype)
+
+
+def _turned(array: Any, symbol: Symbol) -> Any:
+    """An array as a permutation of it lays it out."""
+    assert isinstance(symbol, Call)
+    dims = [each.value for each in symbol.arguments[1:] if isinstance(each, Constant)]
+    if symbol.function == "transpose":
+        return array.swapaxes(*dims)
+    return array.transpose(dims or None)
+
+
+def _product_shape(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape of a product of matrices, None where there is none."""
+    try:
+        return tuple(np.matmul(np.empty(one), np.empty(other)).shape)
+    except ValueError:
+        return None
 
 
 def _is(symbol: Symbol, number: int) -> bool:

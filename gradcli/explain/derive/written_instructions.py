@@ -13,11 +13,14 @@ import numpy as np
 
 from gradcli.autograd.recording.instructions import Call as OpCall
 from gradcli.errors import GradcliError
+from gradcli.explain.derive.public_calls import public_call
 from gradcli.explain.derive.spellings import SEVERAL, WRITERS, Given, Unwritten
+from gradcli.explain.derive.spellings_of_windows import OF_WINDOWS
 from gradcli.explain.symbols.notation import call_of, in_language, shown
 from gradcli.explain.symbols.reading import Reading
 from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol, Unreadable, lifted
 from gradcli.ops.definition.op import registry
+from gradcli.trace.ir import values_in
 
 _GRADIENTS = ("_backward", "_backward_data")
 """How the ops are called that compute gradients alone."""
@@ -25,17 +28,40 @@ _GRADIENTS = ("_backward", "_backward_data")
 
 def written(call: OpCall, given: Given, output_nr: int) -> Symbol:
     """The expression of an output of a call; raises Unwritten where there is none."""
-    name = call.op.name
+    # The form that writes its result is written as the one that makes a new tensor.
+    name = call.op.name.rstrip("_") or call.op.name
     array = call.made[output_nr].array
     shape = tuple(array.shape)
     if name in SEVERAL:
         return SEVERAL[name](given, output_nr)
-    if len(call.outputs) > 1:
-        raise Unwritten(name)
+    shapes = [tuple(each.array.shape) for each in values_in(call.operands.values())]
+    first, second = (*shapes, (), ())[:2]
+    known = {"": array.dtype.name, "sizes": first, "value_sizes": second}
+    if name in OF_WINDOWS:
+        return OF_WINDOWS[name]({**given, **known}, shape, output_nr)
     writer = WRITERS.get(name)
     if writer is not None:
-        return writer({**given, "": array.dtype.name}, shape)
-    return _by_entry(call, given)
+        return writer({**given, **known}, shape)
+    op = call.op
+    found = _as_operator(call, given) if len(call.outputs) == 1 and not op.lists else None
+    if found is None:
+        found = public_call(op, name, given, output_nr, len(call.outputs) > 1)
+    return _opened(call, given) if found is None else found
+
+
+def _as_operator(call: OpCall, given: Given) -> Symbol | None:
+    """A call without arguments as an operator or a call of its entry."""
+    op = call.op
+    name = op.name.rstrip("_")
+    operands = [value for key, value in given.items() if key in op.tensors or op.pointwise]
+    rest = [value for key, value in given.items() if not (key in op.tensors or op.pointwise)]
+    if any(value is not None for value in rest):
+        return None
+    known = shown(name, operands) if len(operands) < 3 else None
+    if known is not None or (op.pointwise and len(operands) > len(op.tensors)):
+        return known
+    named = call_of(name, operands)
+    return named if in_language(named) else None
 
 
 def opened(formula: Symbol, shape: tuple[int, ...], dtype: str) -> Symbol:
@@ -56,19 +82,10 @@ def opened(formula: Symbol, shape: tuple[int, ...], dtype: str) -> Symbol:
         return formula
 
 
-def _by_entry(call: OpCall, given: Given) -> Symbol:
-    """A call as a call of its entry, or as the formula that its forward function is."""
+def _opened(call: OpCall, given: Given) -> Symbol:
+    """A call as the formula that its entry's forward function is."""
     op, arguments = call.op, [_argument(value) for value in given.values()]
-    tensors = [value for name, value in given.items() if name in (*op.tensors, *op.lists)]
-    rest = [value for name, value in given.items() if name not in (*op.tensors, *op.lists)]
-    if all(value is None for value in rest):
-        known = shown(op.name, tensors)
-        if known is not None:
-            return known
-        named = call_of(op.name, tensors)
-        if in_language(named):
-            return named
-    if not (op.pointwise or op.name.endswith(_GRADIENTS)):
+    if len(call.outputs) > 1 or not (op.pointwise or op.name.endswith(_GRADIENTS)):
         raise Unwritten(op.name)
     try:
         reading = Reading()

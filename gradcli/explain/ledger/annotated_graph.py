@@ -34,22 +34,34 @@ class AnnotatedGraph:
         }
         self._gradients: dict[Node, Any] = {}
         self._passed: dict[tuple[Node, int], Any] = {}
+        used: dict[Node, set[int]] = {}
+        for each in graph.nodes:
+            for edge in each.edges:
+                if edge.node is not None:
+                    used.setdefault(edge.node.node, set()).add(edge.output_nr)
+        if graph.root is not None:
+            used.setdefault(graph.root.node, set()).add(graph.output_nr)
         for node, call in (calls or {}).items():
             output = call.output
+            if type(output) is tuple and len(used.get(node, ())) == 1:
+                output = output[next(iter(used[node]))]
             # What was written into since is the value of another node.
             if type(output) is Tensor and output.grad_fn is node:
                 self._values[node] = output.array
         for event in last_pass(graph, events):
             if isinstance(event, Step):
-                if len(event.grads) == 1:
-                    self._gradients[event.node] = event.grads[0]
+                arrived = [grad for grad in event.grads if grad is not None]
+                if len(arrived) == 1:
+                    self._gradients[event.node] = arrived[0]
                 for number, gradient in enumerate(event.fitted):
                     self._passed[event.node, number] = gradient
             elif isinstance(event, Arrival):
                 self._gradients[event.node] = event.new
 
     def value(self, node: GraphNode) -> Any:
-        """The value that a node stands for, None where it was not recorded."""
+        """The value that a node stands for, None where it was not recorded; of several outputs the
+        one that is used, None where more are.
+        """
         if node.leaf is not None:
             return node.leaf.array
         if node is self.graph.root and len(node.node.metadata) == 1:
@@ -57,7 +69,9 @@ class AnnotatedGraph:
         return self._values.get(node.node)
 
     def gradient(self, node: GraphNode) -> Any:
-        """The gradient that arrived at a node of one output, None where none did."""
+        """The gradient that arrived at a node, None where none did, or one at each of several
+        outputs.
+        """
         if node.leaf is not None and node.leaf.grad is not None:
             return node.leaf.grad.array
         return self._gradients.get(node.node)

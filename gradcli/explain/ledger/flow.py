@@ -135,9 +135,13 @@ def finding(rows: Sequence[Flow]) -> str:
         least = min((row for row in rows if row.norm), key=lambda row: row.norm or 0.0)
         said.append(
             f"gradients vanish: that of {least.name} is"
-            f" {max(positive) / min(positive):.2g} times below the largest"
+            f" {max(positive) / min(positive):.2g} times below the largest; Tanh or ReLU for"
+            " Sigmoid, residual connections, normalisation between the layers keep them"
         )
     if positive and max(positive) > _EXPLODING:
         most = max((row for row in rows if row.norm), key=lambda row: row.norm or 0.0)
-        said.append(f"gradients explode: that of {most.name} has the norm {max(positive):.3g}")
+        said.append(
+            f"gradients explode: that of {most.name} has the norm {max(positive):.3g};"
+            " clip_grad_norm_() before step() bounds them"
+        )
     return "; ".join(said)

@@ -34,7 +34,7 @@ SIGNS = {"neg": "-", "negative": "-", "bitwise_not": "~", "invert": "~"}
 _LOGIC = {"logical_and": "&", "logical_or": "|", "logical_not": "~"}
 """Functions of conditions, which are written as an operator too."""
 
-_BUILTINS = frozenset({"all", "any", "max", "min", "round", "sum"})
+BUILTINS = frozenset({"all", "any", "complex", "max", "min", "round", "sum"})
 """Plain names that a program reads as Python's own functions."""
 
 _BOUNDS = {"maximum": "clamp_min", "minimum": "clamp_max"}
@@ -43,8 +43,10 @@ _BOUNDS = {"maximum": "clamp_min", "minimum": "clamp_max"}
 
 def call_of(name: str, args: Sequence[Any]) -> Call:
     """A call by name; as a method where a plain name is none of the catalogue's functions."""
-    plain = name in catalogue.modules["torch"] and name not in _BUILTINS
+    plain = name in catalogue.modules["torch"] and name not in BUILTINS
     method = name in catalogue.methods and not plain
+    if name in BUILTINS and not method:
+        name = f"torch.{name}"
     return Call(name, tuple(lifted(each) for each in args), method)
 
 
@@ -60,6 +62,7 @@ def is_known(call: Call) -> bool:
         return name in catalogue.methods
     if name in ("", "max", "min") or name.startswith("math."):
         return True
+    name = name.removeprefix("torch.")
     return name in catalogue.modules["torch"] or name in catalogue.modules["torch.special"]
 
 

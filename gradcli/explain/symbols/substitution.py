@@ -10,6 +10,7 @@ from gradcli.explain.symbols.tree import (
     Choice,
     Constant,
     Item,
+    Keyword,
     Name,
     Opaque,
     Operation,
@@ -35,6 +36,8 @@ def rebuilt(symbol: Symbol, parts: tuple[Symbol, ...]) -> Symbol:
         if symbol.function == "t" and isinstance(parts[0], Call) and parts[0].function == "t":
             return parts[0].arguments[0]
         return Call(symbol.function, parts, symbol.method)
+    if isinstance(symbol, Keyword):
+        return Keyword(symbol.name, parts[0])
     if isinstance(symbol, Attribute):
         return Attribute(parts[0], symbol.name)
     if isinstance(symbol, Item):

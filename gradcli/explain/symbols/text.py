@@ -12,6 +12,7 @@ from gradcli.explain.symbols.tree import (
     Constant,
     Fragment,
     Item,
+    Keyword,
     Name,
     Opaque,
     Operation,
@@ -64,10 +65,15 @@ def _written(symbol: Symbol) -> tuple[str, int]:
         return _operation(symbol)
     if isinstance(symbol, Call):
         return _call(symbol), ATOM
+    if isinstance(symbol, Keyword):
+        return f"{symbol.name}={text_of(symbol.value)}", FRAGMENT
     if isinstance(symbol, Attribute):
         return f"{_inside(symbol.value, ATOM)}.{symbol.name}", ATOM
     if isinstance(symbol, Item):
-        return f"{_inside(symbol.value, ATOM)}[{text_of(symbol.index)}]", ATOM
+        index = text_of(symbol.index)
+        if isinstance(symbol.index, Call) and not symbol.index.function:
+            index = ", ".join(map(text_of, symbol.index.arguments))
+        return f"{_inside(symbol.value, ATOM)}[{index}]", ATOM
     if isinstance(symbol, Choice):
         then, condition = _inside(symbol.then, CHOICE + 1), _inside(symbol.condition, CHOICE + 1)
         return f"{then} if {condition} else {text_of(symbol.otherwise)}", CHOICE

@@ -174,6 +174,17 @@ class Call(Symbol):
         return self.arguments
 
 
+class Keyword(Symbol):
+    """`name=value`, an argument of a call."""
+
+    name: str
+    value: Symbol
+
+    @property
+    def parts(self) -> tuple[Symbol, ...]:
+        return (self.value,)
+
+
 class Attribute(Symbol):
     """`value.name`."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label, Span
-from gradcli.explain.patterns import holds
+from gradcli.explain.patterns import around, holds
 from gradcli.language.tree import syntax as tree
 from gradcli.ops.binding.catalogue import modules
 from gradcli.record import Record
@@ -44,7 +44,7 @@ def detachment_of(
     if flow.call is not None:
         return _operation_detachment(flow, values, program)
     if flow.evaluation is not None:
-        return _language_detachment(flow, values)
+        return _language_detachment(flow, values, program)
     return Detachment(None, "a value without history is written in place")
 
 
@@ -99,13 +99,20 @@ def _had_edge(flow: Flow) -> bool:
 
 def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachment:
     places = [call.span, *(place for _, place in call.stack)]
+    for caller in places[1:]:
+        if caller is not None and "checkpoint(" in caller.text and "=False" not in caller.text:
+            return Detachment(
+                caller,
+                "a checkpoint with re-entry records nothing where none of its inputs requires grad",
+                "say `use_reentrant=False`, or let an input require grad",
+            )
     mode = "no_grad()"
     labels: tuple[Label, ...] = ()
     for place in places:
-        around = None if place is None else switched_off(program, place)
-        if around is not None:
-            mode = around.text.removeprefix("torch.").removeprefix("@torch.")
-            labels = (Label(around, "gradients are off from here"),)
+        block = None if place is None else switched_off(program, place)
+        if block is not None:
+            mode = block.text.removeprefix("torch.").removeprefix("@torch.")
+            labels = (Label(block, "gradients are off from here"),)
             break
     return Detachment(
         call.span,
@@ -141,7 +148,9 @@ def _without_derivative(name: str, called: str, output: Any) -> tuple[str, str |
     return f"{called}() has no derivative: its result carries no gradient", None
 
 
-def _language_detachment(flow: Flow, values: dict[int, Any]) -> Detachment:
+def _language_detachment(
+    flow: Flow, values: dict[int, Any], program: Sequence[tree.Statement]
+) -> Detachment:
     evaluation = flow.evaluation
     assert evaluation is not None
     node = evaluation.node
@@ -152,6 +161,10 @@ def _language_detachment(flow: Flow, values: dict[int, Any]) -> Detachment:
         function = node.function.span.text
     elif isinstance(node, tree.Attribute):
         name = node.name
+    if name in ("detach", "data", "numpy"):
+        trip = _numpy_trip(program, place)
+        if trip is not None:
+            return trip
     if name in ("detach", "data"):
         shown = "`.detach()`" if name == "detach" else "`.data`"
         return Detachment(
@@ -176,6 +189,12 @@ def _language_detachment(flow: Flow, values: dict[int, Any]) -> Detachment:
             f"`{function}()` copies numbers: the copy has no history",
             "join tensors with `torch.stack()`, or use the tensor itself",
         )
+    if last == "grad":
+        return Detachment(
+            place,
+            f"`{function}()` gives the gradient without its history",
+            "pass `create_graph=True` to differentiate it again",
+        )
     if last == "Parameter":
         return Detachment(
             place, "a Parameter is a new leaf, without the history of its value", None
@@ -183,6 +202,23 @@ def _language_detachment(flow: Flow, values: dict[int, Any]) -> Detachment:
     if type(values.get(flow.target)) is Tensor:
         return Detachment(place, f"`{node.span.text}` gives a tensor without history", None)
     return Detachment(place, "here it is a value of Python's, which has no history", None)
+
+
+def _numpy_trip(program: Sequence[tree.Statement], place: Span) -> Detachment | None:
+    """The answer for what goes on as an array of NumPy's."""
+    chain = around(program, place)
+    if not any(isinstance(each, tree.Attribute) and each.name == "numpy" for each in chain):
+        return None
+    names = [each.function.span.text for each in chain if isinstance(each, tree.Call)]
+    packages = [each.partition(".") for each in names]
+    functions = [last for package, _, last in packages if package in _OF_NUMBERS]
+    known = [f"`torch.{each}`" for each in functions if each in modules["torch"]]
+    instead = f": {' and '.join(known)} for NumPy's" if known else ""
+    return Detachment(
+        place,
+        "from here on it is an array of NumPy's, which knows no gradients",
+        f"compute it in torch{instead}, and leave `.detach().numpy()` out",
+    )
 
 
 # --- where in the program -----------------------------------------------------------------------

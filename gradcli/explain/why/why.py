@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gradcli.autograd.graph import Graph, GraphNode
-from gradcli.autograd.node import Node
+from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.explain.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
@@ -82,7 +85,9 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
         detachment_of(f, flow.values, run.program) for f in flow.detachments(leaves, [id(tensor)])
     ]
     if detachments:
-        names = sorted({leaf.name for leaf in flow.tensors() if id(leaf) in leaves and leaf.name})
+        named = [(leaf, leaf.name) for leaf in flow.tensors() if id(leaf) in leaves]
+        every = {called for _, called in named if called}
+        names = sorted({called for leaf, called in named if called and leaf.is_leaf} or every)
         reason = f"every way to {name} from {' and '.join(names)} leaves the graph"
         return Why(question, False, "cut", reason, detachments)
     if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
@@ -143,6 +148,27 @@ def _is_leaf(run: Recorded, name: str, tensor: Tensor) -> Why:
 # --- grad ---------------------------------------------------------------------------------------
 
 
+_STEEPER = {
+    "ReluBackward0": "`leaky_relu` has a slope below 0 too; a smaller learning rate, or a bias that"
+    " begins at 0, keeps what goes in above it",
+    "ClampBackward1": "clamp() has slope 0 outside its bounds:"
+    " `x + (x.clamp(…) - x).detach()` keeps 1",
+    "SigmoidBackward0": "what goes in is far from 0: scale or normalise it",
+    "TanhBackward0": "what goes in is far from 0: scale or normalise it",
+}
+"""What to do about a node whose slope is 0 where it was used."""
+
+
+_PASSES = 3
+"""Passes that are shown where several were added up."""
+
+
+def _added(before: Sequence[Any]) -> int:
+    """How many gradients are in a sum, given what was there before each arrived."""
+    cleared = [n for n, old in enumerate(before) if old is None or not np.asarray(old).any()]
+    return len(before) - (cleared[-1] if cleared else 0)
+
+
 class _Gradients:
     """The answer for `NAME.grad`."""
 
@@ -178,7 +204,7 @@ class _Gradients:
         assert tensor.grad is not None
         node = gradient_edge(tensor)[0]
         graph, path = self._path(node)
-        arrivals = [e for e in self.events if isinstance(e, Arrival) and e.node is node]
+        arrivals = [e.old for e in self.events if isinstance(e, Arrival) and e.node is node]
         output = self._output_name(graph)
         if graph is None:
             return Why(self.question, tensor.grad, "set", "the program set it itself")
@@ -189,9 +215,26 @@ class _Gradients:
                 why = "whatever the values are" if kind == STRUCTURAL_ZERO else "for these values"
                 return Why(self.question, tensor.grad, kind, f"it is zero {why}", detachments, path)
         reason = f"the gradient flows from {output} to {name}"
-        if len(arrivals) > 1:
-            reason += f"; {len(arrivals)} backward passes were added up"
-        return Why(self.question, tensor.grad, "carried", reason, (), path)
+        count = _added(arrivals)
+        if count < 2:
+            return Why(self.question, tensor.grad, "carried", reason, (), path)
+        reason += f"; {count} backward passes were added up"
+        return Why(self.question, tensor.grad, "carried", reason, self._passes(node, count), path)
+
+    def _passes(self, node: Node | None, count: int) -> list[Detachment]:
+        """The passes that were added up, each place once."""
+        spans = [
+            each.span
+            for each in self.passes
+            if any(node and graph_of(root).find(node) is not None for root, _ in each.roots)
+        ][-count:]
+        found = []
+        for span, times in Counter(each for each in spans if each is not None).items():
+            often = f", in each of {times} rounds" if times > 1 else ""
+            found.append(Detachment(span, f"this adds to it{often}"))
+        if found:
+            found[-1].help = f"clear it in between: `{self.name}.grad = None`, or `zero_grad()`"
+        return found[-_PASSES:]
 
     def _path(self, node: Node | None) -> tuple[Graph | None, list[GraphNode]]:
         for each in reversed(self.passes):
@@ -220,11 +263,11 @@ class _Gradients:
             came = any(g is not None and g.any() for g in step.grads)
             passed = step.fitted[number]
             if came and (passed is None or not passed.any()):
+                text = f"the derivative of {node.name} is 0 at these values"
+                help = _STEEPER.get(node.name)
                 if kind == STRUCTURAL_ZERO or flat(node, number):
                     text = f"{node.name} has slope 0 everywhere"
                     help = "straight-through: `x + (x.round() - x).detach()` keeps the slope 1"
-                else:
-                    text, help = f"the derivative of {node.name} is 0 at these values", None
                 found.append(Detachment(node.place, text, help))
         return found
 
@@ -245,11 +288,14 @@ class _Gradients:
             )
             reason = f"`{name}` is no longer the leaf of that name, which has {value} in its .grad"
             return self._none("rebound", reason, [detachment])
-        detachment = Detachment(
-            place,
-            f"{node.node_name} makes `{name}` here",
-            f"call `{name}.retain_grad()` before the backward pass",
-        )
+        help = f"call `{name}.retain_grad()` before the backward pass"
+        inner = [each for each in node.next_nodes if isinstance(each, AccumulateGrad)]
+        if inner and not any(each.variable.name for each in inner):
+            help = (
+                f"ask for the gradient of what comes out, `{name}.requires_grad_()`, in place of"
+                f" that of the leaf without a name; or {help}"
+            )
+        detachment = Detachment(place, f"{node.node_name} makes `{name}` here", help)
         reason = f"{name} is no leaf: gradients pass through it and are not kept"
         return self._none("non-leaf", reason, [detachment])
 

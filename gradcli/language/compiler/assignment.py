@@ -161,7 +161,6 @@ def _wrong_number(targets: int, values: int) -> GradcliError:
     return GradcliError("E303", f"{targets} values are needed, and there are {found}", text=text)
 
 
-@compiles(tree.AugmentedAssign)
 def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> Run:
     """`target op= value`: container and index of the target are evaluated once."""
     state, span, symbol = c.state, node.span, node.operator

@@ -25,7 +25,6 @@ _MANY = 64
 """Iterations of a loop, as often as it runs, from which on it is hot: compiling one may pay."""
 
 
-@compiles(tree.For)
 def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     """`for target in iterable`, with its `else`."""
     state, steps, span = c.state, c.steps, node.iterable.span

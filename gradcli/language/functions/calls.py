@@ -580,7 +580,7 @@ _METHODS_IN_PYTHON = frozenset(
 def _host_text(
     name: str, function: Any, args: Sequence[Any], kwargs: dict[str, Any], is_keyword: bool
 ) -> str | None:
-    from gradcli.language.hints import host_texts  # lazy: start-up
+    from gradcli.language.functions import host_texts  # lazy: start-up
 
     return host_texts.host_text(name, function, args, kwargs, is_keyword)
 

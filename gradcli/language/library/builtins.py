@@ -147,6 +147,22 @@ def show(tensor: Any, file: str) -> None:
 
 
 @_builtin
+def plot(
+    *values: Any, title: str = "", kind: str = "line", file: str | None = None, **named: Any
+) -> None:
+    from gradcli.language.library.drawing import quick  # lazy: start-up: few programs draw
+
+    quick.plot(values, named, title, kind, file)
+
+
+@_builtin
+def sparkline(values: Any) -> None:
+    from gradcli.language.library.drawing import quick  # lazy: start-up: few programs draw
+
+    quick.sparkline(values)
+
+
+@_builtin
 def explain(tensor: Any) -> None:
     active.state.emit(Explained(_explicable(tensor, "explain"), False))
 

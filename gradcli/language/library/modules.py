@@ -15,12 +15,11 @@ from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.types import define, host_name
 from gradcli.ops.binding import catalogue
 
-_DRAWING = """IPython IPython.display matplotlib matplotlib.animation matplotlib.axes matplotlib.cm
-    matplotlib.collections matplotlib.colors matplotlib.dates matplotlib.figure matplotlib.gridspec
-    matplotlib.image matplotlib.lines matplotlib.patches matplotlib.pylab matplotlib.pyplot
-    matplotlib.style matplotlib.ticker mpl_toolkits mpl_toolkits.axes_grid1 mpl_toolkits.mplot3d
-    mpl_toolkits.mplot3d.axes3d seaborn"""
-"""The modules that draw: they are accepted, and draw nothing."""
+_UNDRAWN = """IPython IPython.display matplotlib.animation matplotlib.axes matplotlib.collections
+    matplotlib.colors matplotlib.dates matplotlib.figure matplotlib.gridspec matplotlib.image
+    matplotlib.lines matplotlib.patches matplotlib.pylab matplotlib.style matplotlib.ticker
+    mpl_toolkits mpl_toolkits.axes_grid1 mpl_toolkits.mplot3d mpl_toolkits.mplot3d.axes3d seaborn"""
+"""The modules whose pictures are not drawn: they are accepted."""
 
 _LAYERS = """activation batchnorm container conv distance dropout flatten fold instancenorm linear
     loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"""
@@ -51,6 +50,9 @@ LIBRARY: dict[str, str] = {
     "json": "python.json:JSON",
     "logging": "python.reports.logging:LOGGING",
     "math": "math:MATH",
+    "matplotlib": "drawing.pyplot:MATPLOTLIB",
+    "matplotlib.cm": "drawing.pyplot:COLOR_MAPS",
+    "matplotlib.pyplot": "drawing.pyplot:PYPLOT",
     "numpy": "numpy.load:NUMPY",
     "numpy.exceptions": "numpy.load:ERRORS",
     "numpy.fft": "numpy.load:FFT",
@@ -75,6 +77,9 @@ LIBRARY: dict[str, str] = {
     "typing": "typing:TYPING",
     "unicodedata": "python.text:UNICODEDATA",
     "torch.accelerator": "torch.settings:ACCELERATOR",
+    "torch.autograd.profiler": "torch.settings:PROFILER",
+    "torch.profiler": "torch.settings:PROFILER",
+    "torch.random": "torch.settings:GENERATOR",
     "torch.amp": "torch.settings:AMP",
     "torch.amp.autocast_mode": "torch.settings:AMP",
     "torch.backends": "torch.settings:BACKENDS",
@@ -88,25 +93,24 @@ LIBRARY: dict[str, str] = {
     "torch.mps": "torch.settings:MPS_DEVICE",
     "torch.serialization": "torch.serialization:SERIALIZATION",
     "torch.testing": "torch.testing:TESTING",
-    "torch.utils.tensorboard": "drawing:TENSORBOARD",
-    "torch.utils.tensorboard.writer": "drawing:TENSORBOARD",
+    "torch.utils.tensorboard": "drawing.undrawn:TENSORBOARD",
+    "torch.utils.tensorboard.writer": "drawing.undrawn:TENSORBOARD",
     "torch.version": "torch.settings:VERSION",
     "torch.xpu": "torch.settings:XPU",
-    "tensorboardX": "drawing:TENSORBOARD",
+    "tensorboardX": "drawing.undrawn:TENSORBOARD",
     "tqdm": "tqdm:TQDM",
     **{
         f"tqdm.{name}": "tqdm:TQDM"
         for name in ("asyncio", "auto", "autonotebook", "notebook", "std")
     },
     "warnings": "python.reports.warnings:WARNINGS",
-    **dict.fromkeys(_DRAWING.split(), "drawing:DRAWING"),
+    **dict.fromkeys(_UNDRAWN.split(), "drawing.undrawn:DRAWING"),
 }
 """Each module with the file of this folder and the table in it that holds its names."""
 
 ALIASES: dict[str, str] = {
     "torch.nn.modules": "torch.nn",
     "torch.nn.parameter": "torch.nn",
-    "torch.random": "torch",
     "torch.functional": "torch",
     "torch.autograd.variable": "torch.autograd",
     "torch.optim.optimizer": "torch.optim",

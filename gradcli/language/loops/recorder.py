@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import type_error
@@ -98,6 +99,8 @@ class Recorder(Listener):
                 f"`{op.name}` is a custom autograd.Function, whose node is no op's",
                 "write the function with ops, if its gradient follows from them",
             )
+        if any(type(each.array) is BatchedArray for each in tensors_in(output)):
+            return  # it is computed by ops on the values of all examples, which are heard
         try:
             self._on_arrays(op, operands, output)
         except GraphBreak:
@@ -226,7 +229,9 @@ class Recorder(Listener):
 
     def _know(self, tensor: Tensor) -> None:
         """Let the trace know a constant tensor that no op made: a saved number, a pass's ones."""
-        if not self.builder.has(tensor):
+        if type(tensor.array) is BatchedArray:
+            self._know(tensor.array.value)
+        elif not self.builder.has(tensor):
             self.builder.constant(tensor.array)
             self.builder.remember(tensor)
 

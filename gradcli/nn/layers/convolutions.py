@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.nn.extensible import arguments_of
 from gradcli.nn.init import fans, kaiming_uniform_
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
@@ -49,10 +49,10 @@ class _Convolution(Module):
     ) -> None:
         """Check the settings, keep them, and make the parameters."""
         if groups <= 0:
-            raise GradcliError("E204", f"groups has to be 1 or more, and is {groups}")
+            raise value_error("groups must be a positive integer")
         for name, count in (("in_channels", in_channels), ("out_channels", out_channels)):
             if count % groups:
-                raise GradcliError("E204", f"{name} is {count}, no multiple of {groups} groups")
+                raise value_error(f"{name} must be divisible by groups")
         if padding_mode not in _PADDING_MODES:
             known = ", ".join(_PADDING_MODES)
             raise GradcliError("E204", f"padding_mode is one of {known}, not {padding_mode!r}")
@@ -68,11 +68,11 @@ class _Convolution(Module):
         self.padding_mode = padding_mode
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
-                raise GradcliError(
-                    "E204", f"padding is 'same', 'valid' or numbers, not {padding!r}"
+                raise value_error(
+                    f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}"
                 )
             if padding == "same" and any(step != 1 for step in self.stride):
-                raise GradcliError("E204", "padding='same' goes with a stride of 1 only")
+                raise value_error("padding='same' is not supported for strided convolutions")
         first, second = out_channels, in_channels
         if self.transposed:
             first, second = second, first
@@ -201,19 +201,21 @@ class _Transposed(_Convolution):
         sizes = input.array.shape[-self.dimensions :]
         extra = []
         for at, size in enumerate(sizes):
-            least = (
+            smallest = (
                 (size - 1) * self.stride[at]
                 - 2 * self.padding[at]
                 + self.dilation[at] * (self.kernel_size[at] - 1)
                 + 1
             )
-            if not least <= wanted[at] < least + self.stride[at]:
-                raise GradcliError(
-                    "E204",
-                    f"output_size {wanted[at]} is not from {least} to"
-                    f" {least + self.stride[at] - 1}, which this stride allows",
-                )
-            extra.append(wanted[at] - least)
+            extra.append(wanted[at] - smallest)
+        if any(not 0 <= more < step for more, step in zip(extra, self.stride, strict=True)):
+            least = [size - more for size, more in zip(wanted, extra, strict=True)]
+            most = [size + step - 1 for size, step in zip(least, self.stride, strict=True)]
+            raise value_error(
+                f"requested an output size of {tuple(output_size)}, but valid sizes range from"
+                f" {least} to {most} (for an input of"
+                f" torch.Size({list(input.array.shape[2:])}))"
+            )
         return tuple(extra)
 
 

@@ -44,11 +44,8 @@ class _Rows(Module):
             self.register(name, value)
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
-                raise GradcliError(
-                    "E204",
-                    f"padding_idx is {padding_idx}, and there are {num_embeddings} rows",
-                    raises="AssertionError",
-                )
+                text = "Padding_idx must be within num_embeddings"
+                raise GradcliError("E204", text, raises="AssertionError")
             padding_idx %= num_embeddings
         self.padding_idx = padding_idx
         if _weight is None:

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.autograd.inplace.writes import check_graph, overwrite
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.nn.extensible import arguments_of
 from gradcli.nn.init import ones_, zeros_
 from gradcli.nn.layer import FUNCTIONS, layer, new_parameter, new_tensor, register
@@ -86,10 +86,8 @@ class _Running(_Affine):
     def check_input(self, input: Tensor) -> None:
         """Raise E204 for an input of other dimensions than the layer takes."""
         if input.ndim not in self.ndims:
-            wanted = " or ".join(map(str, self.ndims))
-            raise GradcliError(
-                "E204", f"{self._get_name()} takes {wanted} dimensions, not {input.ndim}"
-            )
+            wanted = " or ".join(f"{ndim}D" for ndim in self.ndims)
+            raise value_error(f"expected {wanted} input (got {input.ndim}D input)")
 
     def extra_repr(self) -> str:
         return (
@@ -260,7 +258,8 @@ class GroupNorm(_Affine):
         super().__init__()
         if num_channels % num_groups:
             raise GradcliError(
-                "E204", f"num_channels is {num_channels}, no multiple of {num_groups} groups"
+                "E204",
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})",
             )
         self.num_groups = num_groups
         self.num_channels = num_channels

@@ -195,7 +195,8 @@ def _check_lengths(input: Tensor, lengths: Tensor, batch_first: bool) -> Any:
     elif (found[1:] > found[:-1]).any():
         problem = (
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True."
-            " You can pass `enforce_sorted=False`"
+            " You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to"
+            " sidestep this requirement if you do not need ONNX exportability."
         )
     elif found[-1] <= 0:
         problem = (

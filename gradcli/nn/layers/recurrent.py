@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.layers.packed_sequences import PackedSequence
 from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
@@ -40,6 +40,46 @@ class _Layers(Recurrent):
     `batch_first`; without a batch (time, input_size).
     """
 
+    language_attributes = Recurrent.language_attributes | {
+        "_all_weights",
+        "_flat_weights",
+        "_flat_weights_names",
+        "all_weights",
+        "flatten_parameters",
+        "mode",
+    }
+
+    @property
+    def mode(self) -> str:
+        """What PyTorch calls the kind of layer."""
+        name = self._get_name()
+        return f"RNN_{self.nonlinearity.upper()}" if self.gates == 1 else name
+
+    @property
+    def _all_weights(self) -> list[list[str]]:
+        """The names of the parameters of each layer and direction."""
+        suffixes = [each for layer in range(self.num_layers) for each in self._suffixes(layer)]
+        return [
+            [name for name in self._parameters if name.endswith(f"_{suffix}")]
+            for suffix in suffixes
+        ]
+
+    @property
+    def all_weights(self) -> list[list[Tensor | None]]:
+        """The parameters of each layer and direction."""
+        return [[self._parameters[name] for name in names] for names in self._all_weights]
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Tensor | None]:
+        return [weight for weights in self.all_weights for weight in weights]
+
+    def flatten_parameters(self) -> None:
+        """Nothing: it is for a GPU's kernels."""
+
     def _set_up(
         self,
         input_size: int,
@@ -53,14 +93,21 @@ class _Layers(Recurrent):
         device: Any,
         dtype: Any,
     ) -> None:
-        name = self._get_name()
         if isinstance(dropout, bool) or not 0 <= dropout <= 1:
-            raise GradcliError("E204", f"{name}(): dropout is a probability, and {dropout} is none")
-        if hidden_size <= 0 or num_layers <= 0:
-            raise GradcliError("E204", f"{name}(): hidden_size and num_layers have to be positive")
+            raise value_error(
+                "dropout should be a number in range [0, 1] representing the probability of an"
+                " element being zeroed"
+            )
+        for what, count in (("hidden_size", hidden_size), ("num_layers", num_layers)):
+            if count <= 0:
+                raise value_error(f"{what} must be greater than zero")
         charge_tensors(_LAYER_TENSORS * num_layers)
         if not 0 <= proj_size < hidden_size:
-            raise GradcliError("E204", f"{name}(): proj_size has to be below hidden_size")
+            raise value_error(
+                "proj_size should be a positive integer or zero to disable projections"
+                if proj_size < 0
+                else "proj_size has to be smaller than hidden_size"
+            )
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.num_layers = num_layers
@@ -169,12 +216,13 @@ class _Layers(Recurrent):
         if input.dtype is not self.weight_ih_l0.dtype:
             raise GradcliError(
                 "E203",
-                f"{name} has parameters of {self.weight_ih_l0.dtype}, and the input is"
-                f" {input.dtype}",
+                f"RNN input dtype ({input.dtype}) does not match weight dtype"
+                f" ({self.weight_ih_l0.dtype}). Convert input: input.to({self.weight_ih_l0.dtype}),"
+                f" or convert model: model.to({input.dtype})",
                 raises="ValueError",
             )
         if input.ndim not in (2, 3):
-            raise GradcliError("E204", f"{name} takes 2 or 3 dimensions, not {input.ndim}")
+            raise value_error(f"{name}: Expected input to be 2D or 3D, got {input.ndim}D instead")
         if input.array.shape[-1] != self.input_size:
             raise GradcliError(
                 "E301",
@@ -184,7 +232,11 @@ class _Layers(Recurrent):
             )
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        given = () if hx is None else (hx if isinstance(hx, tuple) else (hx,))
+        given: State = () if hx is None else (hx,)
+        if isinstance(hx, (tuple, list)):
+            given = tuple(hx)
+        if len(given) < self.states and isinstance(hx, Tensor):
+            given = tuple(methods["select"](hx, 0, number) for number in range(self.states))
         if isinstance(input, PackedSequence):
             return self._packed(input, given)
         self._check(input)
@@ -254,12 +306,12 @@ class _Layers(Recurrent):
         widths = (self.proj_size or self.hidden_size, self.hidden_size)[: self.states]
         if not given:
             given = tuple(self._zeros(input, count, batch, width) for width in widths)
-        for state, width in zip(given, widths, strict=True):
+        for number, (state, width) in enumerate(zip(given, widths, strict=True)):
             if state.array.shape != (count, batch, width):
                 raise GradcliError(
                     "E301",
-                    f"the first state has shape {tuple(state.array.shape)}, and should have"
-                    f" {(count, batch, width)}",
+                    f"Expected hidden{f'[{number}]' if self.states > 1 else ''} size"
+                    f" {(count, batch, width)}, got {list(state.array.shape)}",
                 )
         if one_node:
             apart = [[methods["select"](state, 0, n) for n in range(count)] for state in given]
@@ -305,7 +357,9 @@ class RNN(_Layers):
     ) -> None:
         super().__init__()
         if nonlinearity not in ("tanh", "relu"):
-            raise GradcliError("E204", f"nonlinearity is 'tanh' or 'relu', not {nonlinearity!r}")
+            raise value_error(
+                f"Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'."
+            )
         self.nonlinearity = nonlinearity
         self._set_up(
             input_size,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.nn.init import uniform_
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.module import Module
@@ -106,8 +106,8 @@ class _Cell(Recurrent):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         if input.ndim not in (1, 2):
-            raise GradcliError(
-                "E204", f"{self._get_name()} takes 1 or 2 dimensions, not {input.ndim}"
+            raise value_error(
+                f"{self._get_name()}: Expected input to be 1D or 2D, got {input.ndim}D instead"
             )
         batched = input.ndim == 2
         given = self._given(hx)
@@ -117,20 +117,29 @@ class _Cell(Recurrent):
         if not given:
             sizes = (input.array.shape[0], self.hidden_size)
             given = (self._zeros(input, *sizes),) * self.states
-        wanted = (input.array.shape[0], self.hidden_size)
-        for each in given:
-            if each.array.shape != wanted:
-                raise GradcliError(
-                    "E301",
-                    f"{self._get_name()}: a state of shape {tuple(each.array.shape)}, where"
-                    f" {wanted} is needed",
-                )
+        self._check_sizes(input, given)
         projected = linear(input, self.weight_ih, self.bias_ih)
         hidden = linear(given[0], self.weight_hh, self.bias_hh)
         state = self.next_state(projected, hidden, given)
         if not batched:
             state = tuple(methods["squeeze"](each, 0) for each in state)
         return state if self.states > 1 else state[0]
+
+    def _check_sizes(self, input: Tensor, given: tuple[Tensor, ...]) -> None:
+        """Raise E301 where the input, the state and the weights do not go together."""
+        batch, width = input.array.shape
+        text = None
+        if width != self.input_size:
+            text = f"input has inconsistent input_size: got {width} expected {self.input_size}"
+        for number, state in enumerate(given):
+            rows, size = state.array.shape
+            if text is None and rows != batch:
+                text = f"Input batch size {batch} doesn't match hidden{number} batch size {rows}"
+            if text is None and size != self.hidden_size:
+                text = f"hidden{number} has inconsistent hidden_size: got {size}, expected"
+                text += f" {self.hidden_size}"
+        if text is not None:
+            raise GradcliError("E301", text)
 
     def _given(self, hx: Any) -> tuple[Tensor, ...]:
         """The tensors of a state, none for None; raises E202 and E204 for what is no state."""
@@ -179,7 +188,7 @@ class RNNCell(_Cell):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         if self.nonlinearity not in ("tanh", "relu"):
-            raise runtime_error(f"nonlinearity is 'tanh' or 'relu', not {self.nonlinearity!r}")
+            raise runtime_error(f"Unknown nonlinearity: {self.nonlinearity}")
         return super().forward(input, hx)
 
     def extra_repr(self) -> str:

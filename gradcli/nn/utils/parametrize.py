@@ -123,7 +123,12 @@ def register_parametrization(
     if original is None:
         original = module._buffers.get(tensor_name)
     if original is None:
-        raise GradcliError("E204", f"the module has no parameter or buffer '{tensor_name}'")
+        raise GradcliError(
+            "E204",
+            f"the module has no parameter or buffer '{tensor_name}'",
+            text=f"Module '{module!r}' does not have a parameter, a buffer, or a parametrized"
+            f" element with name '{tensor_name}'",
+        )
     if not isinstance(parametrization, Module):
         raise GradcliError("E202", f"a parametrization is a module, not {kind_of(parametrization)}")
     made = ParametrizationList([parametrization], original)

@@ -86,10 +86,14 @@ def iterate(matrix: Tensor, u: Tensor, v: Tensor, count: int, eps: float) -> Non
             overwrite(v, _normalised(methods["mv"](adjoint, u), eps).array)
 
 
-def _weight_of(module: Any, name: str, raises: str = "ValueError") -> Tensor:
+def _weight_of(module: Any, name: str) -> Tensor:
     weight = module._parameters.get(name)
     if weight is None:
-        raise GradcliError("E204", f"the module has no parameter '{name}'", raises=raises)
+        raise GradcliError(
+            "E204",
+            f"'{module._get_name()}' object has no attribute '{name}'",
+            raises="AttributeError",
+        )
     return weight
 
 
@@ -181,7 +185,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     Example: nn.utils.weight_norm(nn.Linear(3, 2))
     """
     check_module("weight_norm", module)
-    weight = _weight_of(module, name, "AttributeError")
+    weight = _weight_of(module, name)
     hook = _NormHook(name, -1 if dim is None else dim)
     module.language_delattr(name)
     with NoGrad():
@@ -205,7 +209,7 @@ def spectral_norm(
     Example: nn.utils.spectral_norm(nn.Linear(3, 2))
     """
     check_module("spectral_norm", module)
-    weight = _weight_of(module, name, "AttributeError")
+    weight = _weight_of(module, name)
     hook = _SpectralHook(name, _side(module, dim), n_power_iterations, eps)
     u, v = _first_vectors(weight, hook.dim, eps)
     module.language_delattr(name)

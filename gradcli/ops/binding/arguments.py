@@ -133,10 +133,11 @@ def check_not_integral(name: str, tensor: Tensor, raises: str = "NotImplementedE
         check_dtype(name, tensor.dtype, dtype_names("bool", "int", raises=raises))
 
 
-def check_same_dtype(name: str, input: Tensor, other: Tensor) -> None:
-    """Raise E203 where two operands that are not promoted differ in dtype."""
+def check_same_dtype(name: str, input: Tensor, other: Tensor, text: str | None = None) -> None:
+    """Raise E203 where two operands that are not promoted differ in dtype; `text` is PyTorch's."""
     if input.dtype is not other.dtype:
-        raise GradcliError("E203", f"{name}(): the dtypes {input.dtype} and {other.dtype} differ")
+        problem = f"{name}(): the dtypes {input.dtype} and {other.dtype} differ"
+        raise GradcliError("E203", problem, text=text)
 
 
 def check_constants(name: str, **operands: Tensor | None) -> None:

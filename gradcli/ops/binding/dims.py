@@ -51,10 +51,18 @@ def normal_dim(name: str, dim: Any, ndim: int) -> int:
             "E302",
             f"{name}(): dimension {dim} does not exist in a tensor of {ndim} dimensions"
             f" (there are {-extent} to {extent - 1})",
-            text=f"Dimension out of range (expected to be in range of [{-extent}, {extent - 1}],"
-            f" but got {dim})",
+            text=out_of_range(dim, ndim),
         )
     return dim if dim >= 0 else FromTheEnd(dim, extent)
+
+
+def out_of_range(dim: int, ndim: int) -> str:
+    """PyTorch's text for a dimension that a tensor does not have."""
+    extent = max(ndim, 1)
+    return (
+        f"Dimension out of range (expected to be in range of [{-extent}, {extent - 1}], but got"
+        f" {dim})"
+    )
 
 
 def normal_dims(name: str, tensor: Tensor, dim: Dims) -> tuple[int, ...]:

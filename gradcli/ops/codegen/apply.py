@@ -347,6 +347,8 @@ class _ApplyWriter:
             ]
         inner += self._node()
         inner += self._save()
+        if op.lint is not None:
+            inner.append("op.lint(node)")
         body += ["    " + line for line in inner]
         return ["    if state.grad_enabled:", *["        " + line for line in body]]
 

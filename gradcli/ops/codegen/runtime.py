@@ -108,6 +108,9 @@ def misfit(
         return GradcliError(
             "E203",
             f"{op.name}: not defined for tensors of {' and '.join(dtypes_given)}",
+            text=f"\"{op.name}_cpu\" not implemented for '{operands[0].dtype.scalar_type}'"
+            if type(operands[0]) is Tensor
+            else None,
             raises="NotImplementedError",
         )
     shapes = [

@@ -320,7 +320,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     if named is not None:
         return to(self, named)
     if isinstance(dtype, str):
-        raise GradcliError("E204", f"type(): there is no type {dtype!r}")
+        raise GradcliError("E204", f"invalid type: {dtype!r}")
     if not isinstance(dtype, DType) and hasattr(dtype, "hosts"):
         raise GradcliError("E204", f"type(): Python's {dtype} is no type of tensors")
     return to(self, checked_dtype("type", dtype, self.dtype))
@@ -354,7 +354,12 @@ def parameter(data: Tensor | None = None, requires_grad: bool = True) -> Tensor:
     Example: nn.Parameter(tensor([1., 2.]))
     """
     if data is not None and not isinstance(data, Tensor):
-        raise GradcliError("E202", f"Parameter() takes a tensor, not {_described(data)}")
+        raise GradcliError(
+            "E202",
+            f"Parameter() takes a tensor, not {_described(data)}",
+            text=f"'{type(data).__name__}' object has no attribute 'detach'",
+            raises="AttributeError",
+        )
     result = (
         Tensor(np.empty(0, dtypes.default_dtype().numpy_dtype)) if data is None else alias(data)
     )

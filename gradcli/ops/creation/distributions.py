@@ -419,7 +419,10 @@ def multinomial(
         raise GradcliError("E301", "multinomial() takes a vector or a matrix of probabilities")
     if num_samples < 1 or (not replacement and num_samples > chances.shape[-1]):
         raise runtime_error(
-            f"multinomial(): {num_samples} samples of {chances.shape[-1]} categories"
+            f"multinomial(): {num_samples} samples of {chances.shape[-1]} categories",
+            text="cannot sample n_sample <= 0 samples"
+            if num_samples < 1
+            else "cannot sample n_sample > prob_dist.size(-1) samples without replacement",
         )
     if not np.all(np.isfinite(chances) & (chances >= 0)) or not np.all(np.sum(chances, -1)):
         text = "probability tensor contains either `inf`, `nan` or element < 0"

@@ -98,7 +98,11 @@ def manual_seed_of(device: str, seed: Any) -> Generator:
     """Start one of the session's generators again from a seed; returns it."""
     number = int(seed)
     if not -(2**63) <= number < 2**64:
-        raise GradcliError("E204", f"manual_seed(): {number} does not fit 64 bits")
+        raise GradcliError(
+            "E204",
+            f"manual_seed(): {number} does not fit 64 bits",
+            text="Overflow when unpacking long long",
+        )
     return generator_of(None, device).manual_seed(number)
 
 
@@ -136,10 +140,18 @@ def seed() -> int:
 # --- draws --------------------------------------------------------------------------------------
 
 
+_KERNELS = dict.fromkeys(("rand", "rand_like", "uniform_"), "check_uniform_bounds")
+"""What PyTorch calls the kernels that draw, where not `normal_kernel_cpu`."""
+
+
 def check_drawn_dtype(name: str, dtype: DType) -> None:
     if dtype.category not in ("float", "complex"):
         raise GradcliError(
-            "E203", f"{name}() draws floating numbers, not {dtype}", raises="NotImplementedError"
+            "E203",
+            f"{name}() draws floating numbers, not {dtype}",
+            text=f'"{_KERNELS.get(name, "normal_kernel_cpu")}" not implemented for'
+            f" '{dtype.scalar_type}'",
+            raises="NotImplementedError",
         )
 
 
@@ -177,7 +189,9 @@ def uniform_array(
 ) -> Any:
     check_drawn_dtype(name, dtype)
     if low > high:
-        raise runtime_error(f"{name}(): there is nothing from {low} to {high}")
+        raise runtime_error(
+            f"{name} expects to return a [from, to) range, but found from={low:g} > to={high:g}"
+        )
     if dtype.is_complex:
         parts = uniform_array(name, (*sizes, 2), dtype.to_real(), generator, low, high, device)
         return parts.view(dtype.numpy_dtype)[..., 0].copy()[()]

@@ -110,7 +110,7 @@ def _evenly_spaced(
     )
     steps = plain_integer(name, "steps", steps)
     if steps < 0:
-        raise runtime_error(f"{name}(): the number of steps is {steps}")
+        raise runtime_error("number of steps must be non-negative")
     check_count(name, steps)
     kind: Any = dtype.numpy_dtype.type
     wide: Any = np.longdouble if kind is np.float64 else np.float64

@@ -392,7 +392,7 @@ def data_ptr(self: Tensor) -> int:
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """How many elements apart neighbours along each dimension lie in memory."""
     steps = strides_of(self.array)
-    return tuple(steps) if dim is None else steps[dim]
+    return tuple(steps) if dim is None else steps[normal_dim("stride", dim, len(steps))]
 
 
 @method("is_contiguous")

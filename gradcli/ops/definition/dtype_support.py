@@ -99,12 +99,14 @@ def not_defined(
     return GradcliError("E203", plain, raises=raises, text=text, help=help)
 
 
-def check_floating_dtype(name: str, dtype: DType) -> None:
-    """Raise E203, as RuntimeError, for an integer or bool dtype."""
+def check_floating_dtype(name: str, dtype: DType, text: str | None = None) -> None:
+    """Raise E203, as RuntimeError, for an integer or bool dtype; `text` is PyTorch's, where that is
+    not the usual one.
+    """
     try:
         check_dtype(name, dtype, _NO_MEAN)
     except GradcliError as error:
-        error.text = (
+        error.text = text or (
             f"{name}(): could not infer output dtype. Input dtype must be either a floating point"
             f" or complex dtype. Got: {dtype.scalar_type}"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _NAMES = """
+_segment_reduce_cpu: segment_reduce
 GeluKernelImpl: gelu
 GroupNormKernelImpl: group_norm
 LayerNormKernelImpl: layer_norm
@@ -19,6 +20,7 @@ atan2_cpu: atan2
 avg_pool2d: avg_pool1d avg_pool2d lp_pool1d lp_pool2d
 avg_pool3d_out_frame: avg_pool3d
 batch_norm: batch_norm instance_norm
+bincount_cpu: bincount
 bernoulli_scalar_cpu_: bernoulli_
 bernoulli_tensor_cpu_p_: bernoulli
 binary_cross_entropy: binary_cross_entropy

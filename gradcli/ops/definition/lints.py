@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.node import Metadata
+from gradcli.autograd.node import Metadata, Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label
 from gradcli.state import active
@@ -148,7 +148,69 @@ def check_kept(tensor: Tensor) -> None:
 
 def _made_at(tensor: Tensor) -> tuple[Label, ...]:
     """Where the operation stands that made a tensor."""
-    node = tensor.grad_fn
-    if node is None or node.place is None:
-        return ()
-    return (Label(node.place, f"{node.node_name} makes it here"),)
+    return () if tensor.grad_fn is None else _made_here(tensor.grad_fn)
+
+
+# --- formulas that lose what they compute ---------------------------------------------------------
+
+_SAME_VALUES = ("SqueezeBackward0", "SqueezeBackward1", "UnsqueezeBackward0", "ViewBackward0")
+"""Nodes of ops that hand on their input's values in another shape."""
+
+
+def check_scores(name: str, input: Tensor, node_name: str) -> None:
+    """Warn (W020) of a loss that takes scores and is given what the node of this name made of
+    them.
+    """
+    node = input.grad_fn
+    while node is not None and node.node_name in _SAME_VALUES:
+        node = node.next_nodes[0]
+    if node is None or node.node_name != node_name:
+        return
+    op = node_name.removesuffix("Backward0").lower()
+    called = f"`{input.name}` is" if input.name else "its input is"
+    active.state.warn(
+        "W020",
+        f"{name}() applies {op} itself, and {called} the result of one already: gradients shrink",
+        help=f"give it what goes into {op}",
+        labels=_made_here(node),
+    )
+
+
+def check_logarithm(node: Node) -> None:
+    """Warn (W022) of a logarithm of what rounds to 0 or overflows first."""
+    inner = node.next_nodes[0]
+    made = "" if inner is None else inner.node_name
+    name = node.node_name.removesuffix("Backward0").lower()
+    if made in _LOGARITHMS and name == "log":
+        what, instead = _LOGARITHMS[made]
+    elif made == "ExpBackward0" and name == "log1p":
+        what, instead = "exp overflows", "softplus(x)"
+    elif inner is not None and name == "log" and _is_exp_inside(inner):
+        of_sum = made.startswith("Sum")
+        what, instead = "exp overflows", "logsumexp(x, dim)" if of_sum else "softplus(x)"
+    else:
+        return
+    active.state.warn(
+        "W022",
+        f"{name}: {what} before the logarithm is taken",
+        help=f"`{instead}` computes both in one step",
+        span=node.place,
+        labels=_made_here(inner) if inner is not None else (),
+    )
+
+
+_LOGARITHMS = {
+    "SoftmaxBackward0": ("softmax rounds to 0", "log_softmax(x, dim)"),
+    "SigmoidBackward0": ("sigmoid rounds to 0", "logsigmoid(x)"),
+}
+
+
+def _is_exp_inside(node: Node) -> bool:
+    """Whether a node is the sum of exponentials, or of a number and one."""
+    inner = [each for each in node.next_nodes if each is not None]
+    alone = node.node_name.startswith("Sum") or node.node_name == "AddBackward0"
+    return alone and len(inner) == 1 and inner[0].node_name == "ExpBackward0"
+
+
+def _made_here(node: Node) -> tuple[Label, ...]:
+    return () if node.place is None else (Label(node.place, f"{node.node_name} makes it here"),)

@@ -86,7 +86,11 @@ class Op:
         loop: how PyTorch's loop reads operands that share memory with what it writes, one of
             `gradcli.ops.definition.doc.LOOPS`.
         hazard: where the result or the slope is not finite, and why.
+        decomposition: the same in terms of other entries, for ops that no function of the language
+            computes and for gradients: from tensors and arguments to the outputs, None for one
+            that is not asked for. Formulas are made from it.
         effects: its side effects, of `gradcli.ops.definition.doc.EFFECTS`.
+        lint: warns of a slip that a node of it shows when it is made; None for most.
         apply: records the op on tensors; generated when it is first called.
         compile: generates `apply`; installed by `gradcli.ops.codegen.apply`.
     """
@@ -96,6 +100,7 @@ class Op:
     __slots__ = (
         "apply",
         "bindings",
+        "decomposition",
         "differentiable",
         "doc",
         "effects",
@@ -108,6 +113,7 @@ class Op:
         "keeps",
         "keeps_layout",
         "leading",
+        "lint",
         "lists",
         "loop",
         "name",
@@ -156,7 +162,9 @@ class Op:
         numpy: str = "",
         loop: str = VECTOR,
         hazard: Hazard = NO_HAZARD,
+        decomposition: Function | None = None,
         effects: tuple[str, ...] = (),
+        lint: Callable[[Node], None] | None = None,
         **rules: Function,
     ) -> None:
         self.name = name
@@ -191,7 +199,9 @@ class Op:
         self.numpy = numpy
         self.loop = loop
         self.hazard = hazard
+        self.decomposition = decomposition
         self.effects = frozenset(effects) if effects else _NO_EFFECTS
+        self.lint = lint
         self.node_class: type[Node] | None = None
         self.bindings: list[tuple[dict[str, Any], str]] = []
 

@@ -256,7 +256,8 @@ def isclose(
     for a negative tolerance.
     """
     check_tensors("isclose", input=input, other=other)
-    check_same_dtype("isclose", input, other)
+    kinds = input.dtype.scalar_type, other.dtype.scalar_type
+    check_same_dtype("isclose", input, other, f"{kinds[0]} did not match {kinds[1]}")
     if rtol < 0 or atol < 0:
         raise runtime_error("isclose(): the tolerances must not be negative")
     close: Tensor = _isclose.apply(input, other, rtol, atol, equal_nan)
@@ -350,6 +351,8 @@ def _checked_where(condition: Any, input: Any, other: Any) -> Tensor:
         raise GradcliError(
             "E203", f"where(): the condition must be a bool tensor, and this one is"
             f" {condition.dtype}",
+            text="where expected condition to be a boolean tensor, but got a tensor with dtype"
+            f" {condition.dtype.scalar_type}",
             help="compare: `x > 0`",
         )  # fmt: skip
     if condition.array.dtype == np.uint8:

@@ -123,4 +123,5 @@ def broadcast_shapes(*shapes: Any) -> Size:
         return Size(np.broadcast_shapes(*plain))
     except ValueError:
         shown = " and ".join(map(str, plain))
-        raise GradcliError("E301", f"broadcast_shapes(): {shown} cannot be broadcast") from None
+        text = f"broadcast_shapes(): {shown} cannot be broadcast"
+        raise GradcliError("E301", text) from None

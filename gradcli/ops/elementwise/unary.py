@@ -22,6 +22,7 @@ from gradcli.ops.binding.catalogue import expose, expose_written, in_place
 from gradcli.ops.definition.doc import Hazard, Test
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import bfloat16_rounded_once, by_kernel, rounded_once
+from gradcli.ops.definition.lints import check_logarithm
 from gradcli.ops.definition.op import Op, pointwise
 
 # --- exponentials -------------------------------------------------------------------------------
@@ -73,6 +74,7 @@ log = pointwise(
     self=lambda grad, self: grad / conj(self),
     doc="The natural logarithm.",
     hazard=_logarithm("log", 0, lambda self: self < 0, lambda self: self == 0),
+    lint=check_logarithm,
 )
 
 log2 = pointwise(
@@ -102,6 +104,7 @@ log1p = pointwise(
     self=lambda grad, self: grad / conj(self + 1),
     doc="`log(1 + input)`, exact near 0.",
     hazard=_logarithm("log1p", -1, lambda self: self < -1, lambda self: self == -1),
+    lint=check_logarithm,
 )
 
 # --- roots --------------------------------------------------------------------------------------

@@ -59,6 +59,7 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
         raise GradcliError(
             "E202",
             f"a value of type {type_name(value)} cannot be assigned to a part of a tensor",
+            text=f"can't assign a {type_name(value)} to a torch.{tensor.dtype.scalar_type}Tensor",
             help="wrap it: `tensor(...)`",
         )
     kind = type(key)

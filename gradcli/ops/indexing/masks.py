@@ -22,7 +22,7 @@ from gradcli.ops.codegen.runtime import type_name, wrong_operand
 from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
-from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.joining import cat, stack_
 from gradcli.ops.shape.reshaping import meshgrid
 from gradcli.ops.shape.splitting import unbind_
 from gradcli.ops.shape.views import reshape
@@ -154,9 +154,16 @@ def _gather_masked(grad_output: Any, mask: Any, sizes: tuple[int, ...]) -> Any:
     return whole.reshape(sizes)
 
 
+def _gather_masked_decomposed(grad_output: Tensor, mask: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    taken = masked_select.apply(grad_output, mask)
+    left = math.prod(sizes) - taken.array.size
+    return reshape(cat.apply([taken, zeros(taken, (left,))], 0) if left else taken, sizes)
+
+
 masked_scatter_backward: Op = op(
     "masked_scatter_backward",
     _gather_masked,
+    decomposition=_gather_masked_decomposed,
     constant=("mask",),
     grad_output=lambda grad, grad_output_sizes, mask: masked_scatter(
         zeros(grad, grad_output_sizes), mask, grad
@@ -192,6 +199,7 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
         raise GradcliError(
             "E301",
             f"masked_scatter(): {source.array.size} elements for {wanted} places",
+            text="Number of elements of source < number of ones in mask",
         )
     return masked_scatter.apply(input, mask, source)
 
@@ -276,7 +284,7 @@ def _checked_flat(name: str, tensor: Tensor, index: Any) -> None:
     if outside.any():
         wrong = np.asarray(to_host(index.array))[to_host(outside)].flat[0]
         raise GradcliError(
-            "E302", f"{name}(): position {wrong} does not exist in a tensor of {size} elements"
+            "E302", f"out of range: tried to access index {wrong} on a tensor of {size} elements."
         )
 
 
@@ -358,7 +366,12 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if isinstance(r, Tensor) or type(r) is float:
         raise GradcliError("E202", f"combinations(): `r` must be an int, not {type_name(r)}")
     if input.array.ndim != 1 or r < 0:
-        raise GradcliError("E301", f"combinations(): cannot choose {r} elements of this tensor")
+        raise GradcliError(
+            "E301",
+            f"Expect a non-negative number, but got {r}"
+            if r < 0
+            else f"Expect a 1D vector, but got shape {list(input.array.shape)}",
+        )
     if not r:
         return Tensor(module_of(input.array).empty((0,), input.array.dtype))
     positions = np.indices((input.array.size,) * r)

@@ -169,7 +169,7 @@ def _check_vector(name: str, tensor: Tensor, index: Any) -> None:
     """Raise E202, E203 or E302 unless the index is a vector of integers, or one of them."""
     check_tensors(name, input=tensor, index=index)
     if index.array.ndim > 1:
-        raise GradcliError("E302", f"{name}(): the index must be a vector")
+        raise GradcliError("E302", f"{name}(): Index is supposed to be a vector")
     checked_index(name, index)
 
 
@@ -446,7 +446,7 @@ def _check_counts(repeats: Any, counts: Any) -> None:
             raises="NotImplementedError" if isinstance(repeats, Tensor) else "TypeError",
         )
     if counts.size and counts.min() < 0:
-        raise runtime_error("repeat_interleave(): repeats must not be negative")
+        raise runtime_error("Repeats must be non-negative")
 
 
 @on_the_host

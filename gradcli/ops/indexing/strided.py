@@ -142,7 +142,11 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     shape = self.array.shape
     if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
         raise GradcliError(
-            "E301", f"fill_diagonal_(): a tensor of shape {tuple(shape)} has no main diagonal"
+            "E301",
+            f"fill_diagonal_(): a tensor of shape {tuple(shape)} has no main diagonal",
+            text="dimensions must larger than 1"
+            if len(shape) < 2
+            else "all dimensions of input must be of equal length",
         )
     storage_of(self)
     steps = [step // self.array.itemsize for step in self.array.strides]

@@ -111,7 +111,10 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """
     check_matrices("qr", square=False, A=A)
     if mode not in ("reduced", "complete", "r"):
-        raise runtime_error(f"qr(): mode must be 'reduced', 'complete' or 'r', not {mode!r}")
+        raise runtime_error(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r',"
+            " or 'complete'"
+        )
     return named("linalg_qr", "Q R", qr.apply(A, mode))
 
 

@@ -68,7 +68,10 @@ def _output(term: str, inputs: Sequence[Subscripts]) -> Subscripts:
         if subscripts.count(subscript) > 1:
             raise _wrong(f"the output {term.strip()!r} names {subscript!r} twice")
         if not any(subscript in others for others in inputs):
-            raise _wrong(f"the output names {subscript!r}, which no operand has")
+            raise _wrong(
+                f"output subscript {subscript} does not appear in the equation for any input"
+                " operand"
+            )
     return subscripts
 
 
@@ -277,7 +280,8 @@ def einsum(*args: Any) -> Tensor:
     left, arrow, right = equation.partition("->")
     inputs = [_subscripts(term) for term in left.split(",")]
     if len(inputs) != len(tensors):
-        raise _wrong(f"the equation {equation!r} is for {len(inputs)} operands, not {len(tensors)}")
+        which = "fewer" if len(tensors) < len(inputs) else "more"
+        raise _wrong(f"{which} operands were provided than specified in the equation")
     covered = 0
     for number, (subscripts, tensor) in enumerate(zip(inputs, tensors, strict=True)):
         ndim, ellipsis = tensor.array.ndim, _ELLIPSIS in subscripts

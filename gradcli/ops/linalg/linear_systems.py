@@ -34,7 +34,9 @@ def check_matrices(name: str, square: bool = True, **operands: Any) -> None:
         shape = tuple(tensor.array.shape)
         if len(shape) < 2:
             raise GradcliError(
-                "E301", f"{name}(): {argument} needs two dimensions or more, not {len(shape)}"
+                "E301",
+                f"{name}(): {argument} needs two dimensions or more, not {len(shape)}",
+                text=f"linalg.{name}: The input tensor {argument} must have at least 2 dimensions.",
             )
         if square:
             check_square(name, tensor)

@@ -29,6 +29,9 @@ Sizes = tuple[int, ...]
 # --- arrays -------------------------------------------------------------------------------------
 
 
+_CASTS = {"float16": ".half()", "float32": ".float()", "float64": ".double()"}
+
+
 def check_dtypes(name: str, *arrays: Any) -> None:
     """Raise E203 where the operands' dtypes differ, or are bool."""
     first = arrays[0].dtype
@@ -38,7 +41,8 @@ def check_dtypes(name: str, *arrays: Any) -> None:
                 "E203",
                 f"{name}: operands of {dtypes.of_array(arrays[0])} and {dtypes.of_array(array)}",
                 text=_dtypes_apart(name, dtypes.of_array(arrays[0]), dtypes.of_array(array)),
-                help="products of matrices promote nothing: cast one, `x.double()`",
+                help="products of matrices promote nothing: cast one,"
+                f" `x{_CASTS.get(array.dtype.name, '.to(dtype)')}`",
             )
     if first.char == "?":
         raise not_defined(name, dtypes.of_array(arrays[0]), "NotImplementedError")

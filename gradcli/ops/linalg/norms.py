@@ -105,7 +105,8 @@ def _vector_norm(
     name: str, input: Tensor, ord: Any, dim: Dims, keepdim: bool, dtype: DType | None
 ) -> Tensor:
     check_reduced(name, input, keepdim)
-    check_floating_dtype(name, input.dtype)
+    text = "linalg.vector_norm: Expected a floating point or complex tensor as input. Got"
+    check_floating_dtype(name, input.dtype, f"{text} {input.dtype.scalar_type}")
     if type(ord) not in (int, float):
         raise GradcliError("E202", f"{name}(): the order must be a number, not {type_name(ord)}")
     dims = None if dim is None else normal_dims(name, input, dim)
@@ -141,7 +142,8 @@ def _matrix_norm(
     if isinstance(ord, str) and ord not in ("fro", "nuc"):
         raise _no_order(ord)
     if ndim < 2:
-        raise GradcliError("E301", f"{name}(): a matrix norm needs two dimensions, not {ndim}")
+        text = "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
+        raise GradcliError("E301", text)
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise runtime_error(f"{name}(): dim must be two dimensions")
     # PyTorch counts them from the front before anything is saved.
@@ -219,9 +221,10 @@ def linalg_norm(
     if dim is None:
         if ndim not in (1, 2):
             raise GradcliError(
-                "E301", f"norm(): with an order and no dim, A must be a vector or a matrix"
-                f" and it has {ndim} dimensions",
-            )  # fmt: skip
+                "E301",
+                "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got"
+                f" {ndim}D.",
+            )
         if ndim == 1 and not isinstance(ord, str):
             return _vector_norm("norm", A, ord, None, keepdim, dtype)
         dim = tuple(range(ndim))

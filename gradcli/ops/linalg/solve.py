@@ -144,7 +144,11 @@ def _solve(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]
         raise GradcliError("E301", f"{name}(): a vector stands on the right only with left=True")
     if not right or right[-1 if vector or not left else -2] != matrices[-1]:
         raise GradcliError(
-            "E301", f"{name}(): matrices of {matrices} and right sides of {right} do not fit"
+            "E301",
+            f"{name}(): matrices of {matrices} and right sides of {right} do not fit",
+            text=f"linalg.solve: Incompatible shapes of A and B for the equation"
+            f" {'AX' if left else 'XA'} = B ({'x'.join(map(str, matrices[-2:]))} and"
+            f" {'x'.join(map(str, (*right, 1) if vector else right[-2:]))})",
         )
     solution, info = solve_ex.apply(A, B, left, vector)
     return solution, info

@@ -22,7 +22,7 @@ from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_fill_tensor
 from gradcli.ops.linalg.matrix_products import addmm, bmm, check_dtypes, dot, mm, scaled
-from gradcli.ops.reduction.sum import sum_
+from gradcli.ops.reduction.sum import sum_, sum_dims
 from gradcli.ops.shape.reshaping import flatten
 from gradcli.ops.shape.views import (
     expand,
@@ -196,7 +196,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """
     check_tensors("multi_dot", **{f"tensors[{i}]": tensor for i, tensor in enumerate(tensors)})
     if len(tensors) < 2:
-        raise runtime_error("multi_dot() needs two matrices or more")
+        raise runtime_error(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     matrices = list(tensors)
     sizes: tuple[int, ...] = ()
     if matrices[0].array.ndim == 1:
@@ -277,7 +277,7 @@ expose(addbmm, inplace=True)
 
 def _trace_array(self: Any) -> Any:
     if self.ndim != 2:
-        raise GradcliError("E301", f"trace(): a tensor of {self.ndim} dimensions is no matrix")
+        raise GradcliError("E301", f"trace: expected a matrix, but got tensor with dim {self.ndim}")
     if self.dtype.kind in "iub":
         return np.trace(self, dtype=np.int64)
     # Added up in the next wider dtype, one after another, to 0: not even -0 stays negative.
@@ -329,9 +329,28 @@ def _trilinear_array(
 
 
 # The sum over a dimension and its expansion alternate from one rule to the next.
+def _trilinear_decomposed(
+    i1: Tensor,
+    i2: Tensor,
+    i3: Tensor,
+    expand1: tuple[int, ...],
+    expand2: tuple[int, ...],
+    expand3: tuple[int, ...],
+    sumdim: tuple[int, ...],
+) -> Tensor:
+    """`_trilinear_array`, step by step."""
+    product: Any = 1.0
+    for value, dims in ((i1, expand1), (i2, expand2), (i3, expand3)):
+        for dim in dims:
+            value = unsqueeze.apply(value, dim)
+        product = value * product
+    return sum_dims.apply(product, tuple(sumdim), False)
+
+
 trilinear: Op = op(
     "_trilinear",
     _trilinear_array,
+    decomposition=_trilinear_decomposed,
     i1=lambda grad, i2, i3, expand1, expand2, expand3, sumdim: trilinear(
         grad, i2, i3, sumdim, expand2, expand3, expand1
     ),
@@ -342,6 +361,23 @@ trilinear: Op = op(
         i1, i2, grad, expand1, expand2, sumdim, expand3
     ),
 )
+
+
+def _not_bilinear(first: Any, second: Any, matrices: Any) -> str | None:
+    """PyTorch's text for shapes that do not fit a weight."""
+    for dim, sizes in enumerate(zip(first[:-1], second[:-1], strict=False)):
+        if sizes[0] != sizes[1]:
+            return (
+                f"bilinear(): input batch dimensions do not match at dim {dim}: got {sizes[0]} and"
+                f" {sizes[1]}"
+            )
+    for number, shape in ((1, first), (2, second)):
+        if len(matrices) == 3 and shape[-1] != matrices[number]:
+            return (
+                f"bilinear(): input{number} size does not match weight size: got {shape[-1]} but"
+                f" expected {matrices[number]}"
+            )
+    return None
 
 
 @function("bilinear", also="torch.nn.functional")
@@ -356,7 +392,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     fitting = len(matrices) == 3 and first[:-1] == second[:-1]
     if not fitting or matrices[1:] != (*first[-1:], *second[-1:]):
         raise GradcliError(
-            "E301", f"bilinear(): the shapes {first} and {second} do not fit a weight of {matrices}"
+            "E301",
+            f"bilinear(): the shapes {first} and {second} do not fit a weight of {matrices}",
+            text=_not_bilinear(first, second, matrices),
         )
     count = prod(first[:-1])
     rows = reshape(input1, (count, first[-1]))

@@ -76,7 +76,10 @@ def _check_system(name: str, A: Tensor, B: Tensor, left: bool = True) -> None:
     matrices, right = tuple(A.array.shape), tuple(B.array.shape)
     if right[-2 if left else -1] != matrices[-1]:
         raise GradcliError(
-            "E301", f"{name}(): matrices of {matrices} and right sides of {right} do not fit"
+            "E301",
+            f"linalg.{name}: Incompatible shapes of A and B for the equation"
+            f" {'AX' if left else 'XA'} = B ({'x'.join(map(str, matrices[-2:]))} and"
+            f" {'x'.join(map(str, right[-2:]))})",
         )
 
 

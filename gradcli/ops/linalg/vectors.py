@@ -86,7 +86,11 @@ def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
     at = normal_dim(name, dim, input.array.ndim)
     sizes = tuple(input.array.shape), tuple(other.array.shape)
     if any(not shape or shape[at] != 3 for shape in sizes):
-        raise GradcliError("E301", f"{name}(): dimension {dim} must have 3 elements in both")
+        raise GradcliError(
+            "E301",
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got"
+            f" {' and '.join(str(shape[at] if shape else 1) for shape in sizes)}",
+        )
     try:
         np.broadcast_shapes(*sizes)
     except ValueError:

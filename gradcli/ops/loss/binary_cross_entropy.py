@@ -18,6 +18,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import CHECKS
+from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min_number
 from gradcli.ops.elementwise.unary import sigmoid
@@ -90,6 +91,9 @@ bce_backward = op(
     lambda grad_output, self, target, weight=None, reduction=1: laid_out_like(
         self, _bce_backward(grad_output, self, target, weight, reduction)
     ),
+    decomposition=lambda grad_output, self, target, weight, reduction: _bce_backward(
+        grad_output, self, target, weight, reduction
+    ),
     keeps_layout=True,
     constant=("weight",),
     grad_output=_bce_backward,
@@ -128,7 +132,7 @@ def binary_cross_entropy(
     if target.dtype is not input.dtype:
         raise GradcliError(
             "E203",
-            f"binary_cross_entropy(): the target is {target.dtype}, the input {input.dtype}",
+            f"Found dtype {target.dtype.scalar_type} but expected {input.dtype.scalar_type}",
             help="cast the target: `target.float()`",
         )
     check_floating("binary_cross_entropy", input)
@@ -209,6 +213,7 @@ def binary_cross_entropy_with_logits(
     check_floating("binary_cross_entropy_with_logits", input)
     check_floating("binary_cross_entropy_with_logits", target, "RuntimeError")
     check_constants("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
+    check_scores("binary_cross_entropy_with_logits", input, "SigmoidBackward0")
     return binary_cross_entropy_with_logits_.apply(
         input, target, weight, pos_weight, reduction_number(reduction)
     )

@@ -9,14 +9,20 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
-from gradcli.ops.arithmetic.arithmetic import no_derivative
+from gradcli.errors import GradcliError, value_error
+from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
 from gradcli.ops.binding.arguments import check_constants, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import op
+from gradcli.ops.elementwise.clamp import clamp_min_number
+from gradcli.ops.elementwise.comparison import where
+from gradcli.ops.indexing.gather import gather, scatter_number, scatter_tensor
+from gradcli.ops.indexing.select import index_select
 from gradcli.ops.loss.elementwise import MEAN, reduced, reduction_number
+from gradcli.ops.reduction.sum import sum_dims
+from gradcli.ops.shape.views import reshape, unsqueeze
 
 _no_second = no_derivative("the gradient of a margin loss", "compose the loss of clamp() and sum()")
 
@@ -72,9 +78,31 @@ def _multi_margin_gradient(
     return (slope * share).reshape(self.shape).astype(self.dtype)
 
 
+def _multi_margin_decomposed(
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    p: int = 1,
+    margin: float = 1.0,
+    reduction: int = MEAN,
+) -> Tensor:
+    """`_multi_margin_gradient`, step by step."""
+    count = target.array.size
+    rows, classes = reshape(self, (count, -1)), reshape(target, (count, 1))
+    lacking = scatter_number(margin - gather(rows, 1, classes) + rows, 1, classes, 0)
+    slope = where(lacking > 0, 1.0 if p == 1 else 2 * lacking, 0.0) / int(rows.shape[1])
+    if weight is not None:
+        slope = slope * reshape(index_select(weight, 0, reshape(target, (-1,))), (count, 1))
+    slope = scatter_tensor(slope, 1, classes, -sum_dims.apply(slope, (1,), True))
+    share = reshape(_spread(grad_output, count, reduction), (-1, 1))
+    return reshape(slope * share, tuple(self.shape))
+
+
 multi_margin_loss_backward = op(
     "multi_margin_loss_backward",
     _multi_margin_gradient,
+    decomposition=_multi_margin_decomposed,
     node="NotImplemented",
     constant=("target", "weight"),
     grad_output=_no_second,
@@ -111,13 +139,14 @@ def multi_margin_loss(
     check_dtype("multi_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
     check_constants("multi_margin_loss", weight=weight)
     if p not in (1, 2):
-        raise runtime_error(f"multi_margin_loss(): p is 1 or 2, not {p}")
+        raise value_error("only p == 1 and p == 2 supported")
     _check_samples("multi_margin_loss", input, target, target.array.ndim == input.array.ndim - 1)
     classes = input.array.shape[-1]
     if np.any((unbatched(target.array) < 0) | (unbatched(target.array) >= classes)):
         raise GradcliError(
             "E302",
             f"multi_margin_loss(): a target is none of the {classes} classes",
+            text="target out of range",
             raises="RuntimeError",
         )
     return multi_margin_loss_.apply(input, target, weight, p, margin, number)
@@ -126,12 +155,19 @@ def multi_margin_loss(
 def _check_samples(name: str, input: Tensor, target: Tensor, fits: bool) -> None:
     shape = input.array.shape
     if target.dtype.name != "int64":
-        raise GradcliError("E203", f"{name}(): the target must be int64, not {target.dtype}")
+        text = f"expected scalar type Long but found {target.dtype.scalar_type}"
+        raise GradcliError("E203", text)
     if len(shape) not in (1, 2) or not fits or target.array.shape[:1] != shape[:1][: target.ndim]:
         raise GradcliError(
             "E301",
             f"{name}(): a target of shape {tuple(target.array.shape)} does not go with an input of"
             f" shape {tuple(shape)}",
+            text=f"inconsistent target size: {list(target.array.shape)} for input of size:"
+            f" {list(shape)}"
+            if name == "multilabel_margin_loss"
+            else f"{name}: target tensor should be 1-D with size equal to the number of input"
+            f" samples (batch size). Expected target size {list(shape[:-1])}, but got"
+            f" {list(target.array.shape)}. Input has shape {list(shape)}.",
         )
 
 
@@ -170,9 +206,36 @@ def _multilabel_gradient(grad_output: Any, self: Any, is_target: Any, reduction:
     return (slope * share).reshape(self.shape).astype(self.dtype)
 
 
+def _decomposed_gaps(self: Tensor, mask: Tensor) -> Tensor:
+    """`_label_gaps`, step by step."""
+    pairs = unsqueeze.apply(mask, 2) * (1 - unsqueeze.apply(mask, 1))
+    return pairs * (1 - unsqueeze.apply(self, 2) + unsqueeze.apply(self, 1))
+
+
+def _multilabel_decomposed(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
+    names = np.atleast_2d(target.array)
+    mask = Tensor(_label_mask(names).astype(self.array.dtype))
+    rows = reshape(self, tuple(names.shape))
+    losses = sum_dims.apply(clamp_min_number(_decomposed_gaps(rows, mask), 0), (1, 2), False)
+    losses = reshape(losses / names.shape[1], tuple(self.shape[:-1]))
+    return reduced(losses, reduction), reshape(mask, tuple(target.shape))
+
+
+def _multilabel_gradient_decomposed(
+    grad_output: Tensor, self: Tensor, is_target: Tensor, reduction: int
+) -> Tensor:
+    classes = int(self.shape[-1])
+    rows, mask = reshape(self, (-1, classes)), reshape(is_target, (-1, classes))
+    wrong = where(_decomposed_gaps(rows, mask) > 0, ones(rows, ()), zeros(rows, ()))
+    slope = sum_dims.apply(wrong, (1,), False) - sum_dims.apply(wrong, (2,), False)
+    share = reshape(_spread(grad_output, int(rows.shape[0]), reduction), (-1, 1))
+    return reshape(slope / classes * share, tuple(self.shape))
+
+
 multilabel_margin_loss_backward = op(
     "multilabel_margin_loss_backward",
     _multilabel_gradient,
+    decomposition=_multilabel_gradient_decomposed,
     node="NotImplemented",
     constant=("is_target",),
     grad_output=_no_second,
@@ -182,6 +245,7 @@ multilabel_margin_loss_backward = op(
 multilabel_margin_loss_ = op(
     "multilabel_margin_loss_forward",
     _multilabel_array,
+    decomposition=_multilabel_decomposed,
     node="MultilabelMarginLossBackward0",
     constant=("target",),
     outputs=("output", "is_target"),
@@ -210,6 +274,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
         raise GradcliError(
             "E302",
             f"multilabel_margin_loss(): a target is none of the {classes} classes",
+            text="argument #2 'target' is out of range",
             raises="RuntimeError",
         )
     return multilabel_margin_loss_.apply(input, target, number)[0]

@@ -15,6 +15,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.row_reductions import picked, scattered
 from gradcli.kernels.sums.cascade_sum import wide
+from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.arguments import (
     check_constants,
@@ -25,12 +26,15 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import filled
 from gradcli.ops.definition.doc import CHECKS, effects
+from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import Op, op
+from gradcli.ops.indexing.gather import gather, scatter_tensor
 from gradcli.ops.indexing.masks import masked_fill_number
+from gradcli.ops.indexing.select import index_select
 from gradcli.ops.loss.elementwise import MEAN, NONE, SUM, reduced, reduction_number
 from gradcli.ops.nn.softmax import along, log_softmax_
 from gradcli.ops.reduction.sum import sum_all, sum_dims
-from gradcli.ops.shape.views import view
+from gradcli.ops.shape.views import expand, reshape, squeeze_dim, unsqueeze, view
 from gradcli.state import active
 
 # --- the negative log likelihood ----------------------------------------------------------------
@@ -115,6 +119,63 @@ def _nll_backward_array(
     return slopes
 
 
+def _weights_at(weight: Tensor, target: Tensor) -> Tensor:
+    """The weight of each target."""
+    return reshape(index_select(weight, 0, reshape(target, (-1,))), tuple(target.shape))
+
+
+def _decomposed_weights(
+    self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+) -> tuple[Tensor, Tensor | float, Tensor | float]:
+    """The index of each class with a dimension for them, the weight of each target, a number where
+    all have the same, and what a mean is divided by.
+    """
+    dim = 1 if self.array.ndim > 1 else 0
+    counted = target.array != ignore_index
+    total = float(np.count_nonzero(counted))
+    if counted.all():
+        weights = 1.0 if weight is None else _weights_at(weight, target)
+        index = unsqueeze.apply(target, dim)
+        return index, weights, total if weight is None else sum_all.apply(weights)
+    known = Tensor(np.where(counted, target.array, 0))
+    weights = Tensor(counted.astype(self.array.dtype))
+    if weight is not None:
+        weights = weights * _weights_at(weight, known)
+    index = unsqueeze.apply(known, dim)
+    return index, weights, total if weight is None else sum_all.apply(weights)
+
+
+def _nll_decomposed(
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: int = 1,
+    ignore_index: int = -100,
+) -> Tensor:
+    index, weights, total = _decomposed_weights(self, target, weight, ignore_index)
+    dim = 1 if self.array.ndim > 1 else 0
+    losses = -squeeze_dim.apply(gather(self, dim, index), dim) * weights
+    if reduction == NONE:
+        return losses
+    return sum_all.apply(losses) / (total if reduction == MEAN else 1.0)
+
+
+def _nll_backward_decomposed(
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: int = 1,
+    ignore_index: int = -100,
+) -> Tensor:
+    index, weights, total = _decomposed_weights(self, target, weight, ignore_index)
+    dim = 1 if self.array.ndim > 1 else 0
+    share = -grad_output / (total if reduction == MEAN else 1.0) * weights
+    if reduction != NONE:
+        share = expand(share, tuple(target.shape))
+    return scatter_tensor(zeros_like(self), dim, index, unsqueeze.apply(share, dim))
+
+
 def _nll(name: str) -> Op:
     """The loss and its gradient, as `name` and `name_backward`; one for each node that PyTorch
     prints.
@@ -122,6 +183,7 @@ def _nll(name: str) -> Op:
     backward = op(
         f"{name}_backward",
         _nll_backward_array,
+        decomposition=_nll_backward_decomposed,
         constant=("target", "weight"),
         grad_output=lambda grad, target, weight, reduction, ignore_index: loss(
             grad, target, weight, reduction, ignore_index
@@ -132,6 +194,7 @@ def _nll(name: str) -> Op:
     loss: Op = op(
         name,
         _nll_array,
+        decomposition=_nll_decomposed,
         constant=("target", "weight"),
         reads_lazy=True,
         unread=("self",),
@@ -160,6 +223,22 @@ nll_loss_ = _nll("nll_loss")
 nll_loss2d_ = _nll("nll_loss2d")
 
 
+def _wrong_target(shape: Sizes, expected: Sizes, wanted: Sizes) -> str:
+    """PyTorch's text for a target of another shape than the input asks for."""
+    if len(shape) == len(wanted) == 1:
+        return f"For 1D input, 1D target must have size 1, but got target size: {wanted[0]}"
+    if len(shape) < 3:
+        return "0D or 1D target tensor expected, multi-target not supported"
+    if len(shape) == 4 and len(wanted) != 3:
+        return (
+            "only batches of spatial targets supported (3D tensors) but got targets of dimension:"
+            f" {len(wanted)}"
+        )
+    if len(shape) == 4:
+        return f"size mismatch (got input: {list(shape)} , target: {list(wanted)}"
+    return f"Expected target size {list(expected)}, got {list(wanted)}"
+
+
 def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> None:
     """Raise E203 for an operand of the wrong dtype, E301 where shapes do not fit, E302
     for a class that does not exist.
@@ -175,23 +254,26 @@ def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int
             f" ({wanted[0] if wanted else ''}).",
             raises="ValueError",
         )
-    if target.dtype.name not in ("int64", "uint8"):
-        raise GradcliError(
-            "E203",
-            f"nll_loss(): the target must be torch.int64 or uint8, and is {target.dtype}",
-            text=f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_type}",
-        )
     if wanted != expected and not (len(shape) == 1 and wanted == (1,)):
         raise GradcliError(
             "E301",
             f"nll_loss(): a target of shape {tuple(expected)} goes with an input of shape"
             f" {tuple(shape)}, not one of shape {tuple(wanted)}",
+            text=_wrong_target(shape, expected, wanted),
             raises="ValueError" if len(shape) == len(wanted) == 1 else None,
+        )
+    if target.dtype.name not in ("int64", "uint8"):
+        raise GradcliError(
+            "E203",
+            f"nll_loss(): the target must be torch.int64 or uint8, and is {target.dtype}",
+            text=f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_type}",
+            help=f"classes are numbers from 0: `{target.name or 'target'}.long()`",
         )
     if weight is not None and weight.array.shape != (classes,):
         raise GradcliError(
             "E301",
-            f"nll_loss(): {classes} classes, and a weight of shape {tuple(weight.array.shape)}",
+            f"weight tensor should be defined either for all {classes} classes or no classes but"
+            f" got weight tensor of shape: {list(weight.array.shape)}",
         )
     if weight is not None and weight.dtype is not input.dtype:
         raise GradcliError(
@@ -220,9 +302,7 @@ def _nll_loss(
 ) -> Tensor:
     shape = input.array.shape
     if not shape:
-        raise GradcliError(
-            "E301", "nll_loss(): the input has no dimension of classes", raises="ValueError"
-        )
+        raise GradcliError("E301", "Expected 1 or more dimensions (got 0)", raises="ValueError")
     check_constants("nll_loss", weight=weight)
     _check_classes(input, target, weight, ignore_index)
     if len(shape) < 3:
@@ -292,7 +372,7 @@ def cross_entropy(
     number = reduction_number(reduction)
     if not 0 <= label_smoothing <= 1:
         raise runtime_error(
-            f"cross_entropy(): label_smoothing lies between 0 and 1, not {label_smoothing}"
+            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}"
         )
     check_constants("cross_entropy", weight=weight)
     shape = input.array.shape
@@ -300,6 +380,7 @@ def cross_entropy(
     by_probability = target.array.shape == shape
     if by_probability:
         check_floating("cross_entropy: as probabilities the target", target, "RuntimeError")
+    check_scores("cross_entropy", input, "SoftmaxBackward0")
     likelihood = along(log_softmax_, input, class_dim, None)
     if by_probability:
         if ignore_index >= 0:

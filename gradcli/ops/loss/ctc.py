@@ -180,7 +180,8 @@ def _lengths(argument: str, values: Any, count: int) -> Lengths:
             )
     if len(values) != count:
         raise runtime_error(
-            f"ctc_loss(): {argument} has {len(values)} numbers for {count} sequences"
+            f"ctc_loss(): {argument} has {len(values)} numbers for {count} sequences",
+            text=f"{argument} must be of size batch_size",
         )
     return tuple(int(value) for value in values)
 
@@ -194,7 +195,17 @@ def _check_lengths(log_probs: Tensor, targets: Tensor, lengths: Lengths, sizes: 
         )
     wide = targets.array.ndim == 2 and any(size > shape[1] for size in sizes)
     if wide or any(not 0 <= length <= steps for length in lengths) or any(n < 0 for n in sizes):
-        raise runtime_error("ctc_loss(): a length is not within its sequence")
+        text = None
+        checking = "(while checking arguments for ctc_loss_allocate_outputs)"
+        if max(lengths) > steps:
+            text = f"Expected input_lengths to have value at most {steps}, but got value"
+            text += f" {max(lengths)} {checking}"
+        elif wide:
+            text = (
+                f"Expected tensor to have size at least {max(sizes)} at dimension 1, but got size"
+            )
+            text += f" {shape[1]} for argument #2 'targets' {checking}"
+        raise runtime_error("ctc_loss(): a length is not within its sequence", text=text)
 
 
 @function("ctc_loss", also="torch.nn.functional")
@@ -231,9 +242,7 @@ def ctc_loss(
         raise GradcliError("E301", f"ctc_loss(): log_probs of shape {log_probs.array.shape}")
     _, count, classes = log_probs.array.shape
     if not 0 <= blank < classes:
-        raise GradcliError(
-            "E302", f"ctc_loss(): the blank {blank} is no class", raises="RuntimeError"
-        )
+        raise GradcliError("E302", "blank must be in label range", raises="RuntimeError")
     if isinstance(input_lengths, Tensor) is not isinstance(target_lengths, Tensor):
         raise GradcliError("E202", "ctc_loss(): give both lengths as tensors, or none")
     if not count:

@@ -203,7 +203,7 @@ def smooth_l1_loss(
     elsewhere. Raises E204 for a negative beta.
     """
     if beta < 0:
-        raise runtime_error("smooth_l1_loss(): `beta` must not be negative")
+        raise runtime_error("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     number = reduction_number(reduction)
@@ -280,7 +280,7 @@ def huber_loss(
     Conventions: On the joint the gradient is that of the parabola.
     """
     if delta <= 0:
-        raise runtime_error("huber_loss(): `delta` must be positive")
+        raise runtime_error("huber_loss does not support non-positive values for delta.")
     number = reduction_number(reduction)
     check_tensors("huber_loss", input=input, target=target)
     check_same_shape("huber_loss", input, target)

@@ -110,10 +110,11 @@ def gaussian_nll_loss(
             "E301",
             f"gaussian_nll_loss(): variances of shape {tuple(var.array.shape)} do not fit an input"
             f" of shape {tuple(shape)}",
+            text="var is of incorrect size",
             raises="ValueError",
         )
     if np.any(unbatched(var.array) < 0):
-        raise GradcliError("E204", "gaussian_nll_loss(): a variance is negative")
+        raise GradcliError("E204", "var has negative entry/entries")
     check_floating_dtype("gaussian_nll_loss", var.dtype)
     check_dtype("gaussian_nll_loss", var.dtype, COMPLEX)
     var = clone.apply(var)

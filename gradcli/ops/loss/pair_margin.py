@@ -148,12 +148,27 @@ def margin_ranking_loss(
     return reduced(methods["clamp_min_"](lacking, 0), number)
 
 
+def _wrong_ranks(name: str, tensors: tuple[Tensor, ...]) -> str:
+    """PyTorch's text for tensors whose numbers of dimensions differ."""
+    if name == "margin_ranking_loss":
+        named = zip(("input1", "input2", "target"), tensors, strict=True)
+        sizes = ", ".join(f"{each}: torch.Size({list(t.array.shape)})" for each, t in named)
+        return f"{name} : All input tensors should have same dimension but got sizes: {sizes}"
+    first, second, third = (tensor.array.ndim for tensor in tensors)
+    return (
+        "The anchor, positive, and negative tensors are expected to have the same number of"
+        f" dimensions, but got: anchor {first}D, positive {second}D, and negative {third}D inputs"
+    )
+
+
 def _check_ndim(name: str, *tensors: Tensor) -> None:
     """Raise E301 unless all have the same number of dimensions."""
     if len({tensor.array.ndim for tensor in tensors}) > 1:
         shapes = " and ".join(str(tuple(tensor.array.shape)) for tensor in tensors)
         raise GradcliError(
-            "E301", f"{name}(): the shapes {shapes} differ in their number of dimensions"
+            "E301",
+            f"{name}(): the shapes {shapes} differ in their number of dimensions",
+            text=_wrong_ranks(name, tensors),
         )
 
 
@@ -187,6 +202,10 @@ def cosine_embedding_loss(
             "E301",
             f"cosine_embedding_loss(): targets of shape {tuple(target.array.shape)} do not go with"
             f" inputs of shapes {tuple(input1.array.shape)} and {tuple(input2.array.shape)}",
+            text=f"{ndim}D target tensor expects {ndim + 1}D input tensors, but found inputs with"
+            f" sizes {list(input1.array.shape)} and {list(input2.array.shape)}."
+            if ndim < 2
+            else "0D or 1D target tensor expected, multi-target not supported",
         )
     product = sum_dims.apply(input1 * input2, (ndim,), False)
     square1 = sum_dims.apply(input1 * input1, (ndim,), False) + _LEAST_SQUARE
@@ -248,7 +267,11 @@ def triplet_margin_with_distance_loss(
     number = reduction_number(reduction)
     check_tensors("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
     if margin <= 0:
-        raise GradcliError("E204", "triplet_margin_loss(): the margin must be positive")
+        raise GradcliError(
+            "E204",
+            "triplet_margin_loss(): the margin must be positive",
+            text=f"margin must be greater than 0, got {margin}",
+        )
     _check_ndim("triplet_margin_loss", anchor, positive, negative)
     distance = pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)

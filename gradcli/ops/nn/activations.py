@@ -338,6 +338,9 @@ glu_backward = op(
     "glu_backward",
     lambda grad_output, self, dim: np.concatenate([grad_output] * 2, dim) * _glu_slopes(self, dim),
     half=by_kernel(half_precision.glu_backward),
+    decomposition=lambda grad_output, self, dim: (
+        cat([grad_output, grad_output], dim) * _glu_slopes(self, dim)
+    ),
     grad_output=_glu_backward_rule_grad,
     self=_glu_backward_rule_self,
 )
@@ -364,6 +367,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     at = normal_dim("glu", dim, input.array.ndim)
     size = input.array.shape[at]
     if size % 2:
-        raise GradcliError("E301", f"glu(): dimension {at} of size {size} cannot be halved")
+        text = f"Halving dimension must be even, but dimension {at} is size {size}"
+        raise GradcliError("E301", text)
     check_floating("glu", input)
     return glu_.apply(input, at)

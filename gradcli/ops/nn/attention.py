@@ -38,6 +38,7 @@ def _safe_softmax_array(self: Any, dim: int) -> Any:
 safe_softmax: Op = op(
     "_safe_softmax",
     _safe_softmax_array,
+    decomposition=lambda self, dim: softmax_.apply(self, dim),
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
 )
 
@@ -82,6 +83,40 @@ def _fused_backward_array(
     return tuple([each.astype(query.dtype, copy=False) for each in found])
 
 
+def _weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+    """How much each query attends to each key."""
+    last = key.array.ndim - 1
+    scores = matmul(query, transpose.apply(key, last - 1, last)) * scale
+    return softmax_.apply(scores if mask is None else scores + mask, scores.array.ndim - 1)
+
+
+def _fused_decomposed(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, scale: float = 1.0
+) -> Tensor:
+    return matmul(_weights(query, key, mask, scale), value)
+
+
+def _fused_backward_decomposed(
+    grad_out: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attended: Tensor,
+    mask: Tensor | None = None,
+    scale: float = 1.0,
+) -> tuple[Tensor, ...]:
+    """The gradients with the weights made anew, as the fused kernel makes them."""
+    weights = _weights(query, key, mask, scale)
+    last = weights.array.ndim - 1
+    of_weights = matmul(grad_out, transpose.apply(value, last - 1, last))
+    of_scores = softmax_backward.apply(of_weights, weights, last)
+    return (
+        matmul(of_scores, key) * scale,
+        matmul(transpose.apply(of_scores, last - 1, last), query) * scale,
+        matmul(transpose.apply(weights, last - 1, last), grad_out),
+    )
+
+
 _no_second = no_derivative(
     "the gradient of a fused attention", "write the attention out: softmax(q @ k.mT) @ v"
 )
@@ -89,6 +124,7 @@ _no_second = no_derivative(
 fused_attention_backward: Op = op(
     "_scaled_dot_product_flash_attention_for_cpu_backward",
     _fused_backward_array,
+    decomposition=_fused_backward_decomposed,
     node="NotImplemented",
     constant=("mask",),
     outputs=("grad_query", "grad_key", "grad_value"),
@@ -100,6 +136,7 @@ fused_attention_backward: Op = op(
 fused_attention: Op = op(
     "_scaled_dot_product_flash_attention_for_cpu",
     _fused_array,
+    decomposition=_fused_decomposed,
     constant=("mask",),
     inputs=("query", "key", "value"),
     # The result is kept as PyTorch keeps it: a write to it is an error.
@@ -117,7 +154,8 @@ def _mask_of(mask: Tensor | None, is_causal: bool, query: Tensor, key: Tensor) -
     if is_causal:
         if mask is not None:
             raise runtime_error(
-                "scaled_dot_product_attention(): give attn_mask or is_causal, not both"
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when"
+                " is_causal=True"
             )
         shape = (query.array.shape[-2], key.array.shape[-2])
         allowed = np.tril(module_of(query.array).ones(shape, np.bool_))
@@ -161,12 +199,21 @@ def scaled_dot_product_attention(
     check_tensors(name, query=query, key=key, value=value)
     if enable_gqa:
         raise GradcliError("E205", f"{name}(): enable_gqa is outside the catalogue")
-    check_same_dtype(name, query, key)
-    check_same_dtype(name, query, value)
+    kinds = [tensor.dtype.c_name for tensor in (query, key, value)]
+    text = (
+        "Expected query, key, and value to have the same dtype, but got"
+        f" query.dtype: {kinds[0]} key.dtype: {kinds[1]} and value.dtype: {kinds[2]} instead."
+    )
+    check_same_dtype(name, query, key, text)
+    check_same_dtype(name, query, value, text)
     check_dtype(name, query.dtype, dtype_names("bool", "int", raises="RuntimeError") | COMPLEX)
     ranks = [tensor.array.ndim for tensor in (query, key, value)]
     if min(ranks) < 2:
-        raise GradcliError("E301", f"{name}(): expected two dimensions or more")
+        raise GradcliError(
+            "E301",
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim:"
+            f" {ranks[0]} key.dim: {ranks[1]} and value.dim: {ranks[2]} instead.",
+        )
     mask = _mask_of(attn_mask, is_causal, query, key)
     if scale is None:
         features = query.array.shape[-1]

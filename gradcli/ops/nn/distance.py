@@ -10,7 +10,7 @@ from gradcli.arrays import dtypes
 from gradcli.autograd.batched import change_values
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.ops.arithmetic.arithmetic import div, no_derivative
+from gradcli.ops.arithmetic.arithmetic import div, no_derivative, zeros_like
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import Dims, normal_dims
@@ -19,10 +19,14 @@ from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min
+from gradcli.ops.elementwise.comparison import where
+from gradcli.ops.elementwise.power import pow_number
+from gradcli.ops.elementwise.unary import abs_, sign
+from gradcli.ops.indexing.select import index_add, index_select
 from gradcli.ops.linalg.norms import norm_gradient, vector_norm
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.reshaping import broadcast_tensors
-from gradcli.ops.shape.views import expand, expand_as, transpose
+from gradcli.ops.shape.views import expand, expand_as, transpose, unsqueeze
 
 # --- angles -------------------------------------------------------------------------------------
 
@@ -123,6 +127,31 @@ def _cdist_backward_array(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> 
     return np.add.reduce(_slopes(grad, _differences(x1, x2), cdist, p), axis=-2)
 
 
+def _decomposed_slopes(grad: Tensor, differences: Tensor, distances: Tensor, p: float) -> Tensor:
+    """`_slopes`, step by step."""
+    last = differences.array.ndim - 1
+    share = unsqueeze.apply(grad, last)
+    if p == 0:
+        return differences * 0.0
+    if p == 1:
+        return share * sign(differences)
+    length = unsqueeze.apply(distances, last)
+    if p == np.inf:
+        reached = abs_(differences) == length
+        return where(reached, share * sign(differences), 0.0)
+    slopes = differences if p == 2 else differences * pow_number(abs_(differences), p - 2)
+    flat = where(length == 0, 1.0, length) if p == 2 else pow_number(length, p - 1)
+    found = share * slopes / flat
+    return found if p == 2 else where(length == 0, 0.0, found)
+
+
+def _cdist_decomposed(grad: Tensor, x1: Tensor, x2: Tensor, p: float, cdist: Tensor) -> Tensor:
+    rows, columns = x1.array.ndim - 1, x2.array.ndim - 2
+    differences = unsqueeze.apply(x1, rows) - unsqueeze.apply(x2, columns)
+    slopes = _decomposed_slopes(grad, differences, cdist, p)
+    return sum_dims.apply(slopes, (differences.array.ndim - 2,), False)
+
+
 _no_second = no_derivative(
     "cdist_backward",
     "use (x.unsqueeze(-2) - y.unsqueeze(-3)).norm(dim=-1)",
@@ -132,6 +161,7 @@ _no_second = no_derivative(
 cdist_backward = op(
     "_cdist_backward",
     _cdist_backward_array,
+    decomposition=_cdist_decomposed,
     grad=_no_second,
     x1=_no_second,
     x2=_no_second,
@@ -173,6 +203,14 @@ def _pdist_backward_array(grad: Any, self: Any, p: float, pdist: Any) -> Any:
     return result
 
 
+def _pdist_decomposed(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> Tensor:
+    first, second = (Tensor(each) for each in _pairs(len(self.array)))
+    differences = index_select(self, 0, first) - index_select(self, 0, second)
+    slopes = _decomposed_slopes(grad, differences, pdist, p)
+    empty = zeros_like(self)
+    return index_add(empty, 0, first, slopes) - index_add(empty, 0, second, slopes)
+
+
 _no_second_pdist = no_derivative(
     "pdist_backward", "use norm() of the differences", "NotImplementedError"
 )
@@ -180,6 +218,7 @@ _no_second_pdist = no_derivative(
 pdist_backward = op(
     "_pdist_backward",
     _pdist_backward_array,
+    decomposition=_pdist_decomposed,
     grad=_no_second_pdist,
     self=_no_second_pdist,
     pdist=_no_second_pdist,
@@ -205,12 +244,10 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """
     check_tensors("pdist", input=input)
     if input.array.ndim != 2:
-        raise GradcliError(
-            "E301", f"pdist(): a matrix is needed, not shape {tuple(input.array.shape)}"
-        )
+        raise GradcliError("E301", f"pdist only supports 2D tensors, got: {input.array.ndim}D")
     check_dtype("pdist", input.dtype, _SINGLE_ONLY)
     if p < 0:
-        raise runtime_error("pdist(): p must not be negative")
+        raise runtime_error("pdist only supports non-negative p values")
     return pdist_.apply(input, float(p))
 
 
@@ -230,21 +267,23 @@ def cdist(
     Example: torch.cdist(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
     check_tensors("cdist", x1=x1, x2=x2)
-    for x in (x1, x2):
+    for name, x in (("X1", x1), ("X2", x2)):
         if x.array.ndim < 2:
             raise GradcliError(
-                "E301", f"cdist(): matrices are needed, not shape {tuple(x.array.shape)}"
+                "E301",
+                f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D",
             )
     if x1.array.shape[-1] != x2.array.shape[-1]:
         raise GradcliError(
             "E301",
-            f"cdist(): rows of {x1.array.shape[-1]} and of {x2.array.shape[-1]} elements",
+            f"X1 and X2 must have the same number of columns. X1: {x1.array.shape[-1]} X2:"
+            f" {x2.array.shape[-1]}",
         )
     for x in (x1, x2):
         check_not_integral("cdist", x, "RuntimeError")
         check_dtype("cdist", x.dtype, dtype_names("complex", raises="RuntimeError"))
     if p < 0:
-        raise runtime_error("cdist(): p must not be negative")
+        raise runtime_error("cdist only supports non-negative p values")
     check_dtype("cdist", x1.dtype, _SINGLE_ONLY)
     check_same_dtype("cdist", x1, x2)
     return cdist_.apply(x1, x2, float(p))

@@ -11,9 +11,9 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.kernels.sums.cascade_sum import wide
-from gradcli.ops.arithmetic.arithmetic import no_derivative
+from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import (
     check_floating,
     check_same_dtype,
@@ -26,8 +26,9 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_rows
 from gradcli.ops.indexing.gather import check_range
 from gradcli.ops.indexing.masks import masked_fill_number
-from gradcli.ops.indexing.select import index_select
+from gradcli.ops.indexing.select import index_add, index_select
 from gradcli.ops.linalg.norms import vector_norm
+from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import reshape, view
 
 # --- embedding ----------------------------------------------------------------------------------
@@ -48,6 +49,22 @@ def _added_rows(
     return table.astype(grad_output.dtype, copy=False)
 
 
+def _added_rows_decomposed(
+    grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_by_freq: bool
+) -> Tensor:
+    """`_added_rows`, step by step."""
+    where = reshape(indices, (-1,))
+    rows = reshape(grad_output, (-1, int(grad_output.shape[-1])))
+    weights = np.ones(where.array.size, rows.array.dtype)
+    if padding_idx >= 0:
+        weights *= where.array != padding_idx
+    if scale_by_freq:
+        weights /= np.bincount(where.array, minlength=num_weights)[where.array]
+    if not (weights == 1).all():
+        rows = rows * Tensor(weights[:, None])
+    return index_add(zeros(rows, (num_weights, int(rows.shape[1]))), 0, where, rows)
+
+
 def _read_rows(grad: Any, indices: Any, padding_idx: int) -> Any:
     """The transpose of `_added_rows`, composed as PyTorch does it: it leaves the frequency out."""
     rows = index_select(grad, 0, reshape(indices, (-1,)))
@@ -60,6 +77,7 @@ def _read_rows(grad: Any, indices: Any, padding_idx: int) -> Any:
 embedding_dense_backward: Op = op(
     "embedding_dense_backward",
     _added_rows,
+    decomposition=_added_rows_decomposed,
     constant=("indices",),
     grad_output=lambda grad, indices, padding_idx: _read_rows(grad, indices, padding_idx),
 )
@@ -103,7 +121,7 @@ def _padding_row(name: str, padding_idx: int | None, count: int) -> int:
     if not -count <= padding_idx < count:
         raise GradcliError(
             "E204",
-            f"{name}(): padding_idx {padding_idx} is no row of {count}",
+            "Padding_idx must be within num_embeddings",
             raises="AssertionError",
         )
     return padding_idx % count
@@ -193,6 +211,38 @@ def _bag_backward_array(
     return _added_rows(rows, indices, count, -1, False)
 
 
+def _read(table: Tensor, indices: Tensor, share: Tensor, weights: Tensor | None) -> Tensor:
+    """The rows of a table, each times its share."""
+    rows = index_select(table, 0, indices)
+    if not (share.array == 1).all():
+        rows = rows * share
+    return rows if weights is None else rows * reshape(weights, (-1, 1))
+
+
+def _bags_decomposed(
+    weight: Tensor,
+    indices: Tensor,
+    bags: Tensor,
+    share: Tensor,
+    count: int,
+    per_sample_weights: Tensor | None = None,
+) -> Tensor:
+    rows = _read(weight, indices, share, per_sample_weights)
+    return index_add(zeros(rows, (count, int(rows.shape[1]))), 0, bags, rows)
+
+
+def _bag_backward_decomposed(
+    grad: Tensor,
+    indices: Tensor,
+    bags: Tensor,
+    share: Tensor,
+    count: int,
+    per_sample_weights: Tensor | None = None,
+) -> Tensor:
+    rows = _read(grad, bags, share, per_sample_weights)
+    return index_add(zeros(rows, (count, int(rows.shape[1]))), 0, indices, rows)
+
+
 _HELP = "differentiate once, or compose the bags of embedding() and sum()"
 _no_second = no_derivative("embedding_bag's gradient", _HELP, "NotImplementedError")
 _no_second_by_weights = no_derivative("embedding_bag's gradient in per_sample_weights", _HELP)
@@ -200,6 +250,7 @@ _no_second_by_weights = no_derivative("embedding_bag's gradient in per_sample_we
 embedding_bag_backward: Op = op(
     "_embedding_bag_backward",
     _bag_backward_array,
+    decomposition=_bag_backward_decomposed,
     constant=("indices", "bags", "share"),
     grad=_no_second,
     per_sample_weights=_no_second,
@@ -208,6 +259,9 @@ embedding_bag_backward: Op = op(
 embedding_bag_weights_backward: Op = op(
     "_embedding_bag_per_sample_weights_backward",
     lambda grad, weight, indices, bags, share: np.sum(grad[bags] * share * weight[indices], axis=1),
+    decomposition=lambda grad, weight, indices, bags, share: sum_dims.apply(
+        _read(grad, bags, share, None) * index_select(weight, 0, indices), (1,), False
+    ),
     node="NotImplemented",
     constant=("indices", "bags", "share"),
     grad=_no_second_by_weights,
@@ -219,6 +273,7 @@ embedding_bag_weights_backward: Op = op(
 embedding_bag_: Op = op(
     "_embedding_bag",
     _bags_array,
+    decomposition=_bags_decomposed,
     constant=("indices", "bags", "share"),
     weight=lambda grad, weight_sizes, indices, bags, share, per_sample_weights: (
         embedding_bag_backward(grad, indices, bags, share, weight_sizes[0], per_sample_weights)
@@ -251,7 +306,11 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
     indices = input.array
     if indices.ndim == 2:
         if offsets is not None:
-            raise GradcliError("E204", "embedding_bag(): rows are bags, and need no `offsets`")
+            raise value_error(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch"
+                " of fixed length sequences. However, found offsets of type"
+                " <class 'torch.Tensor'>"
+            )
         rows = module_of(indices).arange(len(indices))
         return np.repeat(rows, indices.shape[1]), len(indices)
     if indices.ndim != 1:
@@ -261,12 +320,19 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
             raises="ValueError",
         )
     if offsets is None:
-        raise GradcliError("E204", "embedding_bag(): a vector of indices needs `offsets`")
+        raise GradcliError(
+            "E204",
+            "embedding_bag(): a vector of indices needs `offsets`",
+            text="offsets has to be a 1D Tensor but got None",
+        )
     check_tensors("embedding_bag", offsets=offsets)
     starts = offsets.array
     if starts.dtype.kind not in "iu":
         raise GradcliError(
-            "E203", f"embedding_bag(): offsets must be integers, not {offsets.dtype}"
+            "E203",
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types:"
+            f" Long, Int; but got torch.{offsets.dtype.scalar_type}Tensor instead (while checking"
+            " arguments for embedding_bag)",
         )
     if starts.ndim != 1:
         raise GradcliError(
@@ -274,7 +340,11 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
         )
     if not starts.size or starts[0] or (starts > indices.size).any():
         raise runtime_error(
-            f"embedding_bag(): offsets start at 0 and end within {indices.size} indices"
+            f"embedding_bag(): offsets start at 0 and end within {indices.size} indices",
+            text=f"offsets[-1] can not be greater than input's length {indices.size} but got"
+            f" offsets[-1] of {starts[-1]}"
+            if starts.size and not starts[0]
+            else None,
         )
     if include_last_offset and starts[-1] != indices.size:
         raise runtime_error(
@@ -315,7 +385,7 @@ def embedding_bag(
             "E205", "embedding_bag(): max_norm and scale_grad_by_freq are outside the catalogue"
         )
     if mode not in ("sum", "mean", "max"):
-        raise GradcliError("E204", f"embedding_bag(): no mode {mode!r}")
+        raise value_error("mode has to be one of sum, mean or max")
     bags, count = _bags_of(input, offsets, include_last_offset)
     weights = None
     if per_sample_weights is not None:
@@ -357,7 +427,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if tensor.dtype is not dtypes.int64:
         raise GradcliError(
             "E203",
-            f"one_hot(): class numbers must be torch.int64, not {tensor.dtype}",
+            "one_hot is only applicable to index tensor of type LongTensor.",
             help="use `.long()`",
         )
     classes = module_of(tensor.array).asarray(tensor.array)

@@ -184,6 +184,58 @@ def _check_sizes(inputs: tuple[Tensor, ...], width: int, heads: int, separate: b
         )
 
 
+def _heads(
+    projected: list[Tensor], masks: list[Any], count: int, more: Any, static: Any, with_zeros: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Queries, keys and values of each head, (batch · heads, time, head_dim), and one mask.
+
+    Args:
+        more: a key and a value that each sample gets, or None.
+        static: keys and values in place of the projected ones, or None.
+        with_zeros: whether each gets one more of zeros.
+    """
+    q, k, v = projected
+    length, batch, width = q.array.shape
+    heads, head_dim = batch * count, width // count
+    if masks[0] is not None:
+        masks[0] = _checked_mask(masks[0], (heads, length, k.array.shape[0]))
+    if None not in more:
+        repeated = [methods["repeat"](each, 1, batch, 1) for each in more]
+        k, v, masks = _with_one_more(k, v, masks, repeated, 0)
+    q, k, v = (
+        methods["transpose"](methods["view"](each, -1, heads, head_dim), 0, 1)
+        if own is None
+        else own
+        for each, own in zip((q, k, v), (None, *static), strict=True)
+    )
+    if with_zeros:
+        zeros = Tensor(np.zeros((heads, 1, head_dim), k.array.dtype))
+        k, v, masks = _with_one_more(k, v, masks, (zeros, zeros), 1)
+    return q, k, v, _merged(masks, batch, count)
+
+
+def _attended(
+    heads: tuple[Tensor, Tensor, Tensor, Tensor | None],
+    count: int,
+    p: float,
+    is_causal: bool,
+    wanted: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """What all heads make, (length · batch, embed_dim), and, where wanted, the weights of each."""
+    q, k, v, mask = heads
+    view = methods["view"]
+    rows, length, head_dim = q.array.shape
+    batch = rows // count
+    shown = None
+    if wanted:
+        mixed, shown = _weighed(q, k, v, mask, p)
+        mixed = methods["transpose"](mixed, 0, 1)
+        shown = view(shown, batch, count, length, -1)
+    else:
+        mixed = _in_one_step(q, k, v, mask, p, is_causal, batch)
+    return view(methods["contiguous"](mixed), length * batch, count * head_dim), shown
+
+
 @function("multi_head_attention_forward", module="torch.nn.functional")
 @effects(RANDOM)
 def multi_head_attention_forward(
@@ -222,14 +274,13 @@ def multi_head_attention_forward(
         F.multi_head_attention_forward(x, x, x, 2, 1, ones(6, 2), None, None, None, False, 0.,
             eye(2), None)
     """
-    view, transpose, unsqueeze = methods["view"], methods["transpose"], methods["unsqueeze"]
     batched = _is_batch(query, key, value, key_padding_mask, attn_mask, num_heads)
     inputs = (query, key, value)
     padding = _additive("key_padding_mask", key_padding_mask, query)
     if not batched:
-        raised = {id(each): unsqueeze(each, 1) for each in inputs}
+        raised = {id(each): methods["unsqueeze"](each, 1) for each in inputs}
         inputs = (raised[id(query)], raised[id(key)], raised[id(value)])
-        padding = None if padding is None else unsqueeze(padding, 0)
+        padding = None if padding is None else methods["unsqueeze"](padding, 0)
     if is_causal and attn_mask is None:
         raise runtime_error(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module"
@@ -238,37 +289,16 @@ def multi_head_attention_forward(
     is_causal = is_causal and padding is None and not need_weights
     mask = None if is_causal else _additive("attn_mask", attn_mask, query)
     _check_sizes(inputs, embed_dim_to_check, num_heads, use_separate_proj_weight)
-    length, batch, width = inputs[0].array.shape
-    heads, head_dim = batch * num_heads, width // num_heads
-    if use_separate_proj_weight:
-        q, k, v = _apart(inputs, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
-    else:
-        q, k, v = _projected(inputs, in_proj_weight, in_proj_bias)
-    if mask is not None:
-        mask = _checked_mask(mask, (heads, length, k.array.shape[0]))
-    masks: list[Any] = [mask, padding]
-    if bias_k is not None and bias_v is not None:
-        more = [methods["repeat"](each, 1, batch, 1) for each in (bias_k, bias_v)]
-        k, v, masks = _with_one_more(k, v, masks, more, 0)
-    q, k, v = (
-        transpose(view(each, -1, heads, head_dim), 0, 1) if own is None else own
-        for each, own in ((q, None), (k, static_k), (v, static_v))
-    )
-    if add_zero_attn:
-        zeros = Tensor(np.zeros((heads, 1, head_dim), k.array.dtype))
-        k, v, masks = _with_one_more(k, v, masks, (zeros, zeros), 1)
-    mask = _merged(masks, batch, num_heads)
+    apart = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    projected = (_apart if apart else _projected)(inputs, apart or in_proj_weight, in_proj_bias)
+    more, static = (bias_k, bias_v), (static_k, static_v)
+    heads = _heads(projected, [mask, padding], num_heads, more, static, add_zero_attn)
     p = dropout_p if training else 0.0
-    shown = None
-    if need_weights:
-        mixed, shown = _weighed(q, k, v, mask, p)
-        mixed = transpose(mixed, 0, 1)
-        shown = view(shown, batch, num_heads, length, -1)
-        shown = methods["mean"](shown, dim=1) if average_attn_weights else shown
-    else:
-        mixed = _in_one_step(q, k, v, mask, p, is_causal, batch)
-    mixed = view(methods["contiguous"](mixed), length * batch, width)
-    output = view(linear(mixed, out_proj_weight, out_proj_bias), length, batch, -1)
+    output, shown = _attended(heads, num_heads, p, is_causal, need_weights)
+    output = linear(output, out_proj_weight, out_proj_bias)
+    output = methods["view"](output, *inputs[0].array.shape[:2], -1)
+    if shown is not None and average_attn_weights:
+        shown = methods["mean"](shown, dim=1)
     if not batched:
         output = methods["squeeze"](output, 1)
         shown = None if shown is None else methods["squeeze"](shown, 0)

@@ -244,7 +244,7 @@ def _rrelu(
 ) -> Tensor:
     check_tensors(name, input=input)
     if lower > upper:
-        raise runtime_error(f"{name}(): `lower` is above `upper`")
+        raise runtime_error("Lower bound should be less than or equal to the upper bound")
     check_floating(name, input)
     if training:
         noisy = rrelu_noisy if entry is rrelu_ else rrelu_noisy_written
@@ -442,7 +442,10 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """
     check_floating("softshrink", input)
     if lambd < 0:
-        raise runtime_error(f"softshrink(): `lambd` must not be negative, and is {lambd}")
+        raise runtime_error(
+            "lambda must be in range [0, 3.40282e+38] for input dtype Float, but found"
+            f" {lambd:g}".replace("Float", input.dtype.scalar_type)
+        )
     return softshrink_.apply(input, lambd)
 
 
@@ -465,6 +468,10 @@ prelu_kernel_backward = op(
     lambda grad_output, self, weight: (
         choose(self > 0, grad_output, weight * grad_output)[()],
         choose(self > 0, 0, self * grad_output)[()],
+    ),
+    decomposition=lambda grad_output, self, weight: (
+        where(self > 0, grad_output, weight * grad_output),
+        where(self > 0, 0.0, self * grad_output),
     ),
     joint=_prelu_backward_rule,
     inputs=("grad_output", "self", "weight"),
@@ -497,7 +504,11 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         )
     channels = shape[1] if len(shape) > 1 else 1
     if weight.array.size not in (1, channels):
-        raise GradcliError("E301", f"prelu(): {weight.array.size} weights for {channels} channels")
+        raise GradcliError(
+            "E301",
+            "Mismatch of parameter numbers and input channel size. Found parameter numbers ="
+            f" {weight.array.size} and channel size = {channels}.",
+        )
     wanted = (1,) * min(len(shape), 1) + (weight.array.size,) + (1,) * (len(shape) - 2)
     if len(shape) < 2:
         wanted = (1,) * len(shape)

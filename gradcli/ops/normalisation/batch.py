@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.kernels import in_c
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
@@ -138,7 +138,8 @@ def _batch_normed(
     training: bool,
     momentum: float,
     eps: float,
-) -> Tensor:
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The result, the means and one over the deviations."""
     shape = input.array.shape
     if len(shape) < 2:
         raise GradcliError(
@@ -164,16 +165,15 @@ def _batch_normed(
     given = None
     if not training:
         if running_mean is None or running_var is None:
-            raise runtime_error(
-                f"{name}(): without `training` it needs running_mean and running_var"
-            )
+            absent = "running_mean" if running_mean is None else "running_var"
+            raise runtime_error(f"{absent} must be defined in evaluation mode")
         given = (running_mean.array.reshape(along), running_var.array.reshape(along))
     if isinstance(momentum, Tensor):
         momentum = momentum.item()
     beside = (weight, bias, running_mean, running_var)
     check_mixture(name, input, [tensor for tensor in beside if tensor is not None])
     statistics = ChannelStatistics(shape, (0, *range(2, len(shape))), along, eps, given)
-    result, mean, _ = native_batch_norm.apply(input, weight, bias, statistics)
+    result, mean, rstd = native_batch_norm.apply(input, weight, bias, statistics)
     if training:
         if running_mean is not None:
             moved = computed(_moved_mean, running_mean.array, mean.array, momentum)
@@ -182,7 +182,7 @@ def _batch_normed(
             dims = statistics.dims
             moved = computed(_moved_variance, running_var.array, input.array, dims, momentum)
             write(running_var, Tensor(moved))
-    return result
+    return result, mean, rstd
 
 
 @function("batch_norm", module="torch.nn.functional")
@@ -235,7 +235,42 @@ def torch_batch_norm(
     """
     check_tensors("batch_norm", input=input)
     running = (running_mean, running_var)
-    return _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)
+    return _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)[0]
+
+
+@function("native_batch_norm")
+@effects(WRITES)
+def native_batch_norm_(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`torch.batch_norm`, the means of the batch and one over its deviations, or two empty tensors
+    where the running ones are used.
+
+    Example:
+        torch.native_batch_norm(tensor([[2., 1.], [1., 3.]]), None, None, None, None, True, 0.1,
+            1e-5)
+    """
+    check_tensors("batch_norm", input=input)
+    running = (running_mean, running_var)
+    found = _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)
+    if not training:
+        empty = np.empty(0, input.array.dtype)
+        return found[0], Tensor(empty), Tensor(empty.copy())
+    return found[0], *(reshape(each, (each.array.size,)) for each in found[1:])
+
+
+def _no_elements(shape: Sizes) -> GradcliError:
+    return value_error(
+        "Expected more than 1 spatial element when training, got input size"
+        f" torch.Size({list(shape)})"
+    )
 
 
 @function("instance_norm", module="torch.nn.functional")
@@ -259,16 +294,12 @@ def instance_norm(
     check_tensors("instance_norm", input=input)
     shape = input.array.shape
     if len(shape) < 3:
-        raise GradcliError(
-            "E301", "instance_norm(): expected three dimensions or more", raises="ValueError"
-        )
+        raise _no_elements(shape)
     samples, channels = shape[:2]
     check_floating("instance_norm", input)
     check_affine("instance_norm", input, (channels,), weight=weight, bias=bias)
     if use_input_stats and prod(shape[2:]) == 1:
-        raise GradcliError(
-            "E204", "instance_norm(): more than one value per channel and sample is needed"
-        )
+        raise _no_elements(shape)
 
     def repeated(tensor: Tensor | None) -> Tensor | None:
         return None if tensor is None else repeat_(tensor, samples)
@@ -283,7 +314,7 @@ def instance_norm(
         use_input_stats,
         momentum,
         eps,
-    )
+    )[0]
     if use_input_stats:
         for running, moved in zip((running_mean, running_var), statistics, strict=True):
             if running is not None and moved is not None:
@@ -331,7 +362,12 @@ def local_response_norm(
     check_tensors("local_response_norm", input=input)
     shape = input.array.shape
     if len(shape) < 3:
-        raise GradcliError("E204", "local_response_norm(): expected three dimensions or more")
+        raise GradcliError(
+            "E204",
+            "local_response_norm(): expected three dimensions or more",
+            text=f"Expected 3D or higher dimensionality {' ' * 24} input (got {len(shape)}"
+            " dimensions)",
+        )
     if not input.array.size:
         return input
     squares = mul.apply(input, input)

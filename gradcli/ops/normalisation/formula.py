@@ -23,7 +23,8 @@ from gradcli.ops.binding.arguments import check_floating, check_same_dtype, chec
 from gradcli.ops.definition.doc import WRITES
 from gradcli.ops.definition.half_precision import Way, by_kernel, rounded_once
 from gradcli.ops.definition.op import Function, Op, op
-from gradcli.ops.reduction.sum import sum_dims
+from gradcli.ops.elementwise.unary import sqrt
+from gradcli.ops.reduction.sum import mean_dims, sum_dims
 from gradcli.ops.shape.views import expand, reshape
 from gradcli.record import Record
 
@@ -198,6 +199,56 @@ def normalised_backward(
     return of_input.astype(dtype, copy=False), of_weight, of_bias
 
 
+def decomposed(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, statistics: Statistics
+) -> list[Tensor]:
+    """`normalised`, step by step."""
+    values = reshape(input, statistics.shape)
+    if statistics.given is None:
+        mean = mean_dims.apply(values, statistics.dims, True)
+        centred = values - mean
+        variance = mean_dims.apply(centred * centred, statistics.dims, True)
+    else:
+        mean, variance = (Tensor(np.array(each)) for each in statistics.given)
+        centred = values - mean
+    rstd = 1 / sqrt.apply(variance + statistics.eps)
+    result = centred * rstd
+    if weight is not None:
+        result = result * reshape(weight, statistics.weight_shape)
+    if bias is not None:
+        result = result + reshape(bias, statistics.weight_shape)
+    return [reshape(result, tuple(input.shape)), mean, rstd]
+
+
+def _backward_decomposed(
+    grad_out: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    statistics: Statistics,
+    output_mask: Any,
+) -> list[Tensor | None]:
+    """`normalised_backward`, step by step."""
+    incoming = reshape(grad_out, statistics.shape)
+    normal = (reshape(input, statistics.shape) - mean) * rstd
+    grads: list[Tensor | None] = [None, None, None]
+    if output_mask[0]:
+        slope = incoming if weight is None else incoming * reshape(weight, statistics.weight_shape)
+        if statistics.given is None:
+            along = slope - mean_dims.apply(slope, statistics.dims, True)
+            slope = along - normal * mean_dims.apply(slope * normal, statistics.dims, True)
+        grads[0] = reshape(rstd * slope, tuple(input.shape))
+    if output_mask[1]:
+        assert weight is not None
+        grads[1] = statistics.to_weight(incoming * normal, tuple(weight.shape))
+    if output_mask[2]:
+        assert bias is not None
+        grads[2] = statistics.to_weight(incoming, tuple(bias.shape))
+    return grads
+
+
 def _double_backward(
     grads: Any, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, statistics: Any
 ) -> dict[str, Any]:
@@ -279,6 +330,7 @@ def normalising(
         f"{name}_backward",
         normalised_backward,
         half=rounded_once,
+        decomposition=_backward_decomposed,
         outputs=("result0", "result1", "result2"),
         inputs=operands,
         constant=() if "bias" in operands else ("bias",),
@@ -317,6 +369,7 @@ def normalising(
         name,
         forward,
         half=half,
+        decomposition=decomposed,
         outputs=("result0", "result1", "result2"),
         differentiable=(0,),
         inputs=("input", "weight", "bias"),
@@ -350,6 +403,13 @@ def check_affine(name: str, input: Tensor, sizes: Sizes, **affine: Tensor | None
                 "E301",
                 f"{name}(): `{argument}` has the shape {tuple(tensor.array.shape)}, and should have"
                 f" {sizes}",
+                text=f"Expected {argument} to be a vector of size equal to the number of channels"
+                f" in input, but got {argument} of shape {list(tensor.array.shape)} and input of"
+                f" shape {list(input.array.shape)}"
+                if name == "group_norm"
+                else f"Expected {argument} to be of same shape as normalized_shape, but got"
+                f" {argument} of shape {list(tensor.array.shape)} and normalized_shape ="
+                f" {list(sizes)}",
             )
 
 
@@ -362,7 +422,9 @@ def check_mixture(name: str, input: Tensor, others: Iterable[Tensor]) -> None:
     if is_half and all(other.dtype is dtypes.float32 for other in others):
         return
     for other in others:
-        check_same_dtype(name, input, other)
+        check_same_dtype(
+            name, input, other, "mixed dtype (CPU): all inputs must share same datatype."
+        )
 
 
 def check_several(name: str, given: Sizes, first: int, others: Sizes) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.in_c import layer_norm as layer_norm_in_c
 from gradcli.kernels.in_c import layer_norm_backward as layer_norm_backward_in_c
 from gradcli.kernels.layer_norm import LONGEST, row_gradient, row_moments
@@ -93,12 +93,18 @@ def _normalized_sizes(name: str, input: Any, normalized_shape: Any) -> Sizes:
         raise GradcliError("E202", f"{name}(): normalized_shape must be a tuple of integers")
     sizes = sizes_of(name, (normalized_shape,))
     shape = input.array.shape
-    if not sizes or tuple(shape[-len(sizes) :]) != sizes:
+    if not sizes:
+        raise runtime_error(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one"
+            " element, but got normalized_shape = []"
+        )
+    if tuple(shape[-len(sizes) :]) != sizes:
         raise GradcliError(
             "E301",
             f"{name}(): {sizes} is not how the shape {tuple(shape)} ends",
             text=f"Given normalized_shape={list(sizes)}, expected input with shape"
-            f" {str(['*', *sizes]).replace(chr(39), '')}, but got input of size{list(shape)}",
+            f" [*{', ' * (name != 'rms_norm')}{str(list(sizes))[1:]}, but got input of"
+            f" size{list(shape)}",
             raises="ValueError" if name == "rms_norm" and len(shape) < len(sizes) else None,
         )
     return sizes
@@ -118,12 +124,24 @@ def layer_norm(
 
     Example: F.layer_norm(tensor([[2., 1.], [1., 3.]]), (2,))
     """
+    return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+
+
+@function("native_layer_norm")
+def native_layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`layer_norm`, the means and one over the deviations.
+
+    Example: torch.native_layer_norm(tensor([[2., 1.], [1., 3.]]), (2,), None, None, 1e-5)
+    """
     sizes = _normalized_sizes("layer_norm", input, normalized_shape)
     check_affine("layer_norm", input, sizes, weight=weight, bias=bias)
     shape = input.array.shape
     first = len(shape) - len(sizes)
     statistics = RowStatistics(shape, tuple(range(first, len(shape))), (1,) * first + sizes, eps)
-    return _native_layer_norm.apply(input, weight, bias, statistics)[0]
+    result, mean, rstd = _native_layer_norm.apply(input, weight, bias, statistics)
+    return result, mean, rstd
 
 
 @function("layer_norm")

@@ -35,9 +35,15 @@ def _rule(grads: Any, v: Any, g: Any, result1: Any, dim: int) -> tuple[Any, Any]
     return (g / norm) * (grad - v * (sums / (norm * norm))), sums / norm
 
 
+def _decomposed(v: Tensor, g: Tensor, dim: int) -> list[Tensor]:
+    norm = vector_norm.apply(v, 2.0, _others(v.array.ndim, dim), True)
+    return [v * (g / norm), norm]
+
+
 weight_norm_interface: Op = op(
     "_weight_norm_interface",
     _scaled,
+    decomposition=_decomposed,
     inputs=("v", "g"),
     outputs=("result0", "result1"),
     differentiable=(0,),

@@ -66,7 +66,9 @@ def check_not_empty(name: str, array: Any, dims: tuple[int, ...] | None = None) 
     """Raise where there is no element to pick: E302 for a dimension of size 0, else E204."""
     empty = [dim for dim in dims or () if not array.shape[dim]]
     if empty:
-        raise GradcliError("E302", f"{name}(): dimension {empty[0]} has no elements")
+        raise GradcliError(
+            "E302", f"{name}(): Expected reduction dim {empty[0]} to have non-zero size."
+        )
     if dims is None and not array.size:
         raise runtime_error(
             f"{name}(): a tensor of shape {tuple(array.shape)} has no elements",

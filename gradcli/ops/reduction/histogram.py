@@ -68,7 +68,11 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if low == high:
         low, high = low - 1, high + 1
     if not low < high or np.isinf([low, high]).any():
-        raise runtime_error("histc() needs a finite max above its min")
+        raise runtime_error(
+            "torch.histc: max must be larger than min"
+            if low > high
+            else f"range of [{low:g}, {high:g}] is not finite"
+        )
     counts, _ = np.histogram(array, bins, (low, high))
     return Tensor(counts.astype(array.dtype))
 

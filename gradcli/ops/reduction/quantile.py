@@ -42,9 +42,7 @@ _INTERPOLATIONS = {
 def _checked_fractions(name: str, input: Tensor, q: Any) -> Tensor:
     """The fractions as a tensor. Raises E203 for dtypes that differ, E204 outside of 0 to 1."""
     if str(input.array.dtype) not in ("float32", "float64"):
-        raise GradcliError(
-            "E203", f"{name}() is defined for float32 and float64, not for {input.dtype}"
-        )
+        raise GradcliError("E203", f"{name}() input tensor must be either float or double dtype")
     if type(q) in (int, float):
         if not 0 <= q <= 1:
             raise runtime_error(
@@ -113,7 +111,7 @@ def _quantile(name: str, ignore_nan: bool) -> None:
                 f"{name}(): interpolation must be one of {', '.join(_INTERPOLATIONS)}"
             )
         if not input.array.size:
-            raise runtime_error(f"{name}(): no elements have no quantile")
+            raise runtime_error(f"{name}() input tensor must be non-empty")
         at = None if dim is None else normal_dim(name, dim, input.array.ndim)
         values = _sorted_last(input, at if input.array.ndim else None, keepdim)
         ranks = _ranks(values, fractions, ignore_nan)

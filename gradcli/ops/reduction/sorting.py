@@ -188,7 +188,7 @@ def kthvalue_(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> An
     if not 1 <= k <= size:
         raise GradcliError(
             "E204",
-            f"kthvalue(): dimension {at} has {size} elements, and no {k}-th",
+            f"kthvalue(): selected number k out of range for dimension {at}",
             raises="RuntimeError" if size else "IndexError",
         )
     return named("kthvalue", "values indices", kthvalue.apply(input, k, at, keepdim))

@@ -190,7 +190,8 @@ def _spread(entry: Op, words: str) -> Function:
         correction: float | None = None,
     ) -> Any:
         check_reduced(name, input, keepdim)
-        check_floating_dtype(name, input.dtype)
+        text = "std and var only support floating point and complex dtypes"
+        check_floating_dtype(name, input.dtype, text)
         if type(dim) is bool:
             dim, unbiased = None, dim
         if unbiased is not None:

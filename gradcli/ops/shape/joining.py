@@ -251,7 +251,9 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     """
     axes = listed("cartesian_prod", tensors)
     if any(axis.array.ndim != 1 for axis in axes):
-        raise GradcliError("E301", "cartesian_prod(): takes vectors")
+        wrong = next(axis for axis in axes if axis.array.ndim != 1)
+        text = f"Expect a 1D vector, but got shape {list(wrong.array.shape)}"
+        raise GradcliError("E301", text)
     if len(axes) == 1:
         return axes[0]
     return stack_([flatten(grid) for grid in meshgrid(*axes)], 1)

@@ -59,6 +59,7 @@ def _check_dims(name: str, tensor: Tensor, least: int) -> None:
         raise GradcliError(
             "E301",
             f"{name}(): a tensor of {tensor.array.ndim} dimensions has too few, it takes {least}",
+            text=f"{name}: input tensor must have at least {least} dimensions",
         )
 
 

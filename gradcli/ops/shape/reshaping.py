@@ -39,7 +39,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     start = normal_dim("flatten", start_dim, len(shape))
     end = normal_dim("flatten", end_dim, len(shape))
     if start > end:
-        raise runtime_error(f"flatten(): start_dim {start_dim} comes after end_dim {end_dim}")
+        raise runtime_error("flatten() has invalid args: start_dim cannot come after end_dim")
     if not shape:
         return reshape(input, (1,))
     if start == end:
@@ -235,13 +235,16 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """
     axes = _several("meshgrid", tensors)
     if not axes:
-        raise runtime_error("meshgrid() needs an axis")
+        raise runtime_error("meshgrid expects a non-empty TensorList")
     if any(axis.array.ndim > 1 for axis in axes):
         raise GradcliError("E301", "meshgrid(): the axes must be vectors or 0-dim tensors")
     for axis in axes[1:]:
-        check_same_dtype("meshgrid", axes[0], axis)
+        text = "meshgrid expects all tensors to have the same dtype"
+        check_same_dtype("meshgrid", axes[0], axis, text)
     if indexing not in ("ij", "xy"):
-        raise runtime_error(f"meshgrid(): indexing is 'ij' or 'xy', not {indexing!r}")
+        raise runtime_error(
+            'torch.meshgrid: indexing must be one of "xy" or "ij", but received: ' + indexing
+        )
     # Which dimension each axis runs along: "xy" puts the first one across.
     along = list(range(len(axes)))
     if indexing == "xy" and len(axes) > 1:

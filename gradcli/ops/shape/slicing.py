@@ -132,6 +132,8 @@ def narrowed(
         raise GradcliError(
             "E302",
             f"{name}(): start {first} lies outside dimension {at}, which has {shape[at]} elements",
+            text=f"start out of range (expected to be in range of [{-shape[at]}, {shape[at]}], but"
+            f" got {first})",
         )
     first = first + shape[at] if first < 0 else first
     if length < 0 or first + length > shape[at]:
@@ -235,9 +237,25 @@ def _put_windows(grad_output: Any, self_sizes: Sizes, dimension: int, size: int,
     return whole
 
 
+def _put_windows_decomposed(
+    grad_output: Any, self_sizes: Sizes, dimension: int, size: int, step: int
+) -> Any:
+    """A sum over the elements of a window, each put where it was read."""
+    if not self_sizes:
+        return select(grad_output, 0, 0) if size else zeros(grad_output, ())
+    last, total = len(self_sizes), None
+    windows = int(grad_output.shape[dimension])
+    for i in range(size):
+        end = i + (windows - 1) * step + 1
+        term = slice_backward(select(grad_output, last, i), self_sizes, dimension, i, end, step)
+        total = term if total is None else total + term
+    return total
+
+
 unfold_backward: Op = op(
     "unfold_backward",
     _put_windows,
+    decomposition=_put_windows_decomposed,
     grad_output=unfold,
 )
 
@@ -252,7 +270,9 @@ def unfold_(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     at = normal_dim("unfold", dimension, self.array.ndim)
     extent = self.array.shape[at] if self.array.ndim else 1
     if not 0 <= size <= extent:
-        raise runtime_error(f"unfold(): a window of {size} does not fit a dimension of {extent}")
+        raise runtime_error(
+            f"maximum size for tensor at dimension {at} is {extent} but size is {size}"
+        )
     if step <= 0:
-        raise runtime_error(f"unfold(): the step must be positive, not {step}")
+        raise runtime_error(f"step is {step} but must be > 0")
     return unfold.apply(self, at, size, step)

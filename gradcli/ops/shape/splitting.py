@@ -80,7 +80,12 @@ def _equal_sizes(name: str, extent: int, size: int) -> list[int]:
     if type(size) is not int:
         size = size.__index__()
     if size < 0 or (size == 0 and extent):
-        raise runtime_error(f"{name}(): parts of {size} elements are no parts")
+        raise runtime_error(
+            f"split expects split_size be non-negative, but got split_size={size}"
+            if size
+            else "split_size can only be 0 if dimension size is 0, but got dimension size of"
+            f" {extent}"
+        )
     if not extent:
         return [0]
     charge_tensors(-(-extent // size))
@@ -130,7 +135,7 @@ def split_with_sizes_(input: Tensor, split_sizes: Any, dim: int = 0) -> Parts:
 def _chunk_sizes(name: str, tensor: Tensor, chunks: int, dim: int) -> tuple[list[int], int]:
     at, extent = _extent(name, tensor, dim)
     if chunks <= 0:
-        raise runtime_error(f"{name}(): {chunks} parts are no parts")
+        raise runtime_error(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     if not extent:
         charge_tensors(chunks)
         return [0] * chunks, at

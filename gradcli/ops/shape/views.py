@@ -52,6 +52,9 @@ def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
         return np.ndarray(size, self.dtype, self, 0, (0,) * len(size))
     self = with_strides(forced(self))
     strides = [0] * (len(size) - self.ndim)
+    if self.ndim > len(size):
+        text = not_expanded(of_array(self), self.shape, size)
+        raise GradcliError("E301", text)
     for have, want, step in zip(self.shape, size[len(strides) :], self.strides, strict=True):
         if have not in (1, want):
             raise GradcliError(
@@ -488,7 +491,7 @@ def _check_flat(name: str, tensor: Tensor) -> None:
     if tensor.array.ndim > 2:
         raise GradcliError(
             "E301",
-            f"{name}(): a tensor of {tensor.array.ndim} dimensions has no one transpose",
+            f"{name}() expects a tensor with <= 2 dimensions, but self is {tensor.array.ndim}D",
             help="use transpose(dim0, dim1), permute() or .mT",
         )
 

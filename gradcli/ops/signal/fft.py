@@ -37,7 +37,9 @@ def _prepared(name: str, input: Any) -> Tensor:
 
 def _check_real(name: str, input: Tensor) -> None:
     if input.dtype.is_complex:
-        raise GradcliError("E203", f"{name}() needs a real tensor, not {input.dtype}")
+        raise GradcliError(
+            "E203", f"{name} expects a real input tensor, but got {input.dtype.scalar_type}"
+        )
 
 
 def _normalization(name: str, norm: Any, forward: bool) -> str:

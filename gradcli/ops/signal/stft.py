@@ -74,7 +74,10 @@ def stft(
     """
     check_not_integral("stft", input, "RuntimeError")
     if not return_complex:
-        raise _wrong("stft", "the result is complex, so `return_complex=True` is needed")
+        raise runtime_error(
+            "stft requires the return_complex parameter be given for real inputs, and will further"
+            " require that return_complex=True in a future PyTorch release."
+        )
     ndim = input.array.ndim
     if ndim not in (1, 2):
         raise GradcliError("E301", f"stft(): a signal of shape {tuple(input.array.shape)}")

@@ -33,7 +33,9 @@ def _made(
     check_dtype(name, target, _NOT_FLOATING)
     length = plain_integer(name, "window_length", length)
     if length < 0:
-        raise runtime_error(f"{name}(): a window of {length} elements")
+        raise runtime_error(
+            f"{name} requires non-negative window_length, got window_length={length}"
+        )
     check_count(name, length)
     steps = max(length if periodic else length - 1, 1)
     positions = np.arange(length, dtype=target.numpy_dtype) / steps

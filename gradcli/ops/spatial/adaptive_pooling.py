@@ -90,11 +90,22 @@ def _largest_array(self: Any, output_size: Sizes) -> tuple[Any, Any]:
     return in_format_of_images(values, self, ndim), in_format_of_images(indices, self, ndim)
 
 
+def _matrices(_output_size: Sizes, sizes: Sizes, counts: Sizes) -> list[Any]:
+    """For each dimension the matrix that a row of elements is multiplied by."""
+    found = []
+    for size, count in zip(sizes, counts, strict=True):
+        place, window = np.arange(size)[:, None], np.arange(count)
+        start, end = window * size // count, -(-(window + 1) * size // count)
+        found.append(((start <= place) & (place < end)) / (end - start))
+    return found
+
+
 _MEAN = {
     ndim: linear_pool(
         f"_adaptive_avg_pool{ndim}d",
         _mean_array,
         _mean_transposed,
+        _matrices,
     )
     for ndim in (2, 3)
 }

@@ -26,8 +26,10 @@ from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.complex import view_as_real
-from gradcli.ops.shape.slicing import select
-from gradcli.ops.shape.views import expand, reshape, squeeze_dim, unsqueeze
+from gradcli.ops.reduction.sum import sum_dims
+from gradcli.ops.shape.joining import cat
+from gradcli.ops.shape.slicing import select, slice_
+from gradcli.ops.shape.views import expand, reshape, squeeze_dim, transpose, unsqueeze
 from gradcli.ops.spatial.padding import constant_pad
 from gradcli.ops.spatial.unfold import per_dimension, windows_from
 from gradcli.record import Record
@@ -122,6 +124,58 @@ def _convolution_backward_array(
     return of_input, of_weight, grads[2]
 
 
+def _convolution_backward_decomposed(
+    grad_output: Tensor, input: Tensor, weight: Tensor, geometry: Geometry, output_mask: Any
+) -> list[Tensor | None]:
+    """The gradients as convolutions: that of the input is a transposed one."""
+    grads: list[Tensor | None] = [None, None, None]
+    if output_mask[0]:
+        sizes = () if geometry.transposed else tuple(input.shape[2:])
+        turned = Geometry(geometry.windows, geometry.groups, not geometry.transposed, sizes)
+        found = convolution.apply(grad_output, weight, None, turned)
+        grads[0] = _cut(found, tuple(input.shape[2:]))
+    if output_mask[1]:
+        read, placed = (grad_output, input) if geometry.transposed else (input, grad_output)
+        grads[1] = _weight_gradient_decomposed(read, placed, geometry)
+    if output_mask[2]:
+        dims = (0, *range(2, len(grad_output.shape)))
+        grads[2] = sum_dims.apply(grad_output, dims, False)
+    return grads
+
+
+def _weight_gradient_decomposed(read: Tensor, placed: Tensor, geometry: Geometry) -> Tensor:
+    """The gradient of the weights: the samples are the channels of a convolution whose windows are
+    as large as the gradient, with stride and dilation exchanged.
+    """
+    windows, parts = geometry.windows, []
+    across = Windows(tuple(placed.shape[2:]), windows.dilation, windows.padding, windows.stride)
+    for group in range(geometry.groups):
+        pair = [
+            transpose.apply(_group_of(each, group, geometry.groups), 0, 1)
+            for each in (read, placed)
+        ]
+        found = convolution.apply(*pair, None, Geometry(across, 1, False))
+        parts.append(transpose.apply(found, 0, 1))
+    gradient = parts[0] if len(parts) == 1 else cat.apply(parts, 0)
+    return _cut(gradient, windows.kernel)
+
+
+def _cut(value: Tensor, sizes: Sizes) -> Tensor:
+    """A value whose last dimensions have no more than the sizes."""
+    for dim, size in enumerate(sizes, 2):
+        if value.shape[dim] > size:
+            value = slice_.apply(value, dim, 0, size, 1)
+    return value
+
+
+def _group_of(value: Tensor, group: int, groups: int) -> Tensor:
+    """The channels of a group."""
+    size = value.shape[1] // groups
+    if groups == 1:
+        return value
+    return slice_.apply(value, 1, group * size, (group + 1) * size, 1)
+
+
 def _sum(terms: list[Any]) -> Any:
     """The sum of what there is; None for nothing."""
     total = None
@@ -161,6 +215,7 @@ convolution_backward: Op = op(
     "convolution_backward",
     _convolution_backward_array,
     half=rounded_once,
+    decomposition=_convolution_backward_decomposed,
     keeps_layout=True,
     outputs=("result0", "result1", "result2"),
     inputs=("grad_output", "input", "weight"),
@@ -203,7 +258,7 @@ def _check(
     if type(groups) is not int:
         raise GradcliError("E202", f"{name}(): `groups` must be an integer")
     if groups < 1:
-        raise runtime_error(f"{name}(): `groups` must be positive")
+        raise runtime_error("non-positive groups is not supported")
     shape, kernels = input.array.shape, weight.array.shape
     if len(kernels) != ndim + 2 or len(shape) not in (ndim + 1, ndim + 2):
         raise GradcliError(
@@ -214,6 +269,15 @@ def _check(
             f" got input of size: {list(shape)}",
         )
     check_dtype(name, input.dtype, dtype_names("bool"))
+    kinds = [each.dtype.scalar_type for each in (input, weight)]
+    check_same_dtype(
+        name,
+        input,
+        weight if bias is None else bias,
+        f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same"
+        if isinstance(bias, Tensor)
+        else f"expected scalar type {kinds[0]} but found {kinds[1]}",
+    )
     check_same_dtype(name, input, weight)
     channels = shape[-ndim - 1]
     taken = kernels[0] if transposed else kernels[1] * groups
@@ -222,18 +286,22 @@ def _check(
             "E301",
             f"{name}(): a weight of shape {tuple(kernels)} in {groups} group"
             f"{'s' if groups > 1 else ''} does not fit an input of {channels} channels",
-            text=f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size"
+            text=f"Given groups={groups}, expected weight to be divisible by {groups} at dimension"
+            f" 0, but got weight of size [{list(kernels)}] instead"
+            if kernels[0] % groups and not transposed
+            else f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size"
             f" {list(kernels)}, expected input{list(shape)} to have {taken} channels, but got"
             f" {channels} channels instead",
         )
     if bias is not None:
         check_tensors(name, bias=bias)
-        check_same_dtype(name, input, bias)
         made = kernels[1] * groups if transposed else kernels[0]
         if bias.array.shape != (made,):
             raise GradcliError(
                 "E301",
-                f"{name}(): a bias of shape {tuple(bias.array.shape)} does not fit {made} channels",
+                f"Given {'transposed=1, ' * transposed}weight of size {list(kernels)}, expected"
+                f" bias to be 1-dimensional with {made} elements, but got bias of size"
+                f" {list(bias.array.shape)} instead",
             )
 
 
@@ -341,6 +409,23 @@ def _expose_convolution(ndim: int) -> None:
     )
 
 
+def _too_much_output_padding(extra: Sizes, windows: Windows) -> str:
+    """PyTorch's text for it; in one dimension it counts a height as well."""
+    dims = ("depth", "height", "width")[-max(len(extra), 2) :]
+    wide = len(dims) - len(extra)
+    settings = (
+        ("output_padding", (0,) * wide + extra),
+        ("stride", (1,) * wide + windows.stride),
+        ("dilation", (1,) * wide + windows.dilation),
+    )
+    shown = " ".join(
+        f"{name}_{dim}: {value}"
+        for name, values in settings
+        for dim, value in zip(dims, values, strict=True)
+    )
+    return f"output padding must be smaller than either stride or dilation, but got {shown}"
+
+
 def _expose_transposed(ndim: int) -> None:
     name = f"conv_transpose{ndim}d"
 
@@ -361,9 +446,7 @@ def _expose_transposed(ndim: int) -> None:
         if any(
             e >= max(s, d) for e, s, d in zip(extra, windows.stride, windows.dilation, strict=True)
         ):
-            raise runtime_error(
-                f"{name}(): output_padding must be smaller than the stride or the dilation"
-            )
+            raise runtime_error(_too_much_output_padding(extra, windows))
         sizes = tuple(
             (size - 1) * s - 2 * p + d * (k - 1) + e + 1
             for size, k, s, p, d, e in zip(

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
@@ -53,10 +53,17 @@ def _affine_array(theta: Any, size: tuple[int, ...], align_corners: bool) -> Any
 
 
 def _affine_rule(grad: Any, size: tuple[int, ...], align_corners: bool) -> Any:
-    base = _of_base(grad, size, align_corners)
+    base = base_grid(grad, size, align_corners)
     flat = reshape(grad, (size[0], base.shape[1], len(size) - 2))
     return transpose(bmm(transpose(base, 1, 2), flat), 1, 2)
 
+
+base_grid = op(
+    "_affine_base_grid",
+    _of_base,
+    constant=("value",),
+    decomposition=lambda value, size, align_corners: _of_base(value, size, align_corners),
+)
 
 affine_grid_generator = op("affine_grid_generator", _affine_array, theta=_affine_rule)
 
@@ -74,7 +81,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     ndim = len(sizes) - 2
     if ndim not in (2, 3):
         raise GradcliError(
-            "E301", f"affine_grid(): the size {sizes} is neither (N, C, H, W) nor (N, C, D, H, W)",
+            "E301", "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms,"
+            f" respectively. Got size {sizes}.",
             raises="NotImplementedError",
         )  # fmt: skip
     if theta.array.shape != (sizes[0], ndim, ndim + 1):
@@ -82,6 +90,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
             "E301",
             f"affine_grid(): maps of shape {(sizes[0], ndim, ndim + 1)} go with the size {sizes},"
             f" not {tuple(theta.array.shape)}",
+            text=f"Expected a batch of {ndim}D affine matrices of shape Nx{ndim}x{ndim + 1} for"
+            f" size {sizes}. Got torch.Size({list(theta.array.shape)}).",
             raises="ValueError" if theta.array.shape[1:] != (ndim, ndim + 1) else "RuntimeError",
         )
     return affine_grid_generator.apply(theta, sizes, bool(align_corners))
@@ -286,6 +296,24 @@ def _sampler(ndim: int) -> Op:
 _SAMPLERS = {2: _sampler(2), 3: _sampler(3)}
 
 
+def _wrong_grid(shape: list[int], grid: list[int]) -> str | None:
+    """PyTorch's text for a grid that does not go with images."""
+    sizes = f"but got input with sizes {shape} and grid with sizes {grid}"
+    if len(shape) != len(grid):
+        return (
+            f"grid_sampler(): expected {len(shape)}D input and grid with same number of dimensions,"
+            f" {sizes}"
+        )
+    if shape[0] != grid[0]:
+        return f"grid_sampler(): expected grid and input to have same batch size, {sizes}"
+    if grid[-1] != len(shape) - 2:
+        return (
+            f"grid_sampler(): expected grid to have size {len(shape) - 2} in last dimension, but"
+            f" got grid with sizes {grid}"
+        )
+    return None
+
+
 @function("grid_sample", module="torch.nn.functional")
 def grid_sample(
     input: Tensor,
@@ -307,9 +335,15 @@ def grid_sample(
     """
     check_tensors("grid_sample", input=input, grid=grid)
     if mode not in ("bilinear", "nearest", "bicubic"):
-        raise GradcliError("E204", f"grid_sample(): there is no mode {mode!r}")
+        raise value_error(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic',"
+            f" but got: '{mode}'"
+        )
     if padding_mode not in ("zeros", "border", "reflection"):
-        raise GradcliError("E204", f"grid_sample(): there is no padding mode {padding_mode!r}")
+        raise value_error(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or"
+            f" 'reflection', but got: '{padding_mode}'"
+        )
     check_floating("grid_sample", input)
     check_same_dtype("grid_sample", input, grid)
     shape, grid_shape = input.array.shape, grid.array.shape
@@ -319,9 +353,10 @@ def grid_sample(
         raise GradcliError(
             "E301",
             f"grid_sample(): a grid of shape {grid_shape} does not go with images of {shape}",
+            text=_wrong_grid(list(shape), list(grid_shape)),
         )
     if mode == "bicubic" and ndim == 3:
-        raise runtime_error("grid_sample(): 'bicubic' is for images of two dimensions")  # fmt: skip
+        raise runtime_error("grid_sampler(): bicubic interpolation only supports 4D input")
     return _SAMPLERS[ndim].apply(input, grid, mode, padding_mode, bool(align_corners))
 
 

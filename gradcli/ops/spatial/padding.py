@@ -20,6 +20,7 @@ from gradcli.ops.creation.copies import copy_
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.spatial.matrices import along_dims
 
 Sizes = tuple[int, ...]
 """Pairs of sizes, before and after, for the dimensions from the last one on."""
@@ -60,6 +61,10 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Tensor:
             raise GradcliError(
                 "E301",
                 f"pad(): {pad} does not fit a tensor of shape {tuple(input.array.shape)}",
+                text="Padding length should be less than or equal to two times the input dimension"
+                f" but got padding length {len(pad)} and input of dimension {ndim}"
+                if len(pad) > 2 * ndim
+                else "narrow(): length must be non-negative.",
             )
     number = 0 if value is None else value
     return constant_pad_nd.apply(input, pad, checked_number(number, input.dtype))
@@ -113,9 +118,17 @@ def _by_source(name: str, source: Any) -> Op:
             grad = inner
         return grad
 
+    def unpadded(grad_output: Tensor, self: Tensor, pad: Sequence[int]) -> Tensor:
+        ndim = len(pad) // 2
+        found = [np.eye(size) for size in self.shape[-ndim:]]
+        for dim, where in _sources(tuple(self.shape), pad, source):
+            found[dim - len(self.shape)] = np.eye(self.shape[dim])[where]
+        return along_dims(grad_output, found)
+
     backward: Op = op(
         f"{name}_backward",
         unpad_array,
+        decomposition=unpadded,
         grad_output=lambda grad, pad: padded(grad, pad),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
     )
@@ -186,7 +199,8 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
     if mode == "constant":
         return constant_pad(input, sizes, value)
     if mode not in ("reflect", "replicate", "circular"):
-        raise GradcliError("E204", f"pad(): no mode {mode!r}", raises="NotImplementedError")
+        text = f"Unrecognised padding mode {mode}"
+        raise GradcliError("E204", text, raises="NotImplementedError")
     if value:
         raise runtime_error(f"pad(): mode {mode!r} takes no value")
     count, ndim = len(sizes) // 2, input.array.ndim
@@ -227,4 +241,9 @@ def _check_own(input: Tensor, sizes: Sizes, mode: str) -> None:
                 "E301",
                 f"pad(): {sizes} is too much for mode {mode!r} and a tensor of shape"
                 f" {tuple(input.array.shape)}",
+                text="Padding value causes wrapping around more than once."
+                if mode == "circular"
+                else f"Argument #{2 * i + 4}: Padding size should be less than the corresponding"
+                f" input dimension, but got: padding {sizes[2 * i : 2 * i + 2]} at dimension"
+                f" {input.array.ndim - 1 - i} of input {list(input.array.shape)}",
             )

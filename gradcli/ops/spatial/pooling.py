@@ -22,11 +22,13 @@ from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import out_of_range
 from gradcli.ops.definition.doc import LAST, SAMPLES, describe
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
-from gradcli.ops.indexing.gather import gather
+from gradcli.ops.indexing.gather import gather, scatter_add
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
+from gradcli.ops.spatial.matrices import along_dims
 from gradcli.ops.spatial.unfold import check_counts, per_dimension
 from gradcli.record import Record
 from gradcli.state import active
@@ -58,6 +60,18 @@ def taken_at(value: Any, indices: Any, ndim: int) -> Any:
     return reshape(gather(rows, len(leading), positions), tuple(indices.shape))
 
 
+def _put_decomposed(
+    grad_output: Tensor, self: Tensor, indices: Tensor, apart: bool, ndim: int
+) -> Tensor:
+    """`_put_at` as a sum into the places of the elements that were picked."""
+    leading, sizes = tuple(self.shape[:-ndim]), tuple(self.shape[-ndim:])
+    rows, places = (
+        reshape(each, (*leading, prod(each.shape[-ndim:]))) for each in (grad_output, indices)
+    )
+    empty = zeros(grad_output, (*leading, prod(sizes)))
+    return reshape(scatter_add(empty, len(leading), places, rows), (*leading, *sizes))
+
+
 def picking(name: str, ndim: int, forward: Function, windowed: bool = False) -> Op:
     """An entry that picks an element of each window and returns its position; `windowed` where its
     argument `windows` describes them.
@@ -71,6 +85,9 @@ def picking(name: str, ndim: int, forward: Function, windowed: bool = False) -> 
         constant=("indices",),
         grad_output=lambda grad, indices: taken_at(grad, indices, ndim),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
+        decomposition=lambda grad_output, self, indices, apart: _put_decomposed(
+            grad_output, self, indices, apart, ndim
+        ),
     )
 
     def of_any(grads: Any, self: Any, result1: Any) -> Any:
@@ -141,6 +158,25 @@ class Averaging(Record):
             total = total * (end - start).reshape(shape)
         return total
 
+    def matrices(self, sizes: Sizes, counts: Sizes) -> list[Any]:
+        """For each dimension the matrix that a row of elements is multiplied by."""
+        windows, found = self.windows, list[Any]()
+        for size, count, k, s, p in zip(
+            sizes, counts, windows.kernel, windows.stride, windows.padding, strict=True
+        ):
+            place, start = np.arange(size)[:, None], np.arange(count) * s - p
+            end = np.minimum(start + k, size + p)
+            inside = (start <= place) & (place < end)
+            number: Any
+            if self.divisor is not None:
+                number = self.divisor if not found else 1
+            elif self.count_include_pad:
+                number = end - start
+            else:
+                number = np.minimum(end, size) - np.maximum(start, 0)
+            found.append(inside / number)
+        return found
+
 
 def _avg_pool_array(self: Any, averaging: Averaging) -> Any:
     windows = averaging.windows
@@ -172,13 +208,29 @@ def linear_pool(
     name: str,
     forward: Function,
     transposed: Function,
+    matrices: Function,
     unsupported: Unsupported = NOTHING,
 ) -> Op:
-    """An entry that is linear in its input, with its transpose; both take one argument more."""
+    """An entry that is linear in its input, with its transpose; both take one argument more.
+
+    Args:
+        matrices: from that argument, and the sizes before and after, to the matrix that each
+            dimension is multiplied by.
+    """
+
+    def of_sizes(argument: Any, sizes: Sizes, counts: Sizes) -> Any:
+        ndim = len(argument if isinstance(argument, tuple) else argument.windows.kernel)
+        return matrices(argument, sizes[-ndim:], counts[-ndim:])
+
+    def pool_transposed(grad_output: Tensor, self: Tensor, argument: Any) -> Tensor:
+        found = of_sizes(argument, self.shape, grad_output.shape)
+        return along_dims(grad_output, [matrix.T for matrix in found])
+
     backward: Op = op(
         f"{name}_backward",
         lambda grad_output, self, argument: transposed(grad_output, self, argument),
         keeps_layout=True,
+        decomposition=pool_transposed,
         grad_output=lambda grad, argument: pool(grad, argument),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
     )
@@ -199,6 +251,7 @@ _AVERAGE = {
         f"avg_pool{ndim}d",
         _avg_pool_array,
         _avg_pool_backward_array,
+        Averaging.matrices,
         _NARROW | (dtype_names("half") if ndim == 3 else NOTHING),
     )
     for ndim in (2, 3)
@@ -212,12 +265,56 @@ def check_pooled(name: str, input: Tensor, ndim: int, filled: int | None = None)
     check_tensors(name, input=input)
     shape = input.array.shape
     if len(shape) not in (ndim + 1, ndim + 2):
-        raise GradcliError(
-            "E301", f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions, not {len(shape)}"
-        )
+        raise _wrong_rank(name, ndim, list(shape))
     if not all(shape[len(shape) - (ndim + 1 if filled is None else filled) :]):
-        raise GradcliError("E301", f"{name}(): a tensor of shape {tuple(shape)} has no elements")
+        raise GradcliError(
+            "E301",
+            f"{name}(): a tensor of shape {tuple(shape)} has no elements",
+            text=f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with optional 0 dim"
+            f" batch size for input, but got:{list(shape)}",
+        )
     check_real(name, input.array)
+
+
+def _wrong_rank(name: str, ndim: int, shape: list[int]) -> GradcliError:
+    """The error of a tensor with too few dimensions, or too many."""
+    ranks = f"{ndim + 1}D or {ndim + 2}D"
+    text, raises = f"non-empty {ranks} (batch mode) tensor expected for input", None
+    if name == "max_pool1d":
+        text = f"{name}: Expected {ranks} (batch mode) tensor with optional 0 dim batch size for"
+        text += f" input, but got:{shape}"
+    elif ndim == 1:
+        called = name.replace("lp_", "avg_")
+        text = (
+            f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument #1"
+        )
+        text += f" 'self' (while checking arguments for {called})"
+    elif name.startswith("adaptive"):
+        text = f"{name}(): Expected {ranks} tensor, but got{':' * ('max' in name)} {shape}"
+    elif name in ("avg_pool2d", "lp_pool2d", "fractional_max_pool2d") and len(shape) < 3:
+        text, raises = out_of_range(-3, len(shape)), "IndexError"
+    problem = f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions, not {len(shape)}"
+    return GradcliError("E301", problem, text=text, raises=raises)
+
+
+def _too_much_padding(name: str, windows: Windows) -> GradcliError:
+    """The error of more padding than half of a window."""
+    pads, kernel, dilation = windows.padding, windows.kernel, windows.dilation
+    at = next(at for at, pad in enumerate(pads) if pad > kernel[at] // 2)
+    if name == "max_pool1d":
+        return runtime_error(
+            "max_pool1d() padding should be at most half of kernel size, but got"
+            f" padding={pads[0]} and kernel_size={kernel[0]}"
+        )
+    if pads[at] <= (dilation[at] * (kernel[at] - 1) + 1) // 2 and len(pads) == 2:
+        return runtime_error(
+            "pad should be smaller than or equal to half of kernel size, but got"
+            f" padW = {pads[1]}, padH = {pads[0]}, kW = {kernel[1]}, kH = {kernel[0]}"
+        )
+    return runtime_error(
+        f"pad should be at most half of effective kernel size, but got pad={pads[at]},"
+        f" kernel_size={kernel[at]} and dilation={dilation[at]}"
+    )
 
 
 def windows_of(
@@ -229,9 +326,10 @@ def windows_of(
     if stride is not None and stride != ():
         strides = per_dimension(name, "stride", stride, ndim)
     paddings = per_dimension(name, "padding", padding, ndim, 0)
+    windows = Windows(kernel, strides, paddings, per_dimension(name, "dilation", dilation, ndim))
     if any(p > k // 2 for p, k in zip(paddings, kernel, strict=True)):
-        raise runtime_error(f"{name}(): a padding of {padding} is more than half of the window")
-    return Windows(kernel, strides, paddings, per_dimension(name, "dilation", dilation, ndim))
+        raise _too_much_padding(name, windows)
+    return windows
 
 
 def _check_windows(name: str, input: Tensor, ndim: int, windows: Windows, ceil_mode: bool) -> None:
@@ -243,7 +341,8 @@ def _check_windows(name: str, input: Tensor, ndim: int, windows: Windows, ceil_m
         text = f"max_pool1d() Invalid computed output size: {counts[0]}"
     else:
         channels = input.array.shape[-ndim - 1]
-        before, behind = ("x".join(map(str, (channels, *each))) for each in (sizes, counts))
+        one = (1,) * (ndim == 1)
+        before, behind = ("x".join(map(str, (channels, *one, *each))) for each in (sizes, counts))
         text = (
             f"Given input size: ({before}). Calculated output size: ({behind})."
             " Output size is too small"

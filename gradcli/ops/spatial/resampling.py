@@ -6,6 +6,7 @@ each with a weight: the taps.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import floor
 from typing import Any
 
@@ -20,6 +21,7 @@ from gradcli.ops.binding.arguments import check_filled, check_floating, check_te
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.spatial.adaptive_pooling import adaptive_average
+from gradcli.ops.spatial.matrices import along_dims
 
 Sizes = tuple[int, ...]
 Taps = list[tuple[Any, Any]]
@@ -101,15 +103,25 @@ def _transposed(grad_output: Any, input_size: Sizes, taps: list[Taps]) -> Any:
     return values.astype(grad_output.dtype, copy=False)
 
 
+def _matrices(sizes: Sizes, taps: list[Taps]) -> list[Any]:
+    """For each dimension the matrix that a row of elements is multiplied by."""
+    pairs = zip(sizes[-len(taps) :], taps, strict=True)
+    return [_resampled(np.eye(size), [along]) for size, along in pairs]
+
+
 def _resampling(name: str) -> Op:
     backward: Op = op(
         f"{name}_backward",
         _transposed,
+        decomposition=lambda grad_output, input_size, taps: along_dims(
+            grad_output, [matrix.T for matrix in _matrices(input_size, taps)]
+        ),
         grad_output=lambda grad, taps: resample(grad, taps),
     )
     resample: Op = op(
         name,
         _resampled,
+        decomposition=lambda self, taps: along_dims(self, _matrices(self.shape, taps)),
         self=lambda grad, self_sizes, taps: backward(grad, self_sizes, taps),
     )
     return resample
@@ -131,16 +143,54 @@ _ENTRIES = {
 
 
 def _wrong(message: str, raises: str | None = None) -> GradcliError:
-    return GradcliError("E204", f"interpolate(): {message}", raises=raises)
+    return GradcliError("E204", message, raises=raises)
 
 
-def _given_sizes(given: Any, ndim: int, what: str) -> tuple[Any, ...]:
+def _given_sizes(given: Any, sizes: Sequence[int], what: str) -> tuple[Any, ...]:
     if not isinstance(given, (tuple, list)):
-        return (given,) * ndim
+        return (given,) * len(sizes)
     values = tuple(given)
-    if len(values) != ndim:
-        raise _wrong(f"{what} must be one number or {ndim}, not {given}")
+    if len(values) != len(sizes):
+        other, of = ("output", "output size of") if what == "size" else (what, f"{what} of shape")
+        named = of.removesuffix(" of").removesuffix(" of shape")
+        letter = "o" if what == "size" else "s"
+        raise _wrong(
+            f"Input and {other} must have the same number of spatial dimensions, but got input with"
+            f" spatial dimensions of {list(sizes)} and {of} {given}. Please provide input tensor in"
+            f" (N, C, d1, d2, ...,dK) format and {named} in"
+            f" ({letter}1, {letter}2, ...,{letter}K) format."
+        )
     return values
+
+
+_RANKS = {"linear": 3, "bilinear": 4, "trilinear": 5}
+
+
+def _no_mode(mode: str, rank: int) -> GradcliError:
+    """The error of a mode that is none for a number of dimensions."""
+    if rank in (3, 4, 5) and mode in _RANKS:
+        text = f"Got {rank}D input, but {mode} mode needs {_RANKS[mode]}D input"
+    else:
+        text = (
+            "Input Error: Only 3D, 4D and 5D input Tensors supported"
+            f" (got {rank}D) for the modes: nearest | linear | bilinear | bicubic |"
+            f" trilinear | lanczos | area | nearest-exact (got {mode})"
+        )
+    return _wrong(text, "NotImplementedError")
+
+
+def _no_size(sizes: Sequence[int], counts: Sequence[Any]) -> GradcliError:
+    """The error of an input or an output without elements."""
+    dims = "DHW"[-len(sizes) :]
+    shown = [
+        ", ".join(f"{dim}: {size}" for dim, size in zip(dims, each, strict=True))
+        for each in (sizes, counts)
+    ]
+    return _wrong(
+        "Input and output sizes should be greater than 0, but got input"
+        f" ({shown[0]}) output ({shown[1]})",
+        "RuntimeError",
+    )
 
 
 @function("interpolate", "upsample", module="torch.nn.functional")
@@ -174,34 +224,31 @@ def interpolate(
     shape = input.array.shape
     ndim = len(shape) - 2
     if (size is None) == (scale_factor is None):
-        raise _wrong("give either size or scale_factor")
+        which = "either" if size is None else "only one of"
+        raise _wrong(f"{which} size or scale_factor should be defined")
     sizes = shape[2:]
     scales: tuple[Any, ...] = (None,) * ndim
     if size is not None:
-        counts = _given_sizes(size, ndim, "size")
+        counts = _given_sizes(size, sizes, "size")
     else:
-        scales = _given_sizes(scale_factor, ndim, "scale_factor")
+        scales = _given_sizes(scale_factor, sizes, "scale_factor")
         counts = tuple(floor(own * scale) for own, scale in zip(sizes, scales, strict=True))
         if recompute_scale_factor:
             scales = (None,) * ndim
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
-        raise _wrong(f"align_corners goes with the linear and cubic modes, not {mode!r}")
+        raise _wrong(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear |"
+            " bicubic | trilinear"
+        )
     if not all(sizes):
-        raise _wrong(f"the sizes {tuple(sizes)} leave nothing to read", "RuntimeError")
+        raise _no_size(sizes, counts)
     if mode == "area" and ndim in (1, 2, 3):
         return adaptive_average(input, counts)
     entry = _ENTRIES.get((mode, ndim))
     if entry is None:
-        error = _wrong(f"mode {mode!r} is not for {len(shape)} dimensions", "NotImplementedError")
-        if len(shape) not in (3, 4, 5):
-            error.text = (
-                "Input Error: Only 3D, 4D and 5D input Tensors supported"
-                f" (got {len(shape)}D) for the modes: nearest | linear | bilinear | bicubic |"
-                f" trilinear | lanczos | area | nearest-exact (got {mode})"
-            )
-        raise error
+        raise _no_mode(mode, len(shape))
     if any(type(count) is not int or count < 1 for count in counts):
-        raise _wrong(f"the output would have the sizes {counts}", "RuntimeError")
+        raise _no_size(sizes, counts)
     check_filled("interpolate", input, ndim + 2)
     taps = []
     for own, count, scale in zip(sizes, counts, scales, strict=True):
@@ -273,10 +320,14 @@ def _check_pixels(name: str, input: Tensor, factor: Any, argument: str) -> None:
     check_tensors(name, input=input)
     if type(factor) is not int:
         raise GradcliError("E202", f"{name}(): {argument} must be an integer")
-    if input.array.ndim < 3 or factor < 1:
+    if input.array.ndim < 3:
         raise GradcliError(
-            "E301", f"{name}(): expected three dimensions or more, and a positive {argument}"
+            "E301",
+            f"{name} expects input to have at least 3 dimensions, but got input with"
+            f" {input.array.ndim} dimension(s)",
         )
+    if factor < 1:
+        raise GradcliError("E301", f"{name} expects a positive {argument}, but got {factor}")
 
 
 @function("pixel_shuffle", also="torch.nn.functional")
@@ -290,7 +341,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     if channels % upscale_factor**2:
         raise GradcliError(
             "E301",
-            f"pixel_shuffle(): {channels} channels are no multiple of {upscale_factor} squared",
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of"
+            f" upscale_factor, but input.size(-3)={channels} is not divisible by"
+            f" {upscale_factor**2}",
         )
     return pixel_shuffle_.apply(input, upscale_factor)
 
@@ -303,11 +356,13 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """
     _check_pixels("pixel_unshuffle", input, downscale_factor, "downscale_factor")
     height, width = input.array.shape[-2:]
-    if height % downscale_factor or width % downscale_factor:
-        raise GradcliError(
-            "E301",
-            f"pixel_unshuffle(): {height} by {width} is no multiple of {downscale_factor}",
-        )
+    for name, size, dim in (("height", height, -2), ("width", width, -1)):
+        if size % downscale_factor:
+            raise GradcliError(
+                "E301",
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but"
+                f" input.size({dim})={size} is not divisible by {downscale_factor}",
+            )
     return pixel_unshuffle_.apply(input, downscale_factor)
 
 
@@ -321,7 +376,12 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     shape = input.array.shape
     if len(shape) < 3 or type(groups) is not int or groups < 1 or shape[1] % groups:
         raise GradcliError(
-            "E301", f"channel_shuffle(): {groups} groups do not fit the shape {tuple(shape)}"
+            "E301",
+            f"channel_shuffle(): {groups} groups do not fit the shape {tuple(shape)}",
+            text=f"Number of channels must be divisible by groups. Got {shape[1]} channels and"
+            f" {groups} groups."
+            if len(shape) > 2 and groups and shape[1] % groups
+            else None,
         )
     return channel_shuffle_.apply(input, groups)
 

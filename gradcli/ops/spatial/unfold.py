@@ -10,6 +10,7 @@ from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_filled, check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import out_of_range
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 
@@ -27,9 +28,31 @@ def per_dimension(name: str, argument: str, value: Any, count: int, least: int =
     if len(given) not in (1, count) or any(size < least for size in given):
         raise runtime_error(
             f"{name}(): `{argument}` must be one integer or {count}, at least {least} each, and"
-            f" {value} is not"
+            f" {value} is not",
+            text=_not_per_dimension(name, argument, given, count, least),
         )
     return given * count if len(given) == 1 else given
+
+
+def _not_per_dimension(
+    name: str, argument: str, given: Sizes, count: int, least: int
+) -> str | None:
+    """PyTorch's text for a setting of windows, None where it has another."""
+    if len(given) not in (1, count):
+        number = ("one", "two", "three")[count - 1]
+        if "pool" in name:
+            ints = "ints" if count > 1 else "int"
+            return f"{name}: {argument} must either be a single int, or a tuple of {number} {ints}"
+        return (
+            f"expected {argument} to be a single integer value or a list of {count} values to match"
+            f" the convolution dimensions, but got {argument}={list(given)}"
+        )
+    if "pool" in name:
+        return "stride should not be zero" if 0 in given and argument != "dilation" else None
+    if argument == "dilation":
+        one_more = [1] if count == 1 else []
+        return f"dilation should be greater than zero, but got {[*one_more, *given * count][:2]}"
+    return f"{'negative' if least == 0 else 'non-positive'} {argument} is not supported"
 
 
 def windows_from(
@@ -99,12 +122,41 @@ def unfold(
         raise GradcliError(
             "E301",
             "unfold(): expected a tensor of 3 or 4 dimensions",
+            text=out_of_range(input.array.ndim, input.array.ndim)
+            if input.array.ndim in (1, 2)
+            else None,
             raises="IndexError" if input.array.ndim < 3 else None,
         )
     check_filled("unfold", input, 4)
     sizes = input.array.shape[-2:]
-    check_counts("unfold", sizes, windows.counts(sizes))
+    counts = windows.counts(sizes)
+    shown = f"{_settings(windows)}, padding={windows.padding}"
+    text = (
+        f"Given input with spatial size {tuple(sizes)}, {shown}, calculated shape of the array of"
+        f" sliding blocks as {tuple(counts)}, but its components must be at least one."
+    )
+    check_counts("unfold", sizes, counts, text)
     return im2col.apply(input, windows)
+
+
+def _settings(windows: Windows) -> str:
+    return f"kernel_size={windows.kernel}, dilation={windows.dilation}"
+
+
+def _wrong_columns(shape: Sizes, sizes: Sizes, windows: Windows, counts: Sizes) -> str:
+    """PyTorch's text for columns that are none of windows."""
+    dim = len(shape) - 2
+    if shape[-2] % prod(windows.kernel):
+        return (
+            f"Expected size of input's dimension {dim} to be divisible by the product of"
+            f" kernel_size, but got input.size({dim})={shape[-2]} and kernel_size={windows.kernel}."
+        )
+    return (
+        f"Given output_size={sizes}, {_settings(windows)}, padding={windows.padding},"
+        f" stride={windows.stride}, expected size of input's dimension {dim + 1} to match the"
+        f" calculated number of sliding blocks {' * '.join(map(str, counts))} = {prod(counts)}, but"
+        f" got input.size({dim + 1})={shape[-1]}."
+    )
 
 
 @function("fold", module="torch.nn.functional")
@@ -135,5 +187,6 @@ def fold(
             "E301",
             f"fold(): windows over {sizes} make columns of a multiple of {prod(windows.kernel)}"
             f" elements, {prod(counts)} of them, and the tensor's last sizes are {shape[-2:]}",
+            text=_wrong_columns(shape, sizes, windows, counts),
         )
     return col2im.apply(input, sizes, windows)

@@ -13,12 +13,14 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels.windows.windows import Sizes
+from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled, check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import uniform_array
 from gradcli.ops.definition.doc import CHECKS, RANDOM, SAMPLES, describe, effects
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.ops.indexing.gather import scatter_tensor
+from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
 from gradcli.ops.spatial.pooling import picking, taken_at
 from gradcli.ops.spatial.unfold import per_dimension
 
@@ -40,10 +42,18 @@ def _unpooled(self: Any, indices: Any, output_size: Sizes) -> Any:
     return result.reshape(*self.shape[:-ndim], *output_size)
 
 
+def _unpooled_decomposed(self: Tensor, indices: Tensor, output_size: Sizes) -> Tensor:
+    leading, ndim = tuple(self.shape[: -len(output_size)]), len(output_size)
+    rows, places = (reshape(each, (*leading, prod(each.shape[-ndim:]))) for each in (self, indices))
+    empty = zeros(self, (*leading, prod(output_size)))
+    return reshape(scatter_tensor(empty, len(leading), places, rows), (*leading, *output_size))
+
+
 def _unpool(ndim: int) -> Op:
     return op(
         f"max_unpool{ndim}d",
         _unpooled,
+        decomposition=_unpooled_decomposed,
         constant=("indices",),
         self=lambda grad, indices: taken_at(grad, indices, ndim),
         effects=(CHECKS,),
@@ -86,7 +96,10 @@ def _expose_unpool(ndim: int) -> None:
     ) -> Tensor:
         check_tensors(name, input=input, indices=indices)
         if indices.dtype.name != "int64":
-            raise GradcliError("E203", f"{name}(): the indices must be int64, not {indices.dtype}")
+            raise GradcliError(
+                "E203",
+                f"elements in indices should be type int64 but got: {indices.dtype.scalar_type}",
+            )
         shape = input.array.shape
         if shape != indices.array.shape or len(shape) not in (ndim + 1, ndim + 2):
             raise GradcliError(

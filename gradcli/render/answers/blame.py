@@ -21,10 +21,17 @@ _HINTS = {
     "log of zero": "no cure: the value is -inf; mask the argument, or keep it above 0",
     "log of a negative": "no cure: what goes into the logarithm must not be negative",
     "sqrt of a negative": "no cure: what goes into the root must not be negative",
+    "inf - inf, softmax": "no cure: a row that is masked whole has no softmax; open such rows,"
+    " `mask & ~mask.all(-1, keepdim=True)`, and leave out what comes of them",
     "root of a negative": "no cure: a root needs what goes in not to be negative",
 }
 """What is said of kinds for which a finite number would be wrong."""
 
+
+_GREW = (
+    "grew with every step until it overflowed: take a smaller learning rate, or bound the gradient"
+    " with clip_grad_norm_()"
+)
 
 _MOST_NAMES = 4
 """Outputs and gradients that are named as not finite."""
@@ -57,12 +64,18 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
     parts.append(_numbers(blamed))
     if blamed.fix is not None:
         parts.append(_cure(blamed.fix, blamed, style))
+    elif blamed.diverges:
+        named = sorted({f"`{leaf.name}`" for leaf in blamed.diverges if leaf.name})
+        grown = " and ".join(named[:_MOST_NAMES]) or "what is trained"
+        parts.append(wrapped(f"no cure of the formula: {grown} {_GREW}"))
     elif blamed.nonfinite.phase == SEED:
         parts.append("cure: start from a finite --seed")
     else:
-        parts.append(
-            _HINTS.get(blamed.cause, "no rewrite that was tried keeps it finite and right")
+        cause = _HINTS.get(f"{blamed.cause}, {name_of(blamed.nonfinite).removeprefix('log_')}")
+        hint = cause or _HINTS.get(
+            blamed.cause, "no rewrite that was tried keeps it finite and right"
         )
+        parts.append(wrapped(hint))
     return [part for part in parts if part]
 
 

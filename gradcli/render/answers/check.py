@@ -18,8 +18,9 @@ from gradcli.explain.check.check import (
     fails,
     worst,
 )
+from gradcli.explain.check.suspects import Suspect
 from gradcli.files.json import spelled
-from gradcli.render.diagnostics.findings import wrapped
+from gradcli.render.diagnostics.findings import finding, span_object, wrapped
 from gradcli.render.style import PLAIN, Style
 
 SCHEMA = "gradcli.check/1"
@@ -36,8 +37,10 @@ _WORDS = {
 }
 
 
-def check_text(found: Sequence[Checked], order: int, style: Style = PLAIN) -> str:
-    """Each input with its verdict and its worst elements."""
+def check_text(
+    found: Sequence[Checked], order: int, places: Sequence[Suspect] = (), style: Style = PLAIN
+) -> str:
+    """Each input with its verdict and its worst elements, and what may have made them wrong."""
     of = "gradient" if order == 1 else "second derivative, along a random direction"
     lines = [f"{of} against central differences in float64", ""]
     for checked in found:
@@ -52,6 +55,10 @@ def check_text(found: Sequence[Checked], order: int, style: Style = PLAIN) -> st
         rows = [each for each in checked.elements if each.verdict != FINE][:_MOST_ROWS]
         if rows:
             lines += _rows(rows)
+        if checked.slip:
+            lines.append(f"  {checked.slip}")
+    for each in places:
+        lines += ["", finding(each.text, each.place, each.help, (), style)]
     return "\n".join(lines) + "\n"
 
 
@@ -98,18 +105,24 @@ def comparison_text(found: Sequence[Comparison], style: Style = PLAIN) -> str:
     return "\n".join(lines) + "\n"
 
 
-def check_document(found: Sequence[Checked], order: int) -> dict[str, Any]:
+def check_document(
+    found: Sequence[Checked], order: int, places: Sequence[Suspect] = ()
+) -> dict[str, Any]:
     """The comparison with differences as a JSON object."""
     return {
         "schema": SCHEMA,
         "order": order,
         "verdict": worst(found),
+        "suspects": [
+            {"text": each.text, **span_object(each.place), "help": each.help} for each in places
+        ],
         "inputs": [
             {
                 "name": each.name,
                 "verdict": each.verdict,
                 "checked": len(each.elements),
                 "size": each.size,
+                "slip": each.slip or None,
                 "elements": [
                     {
                         "index": list(element.index),

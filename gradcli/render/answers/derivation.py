@@ -21,8 +21,9 @@ _COMMENT_COLUMN = 48
 
 
 def program_text(found: Derivation) -> str:
-    """The formulas in the language, with the shape of each behind it."""
-    return "\n".join(_noted(f"{line.name} = {_shown(line.formula)}", line) for line in found.lines)
+    """The formulas in the language, each with its shape, and where a factor is 0 by convention."""
+    lines = [_noted(f"{line.name} = {_shown(line.formula)}", line) for line in found.shown]
+    return "\n".join([*lines, *(f"# 0 where {each}" for each in found.conventions)])
 
 
 def _shown(formula: Symbol) -> str:

@@ -27,7 +27,7 @@ def derivation_document(found: Derivation, output: str | None) -> dict[str, Any]
             for line in found.lines
         ],
         "gradients": [
-            {"of": name, "name": called, **_array(found.values[name])}
+            {"of": found.paths.get(name, name), "name": called, **_array(found.values[name])}
             for name, called in found.gradients.items()
         ],
     }

@@ -34,10 +34,18 @@ def _cells(row: Flow) -> tuple[str, ...]:
     if row.norm is None:
         return row.name, shape, f"None: {row.reason}"
     gain = "" if row.gain is None else f"× {row.gain:.3g}"
-    return row.name, shape, f"{row.norm:.4g}", gain, _share(row.zeros), _share(row.nonfinite)
+    return (
+        row.name,
+        shape,
+        f"{row.norm:.4g}",
+        gain,
+        share_text(row.zeros),
+        share_text(row.nonfinite),
+    )
 
 
-def _share(share: float) -> str:
+def share_text(share: float) -> str:
+    """A share in per cent, "" for none."""
     return "" if not share else f"{100 * share:.3g}%"
 
 

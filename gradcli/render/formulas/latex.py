@@ -11,6 +11,7 @@ from gradcli.explain.symbols.tree import (
     Constant,
     Fragment,
     Item,
+    Keyword,
     Name,
     Operation,
     Symbol,
@@ -86,6 +87,8 @@ class _Writer:
         if isinstance(symbol, Choice):
             then, otherwise = self.text(symbol.then), self.text(symbol.otherwise)
             return self._cases(then, symbol.condition, otherwise), CHOICE
+        if isinstance(symbol, Keyword):
+            return rf"\mathrm{{{_plain(symbol.name)}}}={self.text(symbol.value)}", ATOM
         if isinstance(symbol, Attribute):
             return rf"\mathrm{{{_plain(symbol.name)}}}({self.text(symbol.value)})", ATOM
         assert isinstance(symbol, Fragment)

@@ -14,6 +14,7 @@ from gradcli.explain.symbols.tree import (
     Choice,
     Constant,
     Item,
+    Keyword,
     Name,
     Operation,
     Symbol,
@@ -92,6 +93,8 @@ class NumpyWriter:
             return f"{self._inside(symbol.value, ATOM)}[{self.text(symbol.index)}]", ATOM
         if isinstance(symbol, Choice):
             raise Unspoken("a conditional expression")
+        if isinstance(symbol, Keyword):
+            return f"{symbol.name}={self.text(symbol.value)}", 0
         if isinstance(symbol, Attribute):
             return f"{self._inside(symbol.value, ATOM)}.{symbol.name}", ATOM
         if isinstance(symbol, Call):
@@ -209,7 +212,8 @@ def _index_put(writer: NumpyWriter, _head: str, texts: list[str]) -> str:
 
 
 def _norm(_writer: NumpyWriter, head: str, texts: list[str]) -> str:
-    order, axis = texts[1], f"axis={texts[2]}, " if len(texts) > 2 else ""
+    order = texts[1] if len(texts) > 1 else "2"
+    axis = f"axis={texts[2]}, " if len(texts) > 2 else ""
     keep = f"keepdims={texts[3]}" if len(texts) > 3 else ""
     inner = ", ".join(each for each in (axis.rstrip(", "), keep) if each)
     if order in ("2", "2.0"):
@@ -222,6 +226,7 @@ def _norm(_writer: NumpyWriter, head: str, texts: list[str]) -> str:
 _FORMS: dict[str, Form] = {
     "F.one_hot": lambda _writer, head, texts: f"np.eye({texts[1]}, dtype=int)[{texts[0]}]",
     "zeros": _filled("zeros"),
+    "eye": _filled("eye"),
     "ones": _filled("ones"),
     "full": _filled("full"),
     "tensor": _array,

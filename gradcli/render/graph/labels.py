@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,9 @@ def node_rows(
     node: GraphNode, annotated: AnnotatedGraph, source: Callable[[GraphNode], str]
 ) -> list[tuple[str, str]]:
     """The lines of a node and the role of each: `name`, `node`, `value` or `gradient`."""
-    first = node.variable if node.leaf is not None else source(node)
-    rows = [("name", shortened(first))] if first else []
-    rows.append(("node", node.name))
+    first = shortened(source(node)) if node.leaf is None else path_text([node.variable or ""])
+    rows = [("name", first)] if first else []
+    rows.append(("node", shortened(node.name)))
     value, gradient = annotated.value(node), annotated.gradient(node)
     if value is not None:
         rows.append(("value", f"value {number_text(value)}"))
@@ -95,6 +95,12 @@ def flow_text(gradient: Any) -> str:
 def norm_text(array: Any) -> str:
     """The Euclidean norm of all elements, to four digits."""
     return f"{float(np.linalg.norm(to_host(array).astype(np.complex128).ravel())):.4g}"
+
+
+def path_text(path: Sequence[str], room: int = _WIDEST) -> str:
+    """The path of a module or parameter, `net.0.weight`; of a long one its end."""
+    text = escaped(".".join(path))
+    return text if len(text) <= room else f"…{text[len(text) - room + 1 :]}"
 
 
 def shortened(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event, Step
-from gradcli.explain.ledger.hooks import before_hooks
+from gradcli.explain.hooks import before_hooks
 from gradcli.render.graph.nodes import gradient_text, source_of, target, title
 from gradcli.render.style import PLAIN, Style, block
 

@@ -1,7 +1,7 @@
 """What a page that steps shows, as one JSON object: program, nodes, steps.
 
-The steps of the backward pass are the rows of the ledger (`gradcli.ledger/1`), unchanged but for
-large arrays, which are told by shape and norm.
+The steps of the backward pass are the rows of the ledger (`gradcli.ledger/1`), without what stands
+at the nodes, and with shape and norm of large arrays.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import Any
 from gradcli.autograd.graph import GraphNode
 from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
 from gradcli.explain.ledger.ledger import Row, Visit
+from gradcli.explain.ledger.saved import saved_arrays
 from gradcli.explain.names import arguments_of
 from gradcli.explain.result import Result
 from gradcli.explain.symbols.tree import Call, Choice, Constant, Name, Operation, Symbol
 from gradcli.ops.definition.op import Op
 from gradcli.render.answers.ledger_json import ledger_document
 from gradcli.render.graph.labels import norm_text
-from gradcli.render.graph.nodes import source_of
+from gradcli.render.graph.nodes import source_text
 from gradcli.render.pictures.picture import Picture
 from gradcli.render.result_json import number
 
@@ -48,7 +49,7 @@ def page_document(
         "forward": [node.id for node in (*leaves, *others)],
         "backward": _steps(ledger["rows"]),
         "seed": ledger["seed"],
-        "rows": ledger["rows"],
+        "rows": [_row(row) for row in ledger["rows"]],
     }
 
 
@@ -58,7 +59,7 @@ def _program(nodes: Sequence[GraphNode]) -> dict[str, Any]:
     if not sources:
         return {"name": "", "lines": []}
     source = max(sources, key=sources.count)
-    return {"name": source.name, "lines": source.text.split("\n")}
+    return {"name": source.name, "lines": source.text.rstrip("\n").split("\n")}
 
 
 def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
@@ -68,7 +69,7 @@ def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": node.name,
         "variable": node.variable,
-        "source": source_of(node),
+        "source": source_text(node),
         "shape": list(shape),
         "dtype": dtype.name,
         "leaf": node.leaf is not None,
@@ -77,6 +78,11 @@ def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
     }
     if place is not None:
         found["line"] = place.line
+    if node.module is not None:
+        found["module"] = node.module
+    saved = {name: _number(array) for name, array in saved_arrays(node)}
+    if saved:
+        found["saved"] = saved
     op: Op | None = getattr(node.node, "op", None)
     if op is not None and op.pointwise and not shape:
         found["op"] = op.name
@@ -137,6 +143,14 @@ def _steps(rows: Sequence[dict[str, Any]]) -> list[list[int]]:
             steps.append([])
         steps[-1].append(place)
     return steps
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without what stands at its node."""
+    return {key: value for key, value in row.items() if key not in _AT_NODE}
+
+
+_AT_NODE = frozenset({"name", "variable", "source", "file", "line", "column"})
 
 
 def _number(array: Any) -> Any:

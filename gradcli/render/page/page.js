@@ -1,21 +1,22 @@
 "use strict";
 // Everything that the page shows comes from this document, as text: nothing of it is run.
 const page = JSON.parse(document.getElementById("data").textContent);
+const find = (id) => document.getElementById(id);
 const steps = [
   ...page.forward.map((node) => ({ pass: "forward", node })),
   ...page.backward.map((rows) => ({ pass: "backward", node: page.rows[rows[0]].node, rows })),
 ];
-const boxOf = {};
-page.boxes.forEach((nodes, box) => nodes.forEach((node) => { boxOf[node] = box; }));
-const find = (id) => document.getElementById(id);
-let at = 0, playing = null;
+const boxOf = new Map(page.boxes.flatMap((nodes, box) => nodes.map((node) => [node, box])));
+const edgeRows = new Map(page.rows.filter((row) => row.kind === "edge").map((row) => [`${row.node},${row.edge}`, row]));
+const incoming = new Map(page.rows.filter((row) => row.kind === "node").map((row) => [row.node, row]));
+let at = 0, playing = null, zoom = 0;  // 0: as much as fits
 
 // --- numbers as text ---------------------------------------------------------------------------
 
 function shown(value) {
   if (value === null || value === undefined) return "none";
-  if (Array.isArray(value)) return `[${value.map(shown).join(", ")}]`;
-  if (typeof value === "number") return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)));
+  if (Array.isArray(value)) return `[${value.map(shown).join(Array.isArray(value[0]) ? ",\n " : ", ")}]`;
+  if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) < 1e6 ? `${value}.` : String(Number(value.toPrecision(6)));
   if (typeof value === "object") return "norm" in value ? `(${value.shape.join(", ")}) norm ${value.norm}` : JSON.stringify(value);
   return String(value);
 }
@@ -25,73 +26,137 @@ const called = (id) => {
   return node.variable || node.source || `${node.name} #${id}`;
 };
 
-function words(row) {
-  if (row.kind === "node") return `${called(row.node)}  ${page.nodes[row.node].name}: gradient in ${row.gradients_in.map(shown).join(", ")}`;
-  if (row.kind === "edge") {
-    const rule = row.derivative ? `${row.derivative} = ${row.named} = ${shown(row.local)}` : row.named || "";
-    return `  [${row.edge}] → ${row.operand}: ${rule}${rule ? "; " : ""}passes on ${shown(row.product)}`;
-  }
-  if (row.kind === "sum_to") return `      summed to its shape: ${shown(row.value)}`;
-  if (row.kind === "cast") return `      cast to ${row.dtype}: ${shown(row.value)}`;
-  const name = row.kind === "leaf" ? `${called(row.node)}.grad` : `at ${called(row.node)}`;
-  const sum = row.old === null ? shown(row.new) : `${shown(row.old)} + ${shown(row.incoming)} = ${shown(row.new)}`;
-  return `${name} = ${sum}`;
+// --- what a step does --------------------------------------------------------------------------
+
+// Each line is a list of pieces, text with the class it is dressed in.
+function edgeLines(row) {
+  const lines = [[["head", `→ ${row.operand}`]]];
+  const grad = incoming.get(row.node).gradients_in;
+  if (row.derivative) lines.push([["", `${row.derivative} = ${row.named} = ${shown(row.local)}`]]);
+  else if (row.named) lines.push([["", row.named]]);
+  const product = row.derivative && grad.length === 1 && typeof row.local === "number" ? `${shown(grad[0])} × ${shown(row.local)} = ` : "passes on ";
+  lines.push([["flow", ""], ["flow", product], ["flow result", shown(row.product)]]);
+  return lines;
 }
 
-function linesOf(step) {
-  if (step.pass === "backward") return step.rows.map((place) => words(page.rows[place]));
-  const node = page.nodes[step.node];
-  return [`${called(step.node)} = ${shown(node.value)}`, `  ${node.name}, ${node.dtype}, shape (${node.shape.join(", ")})`];
+function linesOfRow(row) {
+  if (row.kind === "node") {
+    return [[["head", called(row.node)]], [["kind", page.nodes[row.node].name]], [["flow", `gradient in ${row.gradients_in.map(shown).join(", ")}`]]];
+  }
+  if (row.kind === "edge") return edgeLines(row);
+  if (row.kind === "sum_to") return [[["", `summed to the shape (${row.shape.join(", ")}): `], ["result", shown(row.value)]]];
+  if (row.kind === "cast") return [[["", `cast to ${row.dtype}: `], ["result", shown(row.value)]]];
+  const name = row.kind === "leaf" ? `${called(row.node)}.grad` : `gradients meet at ${called(row.node)}`;
+  const sum = row.old === null ? "" : `${shown(row.old)} + ${shown(row.incoming)} = `;
+  return [[["head", name]], [["flow", sum ? sum : "= "], ["flow result", shown(row.new)]]];
 }
+
+function itemsOf(step) {
+  if (step.pass === "backward") return step.rows.map((place) => linesOfRow(page.rows[place]));
+  const node = page.nodes[step.node];
+  return [[[["head", called(step.node)]], [["kind", `${node.name}, ${node.dtype}, shape (${node.shape.join(", ")})`]], [["", "= "], ["result", shown(node.value)]]]];
+}
+
+function element(name, className, ...children) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  made.append(...children);
+  return made;
+}
+
+const lineElement = (pieces) => element("div", "", ...pieces.map(([className, text]) => element("span", className, text)));
+const itemElement = (lines) => element("li", "", ...lines.map(lineElement));
 
 // --- the current step --------------------------------------------------------------------------
 
-function fill(list, lines) {
-  list.replaceChildren(...lines.map((line) => {
-    const item = document.createElement("li");
-    item.textContent = line;
-    return item;
-  }));
-}
-
 function show(step) {
   at = Math.max(0, Math.min(steps.length - 1, step));
-  const now = steps[at];
-  find("count").textContent = `step ${at + 1} of ${steps.length}, ${now.pass} pass`;
+  const now = steps[at], done = steps.slice(0, at + 1);
+  document.body.dataset.pass = now.pass;
+  find("count").replaceChildren("step ", element("b", "", `${at + 1}`), ` of ${steps.length}, `, element("b", "", `${now.pass} pass`));
   find("step").value = at;
-  fill(find("rows"), linesOf(now));
-  const line = page.nodes[now.node].line;
-  for (const each of document.querySelectorAll("#program span")) each.classList.toggle("lit", Number(each.dataset.line) === line);
-  const lit = document.querySelector("#program .lit");
-  if (lit) lit.scrollIntoView({ block: "nearest" });
-  const met = new Set(steps.slice(0, at + 1).map((each) => boxOf[each.node]));
-  const back = new Set(), flowing = new Set();
-  steps.slice(0, at + 1).forEach((each, place) => (each.rows || []).forEach((row) => {
-    const { kind, node, edge } = page.rows[row];
-    if (kind === "edge") (place === at ? flowing : back).add(`${node},${edge}`);
-  }));
+  find("step").setAttribute("aria-valuetext", `${at + 1} of ${steps.length}, ${now.pass} pass`);
+  find("rows").replaceChildren(...itemsOf(now).map(itemElement));
+  light(page.nodes[now.node].line);
+  const met = new Set(), graded = new Set(), back = new Set(), flowing = new Set();
+  for (const each of done) {
+    met.add(each.node);
+    for (const row of (each.rows || []).map((place) => page.rows[place])) {
+      if (row.kind === "edge") (each === now ? flowing : back).add(`${row.node},${row.edge}`);
+      if (row.kind !== "meet") graded.add(row.node);
+    }
+  }
   page.boxes.forEach((nodes, box) => {
-    const element = find(`box${box}`);
-    if (nodes.length) element.classList.toggle("unseen", !met.has(box));
-    element.classList.toggle("lit", box === boxOf[now.node]);
+    const group = find(`box${box}`);
+    if (nodes.length) group.classList.toggle("unseen", !nodes.some((node) => met.has(node)));
+    group.classList.toggle("lit", boxOf.get(now.node) === box);
+    const arrived = nodes.some((node) => graded.has(node));
+    for (const text of group.querySelectorAll(".gradient")) text.classList.toggle("unborn", !arrived);
   });
   page.arrows.forEach((edges, arrow) => {
-    const element = find(`arrow${arrow}`), names = edges.map((edge) => edge.join(","));
-    const used = names.some((name) => flowing.has(name));
-    element.classList.toggle("flowing", used);
-    const passed = used || names.some((name) => back.has(name));
-    for (const part of element.querySelectorAll(".backward, .back")) part.classList.toggle("unseen", !passed);
+    const group = find(`arrow${arrow}`), names = edges.map((edge) => edge.join(","));
+    const used = names.some((name) => flowing.has(name)), passed = used || names.some((name) => back.has(name));
+    group.classList.toggle("flowing", used);
+    group.classList.toggle("arriving", now.pass === "forward" && edges.some(([node]) => node === now.node));
+    group.classList.toggle("unseen", edges.length > 0 && !edges.some(([node]) => met.has(node)));
+    for (const part of group.querySelectorAll(".backward, .back")) part.classList.toggle("unborn", !passed);
     const label = find(`label${arrow}`);
-    if (label) label.classList.toggle("unseen", !passed);
+    if (label) label.classList.toggle("unborn", !passed);
   });
+  reveal(find(`box${boxOf.get(now.node)}`));
+}
+
+// Scroll a part into view inside its pane alone: the page stays where the reader put it.
+const ACROSS = ["left", "right", "scrollLeft"], DOWN = ["top", "bottom", "scrollTop"];
+
+function scrollIn(pane, part, ...ways) {
+  const outer = pane.getBoundingClientRect(), inner = part.getBoundingClientRect();
+  for (const [start, end, along] of ways) {
+    if (inner[start] < outer[start] || inner[end] > outer[end]) pane[along] += (inner[start] + inner[end] - outer[start] - outer[end]) / 2;
+  }
+}
+
+function light(line) {
+  for (const each of find("program").children) each.classList.toggle("lit", Number(each.dataset.line) === line);
+  const lit = find("program").querySelector(".lit");
+  if (lit) scrollIn(find("program"), lit, DOWN);
+}
+
+const canvas = document.querySelector(".canvas");
+function reveal(group) {
+  if (group && zoom) scrollIn(canvas, group, ACROSS, DOWN);
+}
+
+// --- details -----------------------------------------------------------------------------------
+
+function fields(title, pairs) {
+  const list = element("dl", "mono");
+  for (const [name, text, className] of pairs) {
+    if (text !== undefined && text !== "") list.append(element("dt", "", name), element("dd", className || "", text));
+  }
+  find("what").textContent = title;
+  find("what").className = "named";
+  find("node").replaceChildren(list);
 }
 
 function describe(id) {
   const node = page.nodes[id];
-  find("node").textContent = [
-    `${called(id)}  ${node.name}`, `value     ${shown(node.value)}`, `gradient  ${shown(node.gradient)}`,
-    `shape     (${node.shape.join(", ")}), ${node.dtype}`, node.line ? `place     line ${node.line}: ${node.source}` : "",
-  ].join("\n");
+  const saved = Object.entries(node.saved || {}).map(([name, value]) => `${name} = ${shown(value)}`);
+  fields(called(id), [
+    ["node", node.name], ["value", shown(node.value)], ["gradient", shown(node.gradient), "gradient"],
+    ["shape", `(${node.shape.join(", ")}), ${node.dtype}`], ["module", node.module || ""],
+    ["place", node.line ? `line ${node.line}: ${node.source}` : ""], ["saves", saved.join("\n")],
+  ]);
+}
+
+function describeEdge(node, edge, count) {
+  const row = edgeRows.get(`${node},${edge}`);
+  if (!row) { fields(`into ${called(node)}`, [["gradient", "none", "gradient"]]); return; }
+  fields(`${row.operand} → ${called(node)}`, [
+    ["edges", count > 1 ? `${count}; the first:` : ""], ["rule", row.formula || ""],
+    ["derivative", row.derivative ? `${row.derivative} = ${row.named} = ${shown(row.local)}` : row.named || ""],
+    ["passes on", shown(row.product), "gradient"],
+  ]);
 }
 
 // --- scalar inputs that can be moved -----------------------------------------------------------
@@ -115,17 +180,17 @@ const operators = {
 function evaluated(rule, names) {
   if (typeof rule === "string") return names[rule];
   if (!Array.isArray(rule)) return Number(rule);
-  const compute = operators[rule[0]] || functions[rule[0]];
+  const compute = Object.hasOwn(operators, rule[0]) ? operators[rule[0]] : functions[rule[0]];
   return compute(...rule.slice(1).map((part) => evaluated(part, names)));
 }
 
 const known = (rule) => rule !== null && rule !== undefined
-  && (!Array.isArray(rule) || ((rule[0] in operators || rule[0] in functions) && rule.slice(1).every(known)));
+  && (!Array.isArray(rule) || ((Object.hasOwn(operators, rule[0]) || Object.hasOwn(functions, rule[0])) && rule.slice(1).every(known)));
 
 function computable(id) {
   const node = page.nodes[id];
   if (node.leaf) return typeof node.value === "number";
-  return node.op in functions && Object.values(node.rules || {}).every(known)
+  return Object.hasOwn(functions, node.op || "") && Object.values(node.rules || {}).every(known)
     && node.operands.every((operand) => "node" in operand || typeof operand.value === "number");
 }
 
@@ -170,17 +235,16 @@ function moved(values) {
   recompute(values);
   page.boxes.forEach(([id, ...others], box) => {
     if (id === undefined || others.length) return;
-    const { value, gradient } = page.nodes[id], element = find(`box${box}`);
+    const { value, gradient } = page.nodes[id], group = find(`box${box}`);
     for (const [role, text] of [["value", `value ${shown(value)}`], ["gradient", `grad ${shown(gradient)}`]]) {
-      const row = element.querySelector(`.${role}`);
+      const row = group.querySelector(`.${role}`);
       if (row) row.textContent = text;
     }
   });
   page.arrows.forEach(([edge, ...others], arrow) => {
     const label = find(`label${arrow}`);
     if (!label || edge === undefined || others.length) return;
-    const row = page.rows.find((each) => each.kind === "edge" && each.node === edge[0] && each.edge === edge[1]);
-    label.querySelector("text").textContent = shown(row.product);
+    label.querySelector("text").textContent = shown(edgeRows.get(edge.join(",")).product);
   });
   show(at);
 }
@@ -192,20 +256,42 @@ function addSliders() {
   const values = Object.fromEntries(leaves.map((id) => [id, page.nodes[id].value]));
   find("inputs").hidden = false;
   for (const id of leaves) {
-    const start = values[id], label = document.createElement("label"), range = document.createElement("input"), output = document.createElement("output");
-    label.className = "slider";
+    const start = values[id], range = element("input"), output = element("output", "mono", shown(start));
     Object.assign(range, { type: "range", min: start - 3, max: start + 3, step: 0.01, value: start });
     range.setAttribute("aria-label", `value of ${called(id)}`);
-    output.textContent = shown(start);
     range.addEventListener("input", () => {
       values[id] = Number(range.value);
       output.textContent = shown(values[id]);
       moved(values);
     });
-    label.append(called(id), range, output);
-    find("inputs").append(label);
+    find("inputs").lastElementChild.before(element("label", "slider", element("span", "mono", called(id)), range, output));
   }
 }
+
+// --- size of the graph -------------------------------------------------------------------------
+
+const picture = canvas.querySelector("svg");
+const { width, height } = picture.viewBox.baseVal;
+const LARGEST = 1.6, LEGIBLE = 0.65, SCROLLED = 0.85, SMALLEST = 0.15;
+
+function resize() {
+  const room = [(canvas.clientWidth - 16) / width, (canvas.clientHeight - 16) / height];
+  const scale = zoom || Math.max(SMALLEST, Math.min(LARGEST, ...room));
+  picture.style.width = `${width * scale}px`;
+  picture.style.height = `${height * scale}px`;
+  return scale;
+}
+
+function zoomTo(scale) {
+  zoom = Math.max(SMALLEST, Math.min(4, scale));
+  resize();
+  reveal(canvas.querySelector(".lit"));
+}
+
+find("in").addEventListener("click", () => zoomTo(resize() * 1.25));
+find("out").addEventListener("click", () => zoomTo(resize() / 1.25));
+find("fit").addEventListener("click", () => { zoom = 0; resize(); });
+addEventListener("resize", resize);
 
 // --- controls ----------------------------------------------------------------------------------
 
@@ -219,7 +305,7 @@ function play() {
   if (playing) { stop(); return; }
   if (at === steps.length - 1) show(0);
   find("play").textContent = "Pause";
-  playing = setInterval(() => { if (at === steps.length - 1) stop(); else show(at + 1); }, 1000);
+  playing = setInterval(() => { if (at === steps.length - 1) stop(); else show(at + 1); }, 1100);
 }
 
 const go = (step) => { stop(); show(step); };
@@ -229,26 +315,108 @@ find("forward").addEventListener("click", () => go(at + 1));
 find("last").addEventListener("click", () => go(steps.length - 1));
 find("play").addEventListener("click", play);
 find("step").max = steps.length - 1;
+find("step").style.setProperty("--split", `${(100 * (page.forward.length - 0.5)) / Math.max(steps.length - 1, 1)}%`);
 find("step").addEventListener("input", (event) => go(Number(event.target.value)));
 document.addEventListener("keydown", (event) => {
-  if (event.target.tagName === "INPUT" || event.ctrlKey || event.metaKey || event.altKey) return;
-  const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: steps.length - 1 }[event.key];
+  const tag = event.target.tagName;
+  if (tag === "INPUT" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "/") { event.preventDefault(); find("find").focus(); return; }
+  if (event.key === " " && tag !== "BUTTON") { event.preventDefault(); play(); return; }
+  const to = new Map([["ArrowRight", at + 1], ["ArrowLeft", at - 1], ["Home", 0], ["End", steps.length - 1]]).get(event.key);
   if (to !== undefined) { event.preventDefault(); go(to); }
 });
-page.program.lines.forEach((text, place) => {
-  const line = document.createElement("span");
-  line.textContent = text;
-  line.dataset.line = place + 1;
-  find("program").append(line);
+
+// On paper the picture shows what the last step leaves.
+let before = 0;
+addEventListener("beforeprint", () => { before = at; show(steps.length - 1); });
+addEventListener("afterprint", () => show(before));
+
+// What is told where one points at a part, moves to it or touches it.
+function tells(part, label, tell) {
+  part.setAttribute("tabindex", "0");
+  part.setAttribute("role", "button");
+  part.setAttribute("aria-label", label);
+  for (const event of ["focus", "mouseenter", "click"]) part.addEventListener(event, tell);
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+page.boxes.forEach(([id], box) => {
+  if (id !== undefined) tells(find(`box${box}`), `${called(id)}, ${page.nodes[id].name}`, () => describe(id));
 });
-page.boxes.forEach((nodes, box) => {
-  if (!nodes.length) return;
-  const element = find(`box${box}`);
-  element.setAttribute("tabindex", "0");
-  element.setAttribute("role", "button");
-  element.setAttribute("aria-label", `${called(nodes[0])}, ${page.nodes[nodes[0]].name}`);
-  for (const event of ["focus", "mouseenter", "click"]) element.addEventListener(event, () => describe(nodes[0]));
+page.arrows.forEach((edges, arrow) => {
+  if (!edges.length) return;
+  const group = find(`arrow${arrow}`), [node, edge] = edges[0], row = edgeRows.get(edges[0].join(","));
+  for (const line of group.querySelectorAll(".forward")) {
+    const wide = document.createElementNS(SVG, "path");
+    wide.setAttribute("d", line.getAttribute("d"));
+    wide.setAttribute("class", "hit");
+    group.prepend(wide);
+  }
+  tells(group, `${row ? row.operand : "operand"} to ${called(node)}`, () => describeEdge(node, edge, edges.length));
 });
-fill(find("sheet"), steps.map((step, place) => `${place + 1}. ${linesOf(step).join("\n")}`));
+
+// The names of the program: each leads to the last node of that name that its line, or one before,
+// made.
+function addProgram() {
+  const known = new Map();
+  for (const id of page.forward) {
+    const name = page.nodes[id].variable;
+    if (name) known.set(name, [...(known.get(name) || []), id]);
+  }
+  page.program.lines.forEach((text, place) => {
+    const line = element("span");
+    line.dataset.line = place + 1;
+    let end = 0;
+    for (const { 0: name, index } of text.matchAll(/[\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}\p{N}_]+)*/gu)) {
+      const ids = known.get(name);
+      if (!ids) continue;
+      const id = ids.filter((each) => (page.nodes[each].line || 0) <= place + 1).at(-1);
+      if (id === undefined) continue;
+      const word = element("span", "", name);
+      line.append(text.slice(end, index), word);
+      end = index + name.length;
+      tells(word, `${name}, line ${place + 1}`, () => { describe(id); mark(id); });
+      for (const event of ["blur", "mouseleave"]) word.addEventListener(event, () => mark(null));
+    }
+    line.append(text.slice(end));
+    find("program").append(line);
+  });
+}
+
+function markBoxes(groups) {
+  for (const group of canvas.querySelectorAll(".named")) group.classList.remove("named");
+  for (const group of groups) group.classList.add("named");
+  reveal(groups[0]);
+}
+
+const mark = (id) => markBoxes(id === null ? [] : [find(`box${boxOf.get(id)}`)].filter(Boolean));
+
+// --- finding a name ----------------------------------------------------------------------------
+
+let match = 0;
+function search(next) {
+  const wanted = find("find").value.trim().toLowerCase();
+  const rows = wanted ? [...canvas.querySelectorAll("g[id^=box] text, g[id^=box] tspan")] : [];
+  const found = rows.filter((row) => row.textContent.toLowerCase().includes(wanted));
+  const groups = [...new Set(found.map((row) => row.closest("g")))];
+  match = next ? (match + 1) % Math.max(groups.length, 1) : 0;
+  find("find").classList.toggle("missing", Boolean(wanted) && !groups.length);
+  markBoxes([...groups.slice(match), ...groups.slice(0, match)]);
+  if (!groups.length) return;
+  const row = found.findLast((each) => each.closest("g") === groups[match]);
+  scrollIn(canvas, row, ACROSS, DOWN);
+  document.querySelector("figure").scrollIntoView({ block: "nearest" });
+}
+
+find("find").addEventListener("input", () => search(false));
+find("find").addEventListener("keydown", (event) => { if (event.key === "Enter") search(true); });
+
+picture.setAttribute("role", "group");
+picture.removeAttribute("aria-labelledby");
+picture.setAttribute("aria-label", picture.querySelector("title").textContent);
+picture.querySelector("title").remove();
+addProgram();
+find("sheet").append(...steps.map((step) => element("li", "", ...itemsOf(step).flat().map(lineElement))));
 addSliders();
+if (resize() < LEGIBLE) zoomTo(SCROLLED);
 show(0);

@@ -7,6 +7,8 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+from gradcli.render.style import escaped
+
 _TEMPLATE = """<!doctype html>
 <html lang="en">
 <head>
@@ -19,34 +21,56 @@ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inlin
 {style}</style>
 </head>
 <body>
-<header><h1>{title}</h1></header>
+<header><h1>{title}</h1>
+<p>made by gradcli; ← → step, Home and End leap, space plays, / finds</p></header>
 <nav aria-label="Steps">
-<button id="first" type="button" aria-label="First step">|◀</button>
-<button id="back" type="button" aria-label="Step back">◀</button>
+<div class="keys">
+<button id="first" type="button" aria-label="First step">{first}</button>
+<button id="back" type="button" aria-label="Step back">{back}</button>
 <button id="play" type="button">Play</button>
-<button id="forward" type="button" aria-label="Step forward">▶</button>
-<button id="last" type="button" aria-label="Last step">▶|</button>
-<input id="step" type="range" min="0" value="0" aria-label="Step">
+<button id="forward" type="button" aria-label="Step forward">{forward}</button>
+<button id="last" type="button" aria-label="Last step">{last}</button>
+</div>
+<div class="rail"><input id="step" type="range" min="0" value="0" aria-label="Step"></div>
 <span id="count" role="status"></span>
 </nav>
 <main>
-<section aria-label="Program and step">
-<pre id="program" tabindex="0" aria-label="Program"></pre>
-<div class="now"><h2>This step</h2><ul id="rows" class="rows" aria-live="polite"></ul></div>
-<div id="inputs" class="now" hidden><h2>Inputs</h2></div>
-<div class="now"><h2>Node</h2>
-<div id="node" class="detail" aria-live="polite">Point at a box, or move to it with Tab.</div></div>
-</section>
-<figure tabindex="0" aria-label="Graph">
-{picture}</figure>
+<div class="panel">
+<section class="card first" aria-label="Program"><h2>Program</h2>
+<pre id="program" tabindex="0" aria-label="Lines of the program"></pre></section>
+<section class="card now" aria-label="This step"><h2>This step</h2>
+<ul id="rows" class="rows mono" aria-live="polite"></ul></section>
+<section id="inputs" class="card inputs" aria-label="Inputs" hidden><h2>Inputs</h2>
+<p class="hint">Drag one: both passes are computed anew.</p></section>
+<section class="card detail" aria-label="Details"><h2 id="what">Details</h2>
+<div id="node" aria-live="polite"><p class="hint">Point at a box, an arrow or a name of the \
+program, or move there with Tab.</p></div></section>
+</div>
+<figure class="card" aria-label="Graph">
+<div class="canvas" tabindex="0" aria-label="Graph, which can be scrolled">
+{picture}</div>
+<figcaption><span><i></i>value, forward</span><span><i class="up"></i>gradient, back</span>
+<span><i class="leaf"></i>leaf</span>
+<input id="find" type="search" placeholder="Find a name" aria-label="Find a name in the graph">
+<span class="zoom"><button id="out" type="button" aria-label="Smaller">−</button>
+<button id="fit" type="button">Fit</button>
+<button id="in" type="button" aria-label="Larger">+</button></span></figcaption>
+</figure>
 </main>
-<section class="sheet"><h2>All steps</h2><ul id="sheet" class="rows"></ul></section>
+<section class="sheet"><h2>All steps</h2><ol id="sheet" class="rows mono"></ol></section>
 <script type="application/json" id="data">{data}</script>
 <script>
 {script}</script>
 </body>
 </html>
 """
+
+_ICONS = {
+    "first": "M2 2h2v12H2zM14 2v12L5 8z",
+    "back": "M12 2v12L3 8z",
+    "forward": "M4 2l9 6-9 6z",
+    "last": "M12 2h2v12h-2zM2 2l9 6-9 6z",
+}
 
 
 def page(document: dict[str, Any], picture: str) -> str:
@@ -57,14 +81,27 @@ def page(document: dict[str, Any], picture: str) -> str:
         picture: the same graph as SVG.
     """
     # Inside a script element only `<` could end it.
-    data = json.dumps(document, ensure_ascii=False).replace("<", "\\u003c")
+    data = json.dumps(_spelled(document), separators=(",", ":")).replace("<", "\\u003c")
     return _TEMPLATE.format(
-        title=escape(f"Backward pass of {document['title']}"),
+        title=escape(escaped(f"Backward pass of {document['title']}")),
         style=_part("page.css"),
         script=_part("page.js"),
         picture=picture,
-        data=data.encode("utf-8", "backslashreplace").decode(),
+        data=data,
+        **{
+            name: f'<svg viewBox="0 0 16 16" aria-hidden="true"><path d="{d}"/></svg>'
+            for name, d in _ICONS.items()
+        },
     )
+
+
+def _spelled(value: Any) -> Any:
+    """A document whose texts cannot turn the direction of what stands around them."""
+    if isinstance(value, str):
+        return escaped(value)
+    if isinstance(value, dict):
+        return {key: _spelled(each) for key, each in value.items()}
+    return [*map(_spelled, value)] if isinstance(value, list) else value
 
 
 def _part(name: str) -> str:

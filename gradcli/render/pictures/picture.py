@@ -21,6 +21,7 @@ from gradcli.render.graph.labels import (
     magnitude_text,
     node_rows,
     number_text,
+    path_text,
     shape_text,
     shortened,
 )
@@ -96,6 +97,20 @@ class Picture(Record):
     title: str
     boxes: Sequence[Box]
     arrows: Sequence[Arrow]
+
+
+def part_counts(
+    annotated: AnnotatedGraph, folded: frozenset[Path] = frozenset(), expand: bool = False
+) -> Counter[Path]:
+    """How many boxes stand in each module of a picture, and under () in all of it, constants and
+    references not counted; told without drawing it.
+    """
+    drawing = _Drawing(annotated, folded, False)
+    counts: Counter[Path] = Counter()
+    for _, members in drawing.parts(expand):
+        path = drawing.path(members[0])
+        counts.update(path[:depth] for depth in range(len(path) + 1))
+    return counts
 
 
 def picture_of(
@@ -189,13 +204,13 @@ class _Drawing:
 
     def _part(self, node: GraphNode) -> Hashable:
         """What the nodes of one box have in common."""
-        path = self._path(node)
+        path = self.path(node)
         for length in range(1, len(path) + 1):
             if path[:length] in self.folded:
                 return path[:length]
         return self.part.get(node.id, node.id)
 
-    def _path(self, node: GraphNode) -> Path:
+    def path(self, node: GraphNode) -> Path:
         """The module of a node; a leaf stands in that of the operation which uses it first."""
         module = self.first_user.get(node.id, node).module
         # A frame holds all calls of a module.
@@ -205,7 +220,7 @@ class _Drawing:
         """Add the box of these nodes."""
         for node in members:
             self.box_of[node.id] = len(self.boxes)
-        path = self._path(members[0])
+        path = self.path(members[0])
         if kind == "module":
             path = next(path[:n] for n in range(1, len(path) + 1) if path[:n] in self.folded)
             rows, path = self._module_rows(path, members), path[:-1]
@@ -224,22 +239,23 @@ class _Drawing:
         """A folded module: its name, how much it holds, and its parameters."""
         leaves = [node for node in members if node.leaf is not None]
         leaves.sort(key=lambda node: node.variable or "")
-        name = ".".join(path)
-        rows = [Row("name", name), Row("node", _counted(len(members) - len(leaves)))]
-        cells = [self._parameter(node, name) for node in leaves]
+        rows = [Row("name", path_text(path)), Row("node", _counted(len(members) - len(leaves)))]
+        cells = [*map(self._parameter, leaves)]
         count = 1 + (len(cells) > TWO_COLUMNS) + (len(cells) > THREE_COLUMNS)
         height = -(-len(cells) // count)
         columns = [_aligned(cells[at : at + height]) for at in range(0, len(cells), height or 1)]
         for place in range(height):
             pieces = [piece for column in columns for piece in column[place : place + 1]]
-            (first, *more) = [each for piece in pieces for each in piece]
-            rows.append(Row(*first, more))
+            (first, *more, (role, last)) = [each for piece in pieces for each in piece]
+            rows.append(Row(*first, [*more, (role, last.rstrip())]))
         return rows
 
-    def _parameter(self, node: GraphNode, module: str) -> tuple[str, str]:
-        """A leaf in a folded module: its name there with its shape, and its gradient."""
+    def _parameter(self, node: GraphNode) -> tuple[str, str]:
+        """A leaf in a folded module: its whole name, by which one looks for it, with its shape, and
+        its gradient.
+        """
         assert node.leaf is not None
-        name = (node.variable or f"#{node.id}").removeprefix(f"{module}.")
+        name = path_text([node.variable or f"#{node.id}"])
         gradient = self.annotated.gradient(node)
         flowed = "" if gradient is None else f"grad {magnitude_text(gradient)}"
         return f"{name} {shape_text(node.leaf.array)}", flowed
@@ -251,7 +267,7 @@ class _Drawing:
         large = [each for each in (value, gradient) if each is not None and is_large(each, most)]
         if large:
             rows = [row for row in rows if row.role in ("name", "node")]
-            rows[-1] = Row("node", f"{node.name} {shape_text(large[0])}")
+            rows[-1] = Row("node", f"{shortened(node.name)} {shape_text(large[0])}")
             shown = [
                 (role, each)
                 for role, each in (("value", value), ("gradient", gradient))
@@ -279,17 +295,26 @@ class _Drawing:
             for number, edge in enumerate(node.edges):
                 if edge.node is not None:
                     source = self.box_of[edge.node.id]
+                    if source == target and self._is_inside(edge.node, node):
+                        continue
                     used = edge.node if edge.node.leaf is not None else members[0]
                     arriving.setdefault((source, used), []).append((node.id, number))
                 elif edge.constant is not None and node is members[0]:
                     self._constant(edge.constant, node, target)
         for (source, used), edges in arriving.items():
-            if source == target and self.boxes[target].kind == "module":
-                continue
             kind = "carried" if source == target else "flow"
             start = self._reference(used, members[0]) if self._is_far(used, members) else source
             text = f"× {len(edges)}" if len(edges) > 1 else self._flow(*edges[0])
             self.arrows.append(Arrow(start, target, text, kind, edges))
+
+    def _is_inside(self, operand: GraphNode, node: GraphNode) -> bool:
+        """Whether an edge stays inside one call of a folded module; from one call to a later one of
+        the same module it is carried.
+        """
+        if self.boxes[self.box_of[node.id]].kind != "module":
+            return False
+        before, after = (each.module or "" for each in (operand, node))
+        return before == after or before.partition(",")[0] != after.partition(",")[0]
 
     def _flow(self, node: int, number: int) -> str:
         """What flowed back along an edge."""
@@ -301,8 +326,8 @@ class _Drawing:
 
     def _reference(self, leaf: GraphNode, user: GraphNode) -> int:
         """The number of a new reference to a leaf, beside the operation that uses it."""
-        name = shortened(leaf.variable or f"#{leaf.id}")
-        self.boxes.append(Box("reference", [Row("name", f"{name} ↑")], self._path(user)))
+        name = path_text([leaf.variable or f"#{leaf.id}"])
+        self.boxes.append(Box("reference", [Row("name", f"{name} ↑")], self.path(user)))
         return len(self.boxes) - 1
 
     def _constant(self, value: Any, node: GraphNode, target: int) -> None:
@@ -311,4 +336,4 @@ class _Drawing:
             return
         self.arrows.append(Arrow(len(self.boxes), target, "", "constant"))
         rows = [Row("value", shortened(constant_text(value)))]
-        self.boxes.append(Box("constant", rows, self._path(node)))
+        self.boxes.append(Box("constant", rows, self.path(node)))

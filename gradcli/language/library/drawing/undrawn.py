@@ -1,7 +1,8 @@
-"""`matplotlib` and its kin, and `SummaryWriter`: programs call them, and nothing is drawn.
+"""What of `matplotlib` and its kin is not drawn, and `SummaryWriter`: programs may call it.
 
 Whatever a program takes of them is there: a thing that can be called, gives another such thing for
-every attribute, and lets any be set. The first call says once that nothing is drawn.
+every attribute, and lets any be set. The first call of each says once that nothing is drawn,
+unless it is `quiet`: what would change only the looks of a picture.
 """
 
 from __future__ import annotations
@@ -9,21 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-import numpy as np
-
-from gradcli.errors import type_error, value_error
-from gradcli.language.limits import check_collection
-from gradcli.language.objects.types import called, type_name
+from gradcli.language.objects.types import called
 from gradcli.state import active
 
 
 def _say(what: str, help: str) -> None:
-    """Warn that a library does nothing here: W012, once in a session for each library."""
+    """Warn that something is not done here: W012, once in a session."""
     if what not in (told := active.state.library.setdefault("drawing", set())):
         told.add(what)
-        active.state.warn(
-            "W012", f"{what} is accepted: nothing is drawn, no file is written", help=help
-        )
+        active.state.warn("W012", what, help=help)
 
 
 class Undrawn:
@@ -34,38 +29,37 @@ class Undrawn:
         results: what calling it gives, by the last part of its name; else another such thing.
     """
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "quiet")
 
     language_name: ClassVar[str] = "Undrawn"
     language_attributes: ClassVar[frozenset[str]] = frozenset()
     language_context: ClassVar[bool] = True
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, quiet: bool = False) -> None:
         self.name = name
+        self.quiet = quiet
 
     def language_getattr(self, name: str) -> Undrawn:
         """Any attribute but one of Python's machinery; raises AttributeError."""
-        return undrawn(name)
+        return undrawn(name, self.quiet)
 
     def language_setattr(self, name: str, new: Any) -> None:
         """Nothing is kept."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        _say(
-            "drawing with matplotlib",
-            "print the numbers, or keep them in a file: `save(x, 'x.csv')`",
-        )
+        if not self.quiet:
+            not_drawn(f"{self.name}()")
         result = _RESULTS.get(self.name)
-        return Undrawn("result") if result is None else result(*args, **kwargs)
+        return Undrawn("result", True) if result is None else result(*args, **kwargs)
 
     def __getitem__(self, index: Any) -> Undrawn:
-        return Undrawn("item")
+        return Undrawn("item", self.quiet)
 
     def __setitem__(self, index: Any, new: Any) -> None:
         """Nothing is kept."""
 
     def __iter__(self) -> Iterator[Undrawn]:
-        return iter([Undrawn("item")])
+        return iter([Undrawn("item", self.quiet)])
 
     def __len__(self) -> int:
         return 1
@@ -80,71 +74,19 @@ class Undrawn:
         return f"<{self.name}, not drawn>"
 
 
-def undrawn(name: str) -> Undrawn:
+def undrawn(name: str, quiet: bool = False) -> Undrawn:
     """What a library has under a name; raises AttributeError for Python's machinery."""
     if name.startswith("__"):
         raise AttributeError(name)
-    return Undrawn(name)
+    return Undrawn(name, quiet)
 
 
-class Axes:
-    """The axes of `plt.subplots(rows, columns)`, arranged as there: an array of things to draw on.
-
-    Attributes:
-        array: what there is, by row and column.
-    """
-
-    __slots__ = ("array",)
-
-    language_name: ClassVar[str] = "numpy.ndarray"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"T", "flat", "flatten", "ndim", "ravel", "reshape", "shape", "size", "tolist"}
+def not_drawn(name: str) -> None:
+    """Warn that something of a library that draws has no place in a picture here."""
+    _say(
+        f"{name} is accepted, and not drawn",
+        "`gradcli help plot` lists what is drawn; numbers go to a file with `save(x, 'x.csv')`",
     )
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    @property
-    def flat(self) -> Axes:
-        """All in a row."""
-        return Axes(self.array.ravel())
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self.language_attributes:
-            raise AttributeError(name)
-        found = getattr(self.array, name)
-        if not callable(found):
-            return _one_or_more(found)
-        return called(name, lambda *shape: _one_or_more(found(*shape)))
-
-    def __getitem__(self, index: Any) -> Any:
-        for each in index if isinstance(index, tuple) else (index,):
-            if not isinstance(each, (int, slice)):
-                raise type_error(f"an index of axes is a number, not {type_name(each)}")
-        return _one_or_more(self.array[index])
-
-    def __iter__(self) -> Iterator[Any]:
-        return map(_one_or_more, self.array)
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-
-def _one_or_more(found: Any) -> Any:
-    return Axes(found) if isinstance(found, np.ndarray) else found
-
-
-def _subplots(nrows: int = 1, ncols: int = 1, *, squeeze: bool = True, **settings: Any) -> Any:
-    """`plt.subplots(rows, columns)`: a figure, and one axes or an array of them."""
-    for count in (nrows, ncols):
-        if not isinstance(count, int) or count < 1:
-            raise value_error(f"subplots() takes positive numbers, not {count!r}")
-    check_collection(nrows * ncols)
-    axes = np.empty((nrows, ncols), object)
-    axes[:] = [[Undrawn("axes") for _ in range(ncols)] for _ in range(nrows)]
-    if squeeze:
-        axes = axes.squeeze()
-    return Undrawn("figure"), axes.item() if axes.ndim == 0 else Axes(axes)
 
 
 def _bounds(*values: Any, **named: Any) -> tuple[float, float]:
@@ -157,21 +99,23 @@ def _parts(count: int) -> Callable[..., tuple[Undrawn, ...]]:
 
 _RESULTS: dict[str, Callable[..., Any]] = {
     "axis": lambda *values, **named: (0.0, 1.0, 0.0, 1.0),
-    "get_fignums": list,
     "hist": _parts(3),
     "hist2d": _parts(4),
-    "subplots": _subplots,
     **dict.fromkeys(("get_xlim", "get_ylim", "get_zlim", "xlim", "ylim", "zlim"), _bounds),
 }
 """What calls give whose results programs take apart."""
 
 
-class _Anything(dict[str, Any]):
+class Anything(dict[str, Any]):
     """A table that has every name."""
+
+    def made(self, name: str) -> Any:
+        """What stands under a name that the table has not; raises AttributeError."""
+        return undrawn(name)
 
     def __missing__(self, name: str) -> Any:
         try:
-            return undrawn(name)
+            return self.made(name)
         except AttributeError:
             raise KeyError(name) from None
 
@@ -179,8 +123,8 @@ class _Anything(dict[str, Any]):
         return self[name] if not name.startswith("__") else default
 
 
-DRAWING: dict[str, Any] = _Anything()
-"""What the modules that draw hold: everything."""
+DRAWING: dict[str, Any] = Anything()
+"""What the modules hold that are not drawn: everything."""
 
 
 class SummaryWriter:
@@ -193,7 +137,10 @@ class SummaryWriter:
     language_context: ClassVar[bool] = True
 
     def __init__(self, log_dir: Any = None, *args: Any, **settings: Any) -> None:
-        _say("SummaryWriter", "print the numbers, or keep them in a file: `save(x, 'x.csv')`")
+        _say(
+            "SummaryWriter is accepted: nothing is drawn, no file is written",
+            "print the numbers, or keep them in a file: `save(x, 'x.csv')`",
+        )
         self.log_dir = log_dir or "runs"
 
     def language_getattr(self, name: str) -> Callable[..., None]:

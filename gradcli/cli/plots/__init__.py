@@ -1,0 +1,1 @@
+"""Plots on the command line: shown, written, and the curve of a function."""

@@ -1,0 +1,1 @@
+"""Plots: a document of panels and marks, as text in the terminal, as SVG, and as JSON."""

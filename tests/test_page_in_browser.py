@@ -1,0 +1,334 @@
+"""The page that steps, in a browser: controls, numbers, looks, sizes, screen readers."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser import BROWSER, Browser
+from tests.running import invoke
+from tests.test_page import PROGRAMS
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not BROWSER, reason="no browser is here"),
+]
+
+NET = """\
+import torch
+torch.manual_seed(0)
+net = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for n in range(9)])
+h = torch.zeros(2, 4)
+for t in range(12):
+    h = torch.tanh(net[0](torch.randn(2, 4)) + h)
+loss = net(h).pow(2).mean()
+"""
+
+PAGES = {**PROGRAMS, "net": [NET]}
+SIZES = [(390, 844), (768, 1024), (1400, 900)]
+SCHEMES = ["light", "dark"]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("profile")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages of all programs."""
+    folder = tmp_path_factory.mktemp("pages")
+    found = {}
+    for name, words in PAGES.items():
+        found[name] = folder / f"{name}.html"
+        assert invoke("explain", *words, "-o", str(found[name])).code == 0
+    return found
+
+
+@pytest.fixture(autouse=True)
+def quiet(browser: Browser) -> Iterator[None]:
+    """No script fails, nothing is complained of, and nothing is asked for but the page itself."""
+    browser.failures.clear()
+    browser.requests.clear()
+    yield
+    assert browser.failures == []
+    assert [each for each in browser.requests if not re.fullmatch(r"file:.*\.html", each)] == []
+
+
+CHECKS = Path(__file__).with_name("page_checks.js").read_text("utf-8")
+
+
+def _open(browser: Browser, page: Path, width: int = 1400, height: int = 900, **media: str) -> None:
+    """Open a page, with what measures it."""
+    browser.open(page, width, height, **media)
+    browser.run(f"{CHECKS}; 0")
+
+
+def _texts(browser: Browser, selector: str) -> list[str]:
+    found: list[str] = browser.run(f"texts({json.dumps(selector)})")
+    return found
+
+
+# --- controls -----------------------------------------------------------------------------------
+
+
+def _count(browser: Browser) -> tuple[int, str]:
+    (text,) = _texts(browser, "#count")
+    found = re.fullmatch(r"step (\d+) of \d+, (forward|backward) pass", text)
+    assert found is not None
+    return int(found[1]), found[2]
+
+
+def test_every_control(browser: Browser, pages: dict[str, Path]) -> None:
+    _open(browser, pages["reused"])
+    last = browser.run("steps.length")
+    assert _count(browser) == (1, "forward")
+    for control, expected in [
+        ("#forward", (2, "forward")),
+        ("#forward", (3, "forward")),
+        ("#back", (2, "forward")),
+        ("#last", (last, "backward")),
+        ("#forward", (last, "backward")),
+        ("#first", (1, "forward")),
+        ("#back", (1, "forward")),
+        ("#step", (last // 2 + 1, "backward")),
+    ]:
+        browser.click(control)
+        found = _count(browser)
+        assert abs(found[0] - expected[0]) <= (control == "#step"), control
+    for key, number in [("Home", 1), ("ArrowRight", 2), ("ArrowRight", 3), ("ArrowLeft", 2)]:
+        browser.run("document.activeElement.blur()")
+        browser.press(key)
+        assert _count(browser)[0] == number, key
+    browser.press("End")
+    assert _count(browser)[0] == last
+    for press, what in ((browser.click, "#play"), (browser.press, " ")):
+        browser.click("#first")
+        browser.run("document.activeElement.blur()")
+        press(what)
+        assert _texts(browser, "#play") == ["Pause"]
+        browser.run("wait(1300)")
+        press(what)
+        assert _texts(browser, "#play") == ["Play"]
+        assert _count(browser)[0] == 2
+    before = browser.run("resize()")
+    for control, factor in [("#in", 1.25), ("#out", 1), ("#out", 0.8), ("#fit", 1)]:
+        browser.click(control)
+        assert browser.run("resize()") == pytest.approx(before * factor), control
+
+
+def test_a_slider_computes_what_a_run_computes(browser: Browser, pages: dict[str, Path]) -> None:
+    _open(browser, pages["reused"])
+    browser.run("move(3)")
+    moved = dict(
+        browser.run("Object.entries(page.nodes).map(([id, n]) => [id, [n.value, n.gradient]])")
+    )
+    words = ["explain", PROGRAMS["reused"][0], "x=3", "--format", "html"]
+    found = re.search(r'id="data">(.*?)</script>', invoke(*words).stdout, re.DOTALL)
+    assert found is not None
+    nodes = json.loads(found[1])["nodes"]
+    assert moved.keys() == nodes.keys()
+    for id, known in nodes.items():
+        value, gradient = moved[id]
+        assert value == pytest.approx(known["value"], rel=1e-5)
+        assert gradient == pytest.approx(known["gradient"], rel=1e-5)
+    assert "value 3." in _texts(browser, ".canvas .leaf text")
+
+
+TOLD = {
+    "[aria-label='a + b, AddBackward0']": [
+        "AddBackward0", "5.", "4.", "(), float32", "line 1: a + b",
+    ],
+    "[aria-label='d, AccumulateGrad']": ["AccumulateGrad", "4.", "5.", "(), float32"],
+    "[aria-label='d to e']": ["grad * self", "∂e/∂d = a + b = 5.", "5."],
+    "#program [aria-label='e, line 1']": [
+        "MulBackward0", "20.", "1.", "(), float32", "line 1: e = (a + b) * d",
+        "self = 5.\nother = 4.",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ["focus", "mouseenter", "click"])
+def test_boxes_arrows_and_names_tell_what_they_are(
+    browser: Browser, pages: dict[str, Path], way: str
+) -> None:
+    _open(browser, pages["scalars"])
+    for part, told in TOLD.items():
+        browser.run(f'document.querySelector("{part}").dispatchEvent(new Event("{way}"))')
+        assert _texts(browser, "#node dd") == told
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|\bNaN\b|\bInfinity\b)")
+
+
+def _numbers(value: Any) -> list[float]:
+    """The numbers that are shown of a value of the ledger: its elements, or its norm."""
+    if value is None:
+        return []
+    flat = _flat(value)
+    return flat if len(flat) <= 24 else [math.sqrt(sum(each * each for each in flat))]
+
+
+def _flat(value: Any) -> list[float]:
+    if isinstance(value, list):
+        return [number for each in value for number in _flat(each)]
+    return [float(value)]
+
+
+def _told(row: dict[str, Any], grads: list[Any]) -> list[float]:
+    """The numbers that the page tells of a row, in order."""
+    if row["kind"] == "node":
+        return [number for each in row["gradients_in"] for number in _numbers(each)]
+    if row["kind"] == "edge":
+        local = _numbers(row["local"]) if row["derivative"] else []
+        times = local and len(grads) == 1 and not isinstance(row["local"], list)
+        return [*local, *(_numbers(grads[0]) + local if times else []), *_numbers(row["product"])]
+    if row["kind"] in ("sum_to", "cast"):
+        return _numbers(row["value"])
+    old = [] if row["old"] is None else _numbers(row["old"]) + _numbers(row["incoming"])
+    return old + _numbers(row["new"])
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_each_number_is_the_ledgers(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    """Behind each name and formula stand the row's numbers, to six digits."""
+    _open(browser, pages[name])
+    rows = json.loads(invoke("explain", *PAGES[name], "--json").stdout)["rows"]
+    shown = browser.run("backwardLines()")
+    assert len(shown) == len(rows)
+    grads: list[Any] = []
+    for row, lines in zip(rows, shown, strict=True):
+        grads = row["gradients_in"] if row["kind"] == "node" else grads
+        texts = []
+        for kind, text in lines:
+            if row["kind"] == "edge" and kind == "" and " = " in text and row["derivative"]:
+                texts.append(text.rpartition(" = ")[2])
+            elif "flow" in kind or "result" in kind:
+                texts.append(
+                    text.rpartition(": ")[2] if row["kind"] in ("sum_to", "cast") else text
+                )
+        plain = re.sub(r"\([\d, ]*\) norm", "", " ".join(texts))
+        found = [float(each) for each in NUMBER.findall(plain)]
+        assert found == pytest.approx(_told(row, grads), rel=5e-4 if "norm" in str(lines) else 1e-5)
+
+
+# --- how it looks -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", ["reused", "net"])
+def test_text_has_contrast(
+    browser: Browser, pages: dict[str, Path], name: str, scheme: str
+) -> None:
+    _open(browser, pages[name], prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
+    browser.run("document.querySelector('.canvas g[tabindex]').focus()")
+    seen = 0
+    for step in ("0", "page.forward.length", "steps.length - 1"):
+        browser.run(f"show({step})")
+        found = browser.run("contrasts()")
+        seen += len(found)
+        assert [each for each in found if each[1] < 4.5] == []
+    assert seen > 100
+
+
+@pytest.mark.parametrize("name", ["reused", "vectors", "net"])
+def test_no_box_overlaps_another_and_texts_stay_in_theirs(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
+    _open(browser, pages[name])
+    browser.run("show(steps.length - 1)")
+    assert browser.run("leaving()") == []
+    boxes = browser.run("places('.canvas .box, .canvas g[id^=label] .paper')")
+    assert len(boxes) > 5
+    for one, other in combinations(boxes, 2):
+        across = min(one[1], other[1]) - max(one[0], other[0])
+        down = min(one[3], other[3]) - max(one[2], other[2])
+        assert min(across, down) < 1
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(("width", "height"), SIZES)
+@pytest.mark.parametrize("name", ["reused", "net"])
+def test_it_fits_windows_of_all_sizes(
+    browser: Browser, pages: dict[str, Path], name: str, width: int, height: int, scheme: str
+) -> None:
+    """Nothing is wider than the window, and the controls can be pressed."""
+    _open(browser, pages[name], width, height, prefers_color_scheme=scheme)
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    for control in ("#first", "#back", "#play", "#forward", "#last", "#in", "#out", "#fit"):
+        ((left, right, top, bottom),) = browser.run(f"places('{control}')")
+        assert 0 <= left < right <= width
+        assert min(right - left, bottom - top) >= 24
+    browser.click("#forward")
+    assert _count(browser)[0] == 2
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_a_parameter_is_found_by_text_and_comes_into_view(
+    browser: Browser, pages: dict[str, Path], width: int, height: int
+) -> None:
+    _open(browser, pages["net"], width, height)
+    browser.run("document.activeElement.blur()")
+    browser.press("/")
+    for text, marked in [("net.8.weight", 1), ("nothing", 0), ("NET.0.BIAS", 1), ("weight", 9)]:
+        browser.run("find('find').value = ''")
+        browser("Input.insertText", text=text)
+        assert browser.run("document.querySelectorAll('.canvas .named').length") == marked
+        assert browser.run("find('find').className") == ("" if marked else "missing")
+        assert marked != 1 or browser.run(f"found({text.lower()!r})")
+    browser.press("Enter")
+    assert browser.run("match") == 1
+
+
+def test_on_paper_all_steps_are_a_sheet(browser: Browser, pages: dict[str, Path]) -> None:
+    _open(browser, pages["scalars"])
+    assert browser.run("['nav', '.sheet'].map(visible)") == [True, False]
+    browser("Emulation.setEmulatedMedia", media="print")
+    assert browser.run("['nav', '.card.now'].map(visible)") == [False, False]
+    assert browser.run("['.sheet', 'figure', 'pre'].map(visible)") == [True, True, True]
+    assert len(_texts(browser, "#sheet li")) == browser.run("steps.length")
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    assert browser.run("document.querySelectorAll('.unseen, .unborn').length") == 0
+    browser.run("dispatchEvent(new Event('afterprint'))")
+    assert _count(browser)[0] == 1
+    browser("Emulation.setEmulatedMedia", media="")
+
+
+@pytest.mark.parametrize(("wish", "moves"), [("reduce", False), ("no-preference", True)])
+def test_motion_can_be_reduced(
+    browser: Browser, pages: dict[str, Path], wish: str, moves: bool
+) -> None:
+    _open(browser, pages["scalars"], prefers_reduced_motion=wish)
+    browser.run("show(page.forward.length)")
+    assert (browser.run("document.getAnimations().length") > 0) == moves
+
+
+@pytest.mark.parametrize("name", ["reused", "net"])
+def test_screen_readers_have_a_name_for_each_control(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
+    _open(browser, pages[name])
+    nodes = browser("Accessibility.getFullAXTree")["nodes"]
+    told = [
+        (each["role"]["value"], each.get("name", {}).get("value", ""))
+        for each in nodes
+        if not each["ignored"] and "role" in each
+    ]
+    roles = {"button", "slider", "figure", "navigation", "region", "image", "heading"}
+    assert [role for role, name in told if role in roles and not name.strip()] == []
+    buttons = {name for role, name in told if role == "button"}
+    assert {"First step", "Step back", "Play", "Step forward", "Last step"} <= buttons
+    assert sum(role == "button" for role, _ in told) > 12
+    # Each part that can be pressed is reached with Tab.
+    parts = browser.run("document.querySelectorAll('[role=button]:not([tabindex=\"0\"])').length")
+    assert parts == 0
