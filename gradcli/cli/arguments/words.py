@@ -24,6 +24,8 @@ COMMANDS = {
     "explain": "Show the chain rule at work, edge by edge.",
     "help": "Explain a topic, an op, or the code of an error.",
     "info": "Show versions and devices, for reports of bugs.",
+    "kernel": "Install the kernel for notebooks in the language.",
+    "mcp": "Serve gradcli's questions to agents, by the Model Context Protocol.",
     "ops": "List the ops by family.",
     "plot": "Draw a function of one number, its derivative and its tangents.",
     "port": "List all that gradcli would refuse in a program.",
