@@ -15,7 +15,7 @@ from gradcli.cli.arguments.click_options import options_of, terminal_of, with_op
 from gradcli.cli.arguments.files import STDIN, decoded_lines, read_program
 from gradcli.cli.arguments.options import Options
 from gradcli.cli.arguments.shell_completion import values
-from gradcli.cli.arguments.values import Argument, hold_stdin, read_argument
+from gradcli.cli.arguments.values import Argument, hold_files, read_argument
 from gradcli.cli.arguments.words import (
     SCRIPT,
     UsageError,
@@ -127,7 +127,7 @@ def _errors(
         return
     import json
 
-    hold_stdin(arguments, options.limits)
+    hold_files(arguments, options.limits)
 
     def captured(path: bytes) -> bytes:
         """What a file prints, and what became of it."""
