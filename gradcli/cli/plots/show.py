@@ -46,6 +46,16 @@ def show_plot(run: Run, event: Plotted) -> None:
         terminal.note("show() draws on a terminal only; plt.savefig('plot.svg') keeps the picture")
 
 
+def show_open_figures(run: Run) -> None:
+    """Show the figures that a cell drew and left open, as a notebook does behind the cell."""
+    figures = run.session.state.library.get("figures")
+    if figures is not None and figures.open:
+        from gradcli.language.library.drawing.pyplot import show  # lazy: command: few cells draw
+
+        with run.session.running():
+            show()
+
+
 def write_plot(plot: Plot, path: str) -> None:
     """Write a plot as SVG, or as PNG where a converter is at hand."""
     if not path.endswith(_SUFFIXES):
