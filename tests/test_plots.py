@@ -462,6 +462,19 @@ def test_without_a_converter_an_svg_stands_for_a_png(
     assert not Path("x.png").exists()
 
 
+def test_a_converter_at_hand_makes_the_png(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    converter = tmp_path / "bin" / "rsvg-convert"
+    converter.parent.mkdir()
+    converter.write_text("#!/bin/sh\nprintf '\\211PNG'; grep -c '<svg'\n")
+    converter.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{converter.parent}:/usr/bin:/bin")
+    Path("p.py").write_text(f"{HEAD}plt.plot([1])\nplt.savefig('x.png')\n")
+    finished = invoke("run", "p.py")
+    assert (finished.code, finished.stderr) == (0, "")
+    assert Path("x.png").read_bytes() == b"\x89PNG1\n"
+
+
 def test_show_in_a_pipe_is_one_note() -> None:
     finished = invoke(
         "run", "-", stdin=f"{HEAD}for i in 1, 2:\n    plt.plot([i])\n    plt.show()\n".encode()
