@@ -165,6 +165,19 @@ def test_a_notebook_runs_cell_by_cell(tmp_path: Path) -> None:
     assert "lesson.ipynb:cell 4:1:1" in finished.stderr
 
 
+def test_several_documents_have_a_session_each(tmp_path: Path) -> None:
+    texts = {"a.md": "python\nx = 1\nx  # 2", "b.md": "python\nx", "c.md": "python\n1  # 1"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(markdown(text))
+    finished = invoke("check-doc", *(str(tmp_path / name) for name in texts))
+    assert finished.code == 1
+    assert "b.md:2:1" in finished.stderr
+    assert [line.rpartition(": ")[2] for line in finished.stdout.splitlines()[-2:]] == [
+        "1 of 1 outputs differs",
+        "the output agrees",
+    ]
+
+
 REFUSED = {
     "null": "is no notebook of format 4",
     "{": "it is not JSON",

@@ -349,6 +349,12 @@ def test_a_line_as_plain_characters() -> None:
     assert lines[17].strip().startswith("+-")
 
 
+def test_a_square_image_is_square() -> None:
+    plot = drawn("plt.imshow([[0, 1], [2, 3]])\nplt.show()")[0]
+    lines = plot_text(plot, "ascii").splitlines()
+    assert {len(re.split(r"[|+]", line)[1]) for line in lines[8:16]} == {32}
+
+
 def test_colours_on_a_terminal_that_has_them() -> None:
     plot = drawn("plot(a=[1, 2], b=[2, 1])")[0]
     assert "\x1b[34m" in plot_text(plot, style=Style(color=True))
