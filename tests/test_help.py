@@ -13,12 +13,18 @@ import pytest
 
 from gradcli.cli import group
 from gradcli.cli.arguments import words
+from gradcli.cli.commands.help import flag_page, flags
+from gradcli.cli.dot_commands.table import TABLE
 from gradcli.cli.group import gradcli
 from gradcli.codes import CODES, WARNINGS
 from gradcli.ops.binding import catalogue
-from gradcli.ops.lookup import Found
+from gradcli.ops.binding.lazy import bring_all
+from gradcli.ops.definition.op import registry
+from gradcli.ops.lookup import NAMESPACES, Found, names_in
+from gradcli.render.help import members
+from gradcli.render.help.manual import sections
 from gradcli.render.help.op_list import op_list, op_list_document
-from gradcli.render.help.op_page import example_of, op_help, op_names, summary_of
+from gradcli.render.help.op_page import example_of, load, op_help, op_names, op_of_node, summary_of
 from gradcli.render.help.pages import page, topics
 from gradcli.render.style import Style
 from gradcli.session import Session
@@ -270,3 +276,69 @@ def test_bash_completes(run: CommandLine) -> None:
         check=False,
     )
     assert finished.stdout.split() == ["help"]
+
+
+# --- every word ---------------------------------------------------------------------------------
+
+# fmt: off
+LOOKED_UP = (
+    "hooks", "json", "zero_grad", "views", "broadcasting", "vjp", "double-backward", "version",
+    "leaf", "seed", "MulBackward0", "AccumulateGrad", "requires_grad", "is_leaf", "next_functions",
+    "retain_grad", "net.parameters", "opt.step", "x.shape", "torch.func.jacrev", ".why", "vars",
+)
+# fmt: on
+
+
+@pytest.mark.parametrize("word", [*LOOKED_UP, "double backward"])
+def test_words_that_people_look_up(word: str, run: CommandLine) -> None:
+    shown = run("help", *word.split())
+    assert (shown.code, shown.err) == (0, "")
+    assert len(shown.out.split()) >= 5
+
+
+def test_a_word_with_two_meanings_shows_both(run: CommandLine) -> None:
+    shown = run("help", "zero_grad").out
+    assert shown.startswith("zero_grad\n")
+    assert "\nnn.Module.zero_grad(" in shown
+    assert "\noptim.Optimizer.zero_grad(" in shown
+    shown = run("help", "state_dict").out
+    assert shown.startswith("nn.Module.state_dict(")
+    assert "lr_scheduler.LRScheduler.state_dict()" in shown
+    shown = run("help", "type").out
+    assert "Tensor.type(" in shown
+    assert "nn.Module.type(" in shown
+
+
+def test_every_word_of_the_language_has_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes, methods, attributes, members, and the names of torch's modules."""
+    bring_all()
+    found = [op.node_name for op in registry.values() if "Backward" in op.node_name]
+    found += [*catalogue.methods, *catalogue.properties, *members.member_names()]
+    for place in ("torch", "torch.nn", "torch.nn.functional", "torch.optim", "torch.func"):
+        found += load(place)
+    found += load("torch.distributions")
+    wanted = {word for word in found if not word.startswith("_")}
+    assert len(wanted) > 1500
+    # An op's page is tested above.
+    ops = {name for namespace in NAMESPACES for name in names_in(namespace, load)}
+    nodes = {word for word in wanted if op_of_node(word) in ops}
+    monkeypatch.setattr(members, "node_rows", lambda op, width: "")
+    rest = wanted - ops - nodes - {*topics(), *sections()}
+    assert {word for word in rest if not members.member_pages(word)} == set()
+
+
+def test_every_flag_has_a_page(run: CommandLine) -> None:
+    strict = run("help", "--strict").out
+    assert "Exit with 1 where there were warnings." in strict
+    assert "gradcli run" in strict
+    with click.Context(gradcli):
+        assert len(flags()) >= 50
+        assert [flag for flag in flags() if flag_page(flag) is None] == []
+    wrong = run("help", "--strit")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "did you mean `--strict`?" in wrong.err
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_every_dot_command_has_a_page(name: str, run: CommandLine) -> None:
+    assert TABLE[name].summary in run("help", name).out

@@ -18,8 +18,9 @@ from gradcli.codes import CODES, WARNINGS
 from gradcli.files.data_file import FORMATS as FILES
 from gradcli.render.help import pages as help_pages
 from gradcli.render.help.manual import rendered, sections, source
+from gradcli.render.help.members import member_pages
 from gradcli.render.help.op_page import op_help
-from gradcli.render.help.pages import _OPS_TOO, overview, topics
+from gradcli.render.help.pages import MORE, overview, topics
 from gradcli.render.style import Style
 from tests.block_runs import Shell, recorded, same_output, shown
 from tests.blocks import LANGUAGES, MANUAL, README, ROOT, Block, all_blocks, blocks, pages
@@ -166,9 +167,9 @@ def test_pages_ask_for_topics_that_there_are() -> None:
             assert topic in known or help_pages.page(topic) is not None, f"{path.stem}: {topic}"
 
 
-def test_topics_that_are_ops_too() -> None:
-    found = {name for name in (*topics(), *sections()) if op_help(name) is not None}
-    assert found == _OPS_TOO
+def test_topics_that_mean_more() -> None:
+    words = {*topics(), *sections()}
+    assert {name for name in words if op_help(name) is not None or member_pages(name)} == MORE
 
 
 def test_a_topic_and_an_op_are_both_shown(command: CommandLine) -> None:

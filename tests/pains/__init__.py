@@ -4,13 +4,13 @@ A record begins with `# TITLE`; its fields are
 
     thread: a public thread in which it is asked
     ask: the command, without the program
+    answer: what it says, in short; what stands in backticks it says so
     program: the lines of `pain.py`, which is at fault
     says: what the answer contains: variable, place, cure
     cure: `OLD => NEW`, changes of the program's text that the answer names; `\\n` is a line's end
     right: what holds when the cured program has run, and not when the faulty one has
     elsewhere: `OLD => NEW`, a change after which the faulty program is right too
     same: expressions that are the same in both programs, changed so
-    left: why the answer does not do all this, where it does not
 
 A field of several lines has them below it, four blanks in.
 """
@@ -38,13 +38,13 @@ class Pain:
                 fields[name] = [rest.strip()] if rest.strip() else []
         self.thread = " ".join(fields.get("thread", ()))
         self.ask = fields["ask"][0].split()
+        self.answer = " ".join(fields["answer"])
         self.program = "\n".join(fields["program"]) + "\n"
         self.says = fields["says"]
         self.cure = fields["cure"]
         self.right = fields["right"]
         self.elsewhere = fields.get("elsewhere", [])
         self.same = fields.get("same", [])
-        self.left = " ".join(fields.get("left", ()))
 
     @property
     def words(self) -> list[str]:
@@ -68,7 +68,30 @@ def changed(program: str, changes: list[str]) -> str:
     return program
 
 
+KINDS = {
+    "not_finite": "NaN and infinity",
+    "missing": "No gradient",
+    "passes": "Passes and steps",
+    "writes": "Writes in place",
+    "shapes": "Shapes, dtypes and losses",
+    "models": "Models, functions and hooks",
+}
+"""The files, in the order of the page, with their headings there."""
+
+
+def pains_of(kind: str) -> list[Pain]:
+    """The records of a file."""
+    text = (FOLDER / f"{kind}.txt").read_text(encoding="utf-8")
+    return [Pain(part) for part in re.split("(?m)^# ", text)[1:]]
+
+
 def pains() -> list[Pain]:
-    """Every record, by file."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))]
-    return [Pain(part) for text in texts for part in re.split("(?m)^# ", text)[1:]]
+    """Every record."""
+    return [pain for kind in KINDS for pain in pains_of(kind)]
+
+
+def table_of(kind: str) -> str:
+    """The records of a file as a section of the manual's page."""
+    rows = [f"| {each.title} | `{' '.join(each.ask)}` | {each.answer} |" for each in pains_of(kind)]
+    head = f"## {KINDS[kind]}\n\n| what happens | command | answer |\n|---|---|---|\n"
+    return head + "\n".join(rows) + "\n"

@@ -1,23 +1,80 @@
-"""`gradcli help`: a topic, an op, or the code of an error."""
+"""`gradcli help`: a topic, an op, a member, a code, a flag, a dot-command."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 
 import click
 
 from gradcli.cli.arguments.shell_completion import topics
-from gradcli.cli.arguments.words import unknown
+from gradcli.cli.arguments.words import COMMANDS, PROGRAM, unknown
 from gradcli.cli.process.terminal import Terminal
 from gradcli.render.help.pages import names, overview, page
 
 
-@click.command("help")
-@click.argument("topic", required=False, shell_complete=topics)
-def command(topic: str | None) -> int:
+@click.command("help", context_settings={"ignore_unknown_options": True})
+@click.argument("topic", nargs=-1, type=click.UNPROCESSED, shell_complete=topics)
+def command(topic: Sequence[str]) -> int:
     """Explain a topic, an op, or the code of an error."""
     terminal = Terminal()
-    text = overview(terminal.style) if topic is None else page(topic, terminal.style)
+    word = " ".join(topic)
+    if not topic:
+        text: str | None = overview(terminal.style)
+    elif word.startswith("-"):
+        word = word.partition("=")[0]
+        text = flag_page(word)
+    elif word.startswith("."):
+        text = _dot_command_page(word)
+    else:
+        text = page(word, terminal.style) or _dot_command_page(f".{word}")
     if text is None:
-        assert topic is not None
-        raise unknown("topic or op", topic, names())
+        kind = "flag" if word.startswith("-") else "topic or op"
+        raise unknown(kind, word, flags() if word.startswith("-") else names())
     terminal.write(text)
     return 0
+
+
+def flags() -> list[str]:
+    """Every flag of every command."""
+    return sorted({name for _, option in _options() for name in _names_of(option)})
+
+
+def _options() -> Iterator[tuple[str, click.Option]]:
+    """The options of each command, those of a program under `gradcli`."""
+    context = click.get_current_context().find_root()
+    group = context.command
+    assert isinstance(group, click.Group)
+    for name in COMMANDS:
+        found = group.get_command(context, name)
+        for each in found.params if found is not None else ():
+            if isinstance(each, click.Option):
+                yield "gradcli" if name == PROGRAM else f"gradcli {name}", each
+
+
+def _names_of(option: click.Option) -> list[str]:
+    return [*option.opts, *option.secondary_opts]
+
+
+def flag_page(flag: str) -> str | None:
+    """What a flag does, with the commands that take it; None for a flag that none takes."""
+    meanings: dict[str, list[str]] = {}
+    head = ""
+    for command, option in _options():
+        if flag in _names_of(option):
+            record = option.get_help_record(click.Context(click.Command(command)))
+            head, said = record or (flag, "")
+            meanings.setdefault(said.strip(), []).append(command)
+    if not meanings:
+        return None
+    lines = [head]
+    for said, commands in meanings.items():
+        lines += [f"    {said}", f"    {', '.join(commands)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _dot_command_page(name: str) -> str | None:
+    """What a dot-command does."""
+    from gradcli.cli.dot_commands.table import TABLE  # lazy: command: the session
+
+    found = TABLE.get(name)
+    return None if found is None else f"{found.usage}\n    {found.summary}\n"

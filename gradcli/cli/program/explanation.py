@@ -31,6 +31,7 @@ from gradcli.render.answers.derivatives import tables_document, tables_text
 from gradcli.render.answers.flow import flow_document, flow_text
 from gradcli.render.answers.ledger import ledger_text
 from gradcli.render.answers.ledger_json import ledger_document
+from gradcli.render.answers.ledger_table import ledger_table
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.recorder import Event
@@ -158,6 +159,12 @@ def _text(run: Run, result: Result, extras: Extras, leaf: Tensor | None, style: 
     operands = Operands(result.graph)
     parts += [shown(operands) for _, shown, _ in _extras(run, result, extras, leaf)]
     return "\n\n".join(parts) + "\n"
+
+
+def table_of(run: Run, result: Result, format: str) -> str:
+    """The ledger of a result as a table in one of `TABLES`."""
+    with run.session.running():
+        return ledger_table(ledger(result.graph, result.events), format)
 
 
 def _document(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> dict[str, Any]:

@@ -71,6 +71,14 @@ def op_help(name: str, width: int = 80) -> str | None:
     return "\n".join(lines) + "\n"
 
 
+def node_rows(op: Op, width: int = 80) -> str:
+    """What an op's node saves, and the gradients that it gives."""
+    lines = [""]
+    for head, text in _entry_rows(op):
+        lines += _row(head, text, width)
+    return "\n".join(lines) + "\n"
+
+
 def load(place: str) -> Mapping[str, Any]:
     """The names of a module, loaded where they are not yet."""
     return MODULES[place].names

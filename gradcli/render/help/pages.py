@@ -10,9 +10,28 @@ from gradcli.render.style import PLAIN, Style
 _MADE = ("codes", "mistakes", "ops")
 """The topics that are made from tables."""
 
-_OPS_TOO = frozenset({"numpy", "retain_grad", "trace"})
-"""The topics that are the name of an op as well, whose page follows. Loading the ops to find out
-would take three times as long as the page.
+MORE = frozenset(
+    (
+        "backward",
+        "data",
+        "detach",
+        "is_leaf",
+        "jacobian",
+        "jvp",
+        "modules",
+        "next_functions",
+        "numpy",
+        "requires_grad",
+        "retain_grad",
+        "seed",
+        "trace",
+        "version",
+        "vjp",
+        "zero_grad",
+    )
+)
+"""The topics that are the name of an op or of a member as well, whose pages follow. Loading the ops
+to find out would take three times as long as the page.
 """
 
 
@@ -41,11 +60,16 @@ def topic(name: str, style: Style = PLAIN) -> str | None:
 
 
 def page(name: str, style: Style = PLAIN) -> str | None:
-    """The page of a topic, a code or an op, or of both; None for any other name."""
-    text = topic(name, style)
+    """The pages of a word, one for each thing that it means: a topic, a code, an op, a member; None
+    for any other word.
+    """
+    slug = "-".join(name.split())
+    text = topic(slug, style)
     if text is None:
-        return _op(name, style)
-    return f"{text}\n{_op(name, style)}" if name in _OPS_TOO else text
+        pages = _others(name, style)
+    else:
+        pages = [text, *(_others(slug, style) if slug in MORE else ())]
+    return "\n".join(pages) or None
 
 
 def overview(style: Style = PLAIN) -> str:
@@ -54,19 +78,28 @@ def overview(style: Style = PLAIN) -> str:
 
 
 def names() -> list[str]:
-    """Every name that has a page and is at hand without loading layers and optimizers."""
+    """Every word that has a page."""
+    from gradcli.render.help.members import member_names  # lazy: start-up: layers and all ops
     from gradcli.render.help.op_page import load  # lazy: start-up: all ops
 
     ops = [name for place in ("torch", "torch.nn.functional") for name in load(place)]
-    return [*topics(), *sections(), *CODES, *WARNINGS, *ops]
+    return [*topics(), *sections(), *CODES, *WARNINGS, *member_names(), *ops]
 
 
-def _op(name: str, style: Style) -> str | None:
+def _others(name: str, style: Style) -> list[str]:
+    from gradcli.render.help.members import member_pages  # lazy: start-up: layers and all ops
     from gradcli.render.help.op_page import op_help, op_of_node  # lazy: start-up: all ops
 
-    text = op_help(op_of_node(name) or name, min(style.width or 80, 80))
-    if text is None:
-        return None
+    width = min(style.width or 80, 80)
+    text = op_help(op_of_node(name) or name, width)
+    pages = [] if text is None else [text]
+    # An op's node has the op's page; one of another op's name has a page of its own.
+    if text is None or "Backward" not in name:
+        pages += member_pages(name, width)
+    return [_with_head(each, style) for each in pages]
+
+
+def _with_head(text: str, style: Style) -> str:
     head, _, rest = text.partition("\n")
     return f"{style.paint(head, 'strong')}\n{rest}"
 

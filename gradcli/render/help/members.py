@@ -1,0 +1,145 @@
+"""What a word means beyond topics and ops: a node, an attribute of a tensor, a method of modules
+and optimizers, a name of a module that ops do not live in.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gradcli.autograd.custom.context import FunctionNode
+from gradcli.autograd.node import Node
+from gradcli.data.loading import DataLoader
+from gradcli.distributions.distribution import Distribution
+from gradcli.language.library.namespace import MODULES
+from gradcli.language.objects.repr import display
+from gradcli.language.objects.types import type_name
+from gradcli.nn.module import Module
+from gradcli.ops.binding.lazy import bring_all
+from gradcli.ops.definition.op import registry
+from gradcli.ops.lookup import NAMESPACES
+from gradcli.optim.optimizer import Optimizer
+from gradcli.optim.schedules import LRScheduler
+from gradcli.render.help.manual import source
+from gradcli.render.help.op_page import node_rows
+
+_OWNERS: dict[str, tuple[type, frozenset[str]]] = {
+    "nn.Module": (Module, frozenset({"Module", "net", "model", "module"})),
+    "optim.Optimizer": (Optimizer, frozenset({"Optimizer", "opt", "optimizer"})),
+    "lr_scheduler.LRScheduler": (LRScheduler, frozenset({"LRScheduler", "scheduler"})),
+    "grad_fn": (Node, frozenset({"Node", "node"})),
+    "ctx": (FunctionNode, frozenset({"Function"})),
+    "DataLoader": (DataLoader, frozenset({"loader"})),
+    "Distribution": (Distribution, frozenset({"dist"})),
+}
+"""Classes whose members have a page, with the words that stand for their instances."""
+
+_TENSORS = frozenset({"", "Tensor", "tensor", "torch.Tensor", "x"})
+
+
+def member_pages(name: str, width: int = 80) -> list[str]:
+    """A text for each thing that a word means."""
+    owner, _, last = name.rpartition(".")
+    found = [*_nodes(name, width)]
+    if owner in _TENSORS and (text := tensor_attributes().get(last)) is not None:
+        found.append(_page(f"Tensor.{last}", text, width))
+    for title, (kind, words) in _OWNERS.items():
+        if owner in ("", title, *words) and last in members_of(kind):
+            found.append(_member(title, kind, last, width))
+    return found or list(_elsewhere(owner, last, width))
+
+
+def member_names() -> list[str]:
+    """Every word that has a page of a member."""
+    members = [name for kind, _ in _OWNERS.values() for name in members_of(kind)]
+    return [*tensor_attributes(), *dict.fromkeys(members)]
+
+
+def tensor_attributes() -> dict[str, str]:
+    """The attributes of tensors, as the manual's table has them."""
+    table = source("attributes-of-tensors") or ""
+    rows = re.findall(r"^\| `x\.(\w+)` \| (.*) \|$", table, re.MULTILINE)
+    return dict(rows)
+
+
+def members_of(kind: Any) -> list[str]:
+    """The public members of a class that programs reach."""
+    return sorted(name for name in kind.language_attributes if not name.startswith("_"))
+
+
+def _member(title: str, kind: type, name: str, width: int) -> str:
+    value = inspect.getattr_static(kind, name, None)
+    if callable(value):
+        return _page(f"{title}.{name}{_signature(value, method=True)}", _summary(value), width)
+    said = _summary(value) if isinstance(value, property) else _attribute_doc(kind, name)
+    return _page(f"{title}.{name}", said, width)
+
+
+def _attribute_doc(kind: type, name: str) -> str:
+    """What a class's docstring, or one of its bases', says of an attribute."""
+    for each in kind.__mro__:
+        found = re.search(
+            rf"^ +{name}(?:, \w+)*: (.*(?:\n {{9,}}\S.*)*)", each.__doc__ or "", re.MULTILINE
+        )
+        if found:
+            return " ".join(found[1].split())
+    return "an attribute that subclasses set"
+
+
+def _nodes(name: str, width: int) -> Iterator[str]:
+    """The ops that make a node of this name."""
+    if "Backward" not in name and name not in ("CopySlices", "CopyBackwards"):
+        return
+    bring_all()
+    for op in registry.values():
+        if op.node_name == name:
+            yield _page(name, f"The node that `{op.name}` makes.", width) + node_rows(op, width)
+            return
+
+
+def _elsewhere(owner: str, name: str, width: int) -> Iterator[str]:
+    """The names of torch's modules that hold no ops, and values that are no functions."""
+    for place in MODULES:
+        if not place.startswith("torch") or (owner and owner not in (place, place[6:])):
+            continue
+        table: Mapping[str, Any] = MODULES[place].names
+        if name.startswith("_") or name not in table:
+            continue
+        value = table[name]
+        if callable(value):
+            yield _page(f"{place}.{name}{_signature(value)}", _summary(value), width)
+            return
+        if place in NAMESPACES:
+            yield _page(f"{place}.{name}", f"a {type_name(value)}: {display(value)}", width)
+            return
+
+
+# --- layout ---------------------------------------------------------------------------------------
+
+
+def _summary(value: Any) -> str:
+    """The first paragraph of a docstring."""
+    text = inspect.getdoc(getattr(value, "construct", None) or value) or ""
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def _signature(value: Any, *, method: bool = False) -> str:
+    made = isinstance(value, type) and "__init__" in vars(value)
+    called = vars(value)["__init__"] if made else value
+    try:
+        parameters = list(inspect.signature(called).parameters.values())[method or made :]
+    except (TypeError, ValueError):
+        return "(…)"
+    plain = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]
+    return str(inspect.Signature(plain))
+
+
+def _page(head: str, text: str, width: int) -> str:
+    lines = textwrap.wrap(head, width, subsequent_indent="    ", break_on_hyphens=False)
+    lines += textwrap.wrap(
+        f"    {text.strip()}", width, subsequent_indent="    ", break_on_hyphens=False
+    )
+    return "\n".join(lines) + "\n"
