@@ -319,6 +319,11 @@ PROGRAMS = [
     "y = torch.einsum('ij,kj->ik', x, x).pow(2).sum()",
     "y = F.pad(x.unsqueeze(0), (1, 1), mode='reflect').pow(2).sum()",
     "y = torch.fft.rfft(x).abs().pow(2).sum()",
+    "m = nn.LSTM(3, 2)\nout, _ = m(x.unsqueeze(1))\ny = out.pow(2).sum()",
+    "m = nn.GRU(3, 2)\nout, _ = m(x.unsqueeze(1))\ny = out.pow(2).sum()",
+    "m = nn.MultiheadAttention(3, 1)\nout, _ = m(x, x, x)\ny = out.pow(2).sum()",
+    "y = F.dropout(x, 0.5).pow(2).sum()",
+    "y = torch.autograd.grad((x ** 3).sum(), x, create_graph=True)[0].pow(2).sum()",
 ]
 
 

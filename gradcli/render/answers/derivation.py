@@ -13,8 +13,8 @@ from gradcli.explain.derive.program import Derivation, Line, shortest, without_e
 from gradcli.explain.symbols.substitution import rebuilt
 from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol
-from gradcli.render.answers.recurrence import elided
 from gradcli.render.formulas.numpy_code import JaxWriter, NumpyWriter, Unspoken
+from gradcli.render.formulas.recurrence import elided
 
 _CLOSE = {"float16": "1e-2", "bfloat16": "1e-1", "float64": "1e-9", "complex128": "1e-9"}
 """How close numbers of a dtype must come; 1e-4 for the others."""
