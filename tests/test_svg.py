@@ -56,7 +56,7 @@ def _rectangles(places: Placed, sizes: Sizes) -> list[Rectangle]:
 
 @pytest.mark.parametrize("tallest", [None, 900.0])
 @pytest.mark.parametrize("modules", [0, 4])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(7))
 def test_nothing_overlaps(seed: int, modules: int, tallest: float | None) -> None:
     picture, sizes = _picture(seed, 30, modules)
     places = placed(picture, sizes, tallest=tallest)
@@ -82,7 +82,7 @@ def _within(rectangle: Rectangle, x: float, y: float, width: float, height: floa
     return left >= x and top >= y and left + wide <= x + width and top + high <= y + height
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_edges_pass_no_box(seed: int) -> None:
     """Edges run straight inside ranks; between ranks there are no boxes."""
     picture, sizes = _picture(seed, 30, 0)
@@ -100,7 +100,7 @@ def test_edges_pass_no_box(seed: int) -> None:
             assert all(_apart(piece, box) for box in others)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_in_columns_it_is_less_high_and_edges_pass_no_box(seed: int) -> None:
     """An edge goes on in the next column below the one, up between both and above the other."""
     picture, sizes = _picture(seed, 30, 0)
@@ -120,7 +120,7 @@ def test_in_columns_it_is_less_high_and_edges_pass_no_box(seed: int) -> None:
 
 
 @pytest.mark.parametrize("tallest", [None, 900.0])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_pieces_of_an_arrow_follow_each_other(seed: int, tallest: float | None) -> None:
     """From its source through the frames, each entered where the one before was left."""
     picture, sizes = _picture(seed, 30, 4)
@@ -216,10 +216,3 @@ def test_no_text_breaks_out(text: str) -> None:
         "svg", "title", "style", "rect", "g", "path", "polygon", "text",
     }  # fmt: skip
     assert not re.search(r"<[^>]* on\w+=", svg)
-
-
-def test_a_graph_of_thousands_is_refused_with_what_to_fold() -> None:
-    text = "; ".join(["y = x * x", *["y = y * x"] * 3500])
-    found = invoke(text, "x=1", "--format", "svg", "--expand")
-    assert found.code == 5
-    assert "boxes" in found.stderr

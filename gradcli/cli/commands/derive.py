@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @click.option(
     "--to",
     "target",
-    type=click.Choice(["gradcli", "latex", "numpy", "torch"]),
+    type=click.Choice(["gradcli", "latex", "numpy", "jax", "torch"]),
     default="gradcli",
-    help="What is written: formulas in the language or in LaTeX, or a file for NumPy or PyTorch.",
+    help="Formulas in the language or in LaTeX, or a file for NumPy, JAX or PyTorch.",
 )
 @click.option("--json", is_flag=True, help="Print the formulas as JSON.")
 @with_answer_file(".txt", ".json", ".tex", ".py")

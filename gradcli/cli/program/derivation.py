@@ -56,7 +56,7 @@ def formulas(run: Run, result: Result, program: str, target: str) -> Answer:
     """The formulas of a result.
 
     Args:
-        target: "gradcli", "latex", "numpy" or "torch".
+        target: "gradcli", "latex", "numpy", "jax" or "torch".
     """
     with run.session.running():
         found = _derived(run, result, program)
@@ -66,6 +66,8 @@ def formulas(run: Run, result: Result, program: str, target: str) -> Answer:
             return f"{latex(found, result.name or 'L')}\n"
         if target == "numpy":
             return derivation.numpy_text(found, program)
+        if target == "jax":
+            return derivation.jax_text(found, program)
         if target == "torch":
             return derivation.torch_text(found, program)
         return f"{derivation.program_text(found)}\n"

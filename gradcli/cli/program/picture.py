@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
+from gradcli.explain.ledger.annotated_graph import AnnotatedGraph, follows_leaves
 from gradcli.explain.ledger.ledger import ledger
 from gradcli.explain.result import Result
 from gradcli.render.graph.dot import dot
@@ -48,7 +48,10 @@ def picture_text(session: Session, options: Options, result: Result, format: str
         return svg(picture)
     with session.running():
         rows = ledger(result.graph, result.events)
-        return page(page_document(result, rows, annotated, picture.picture), svg(picture))
+        trace = getattr(session.recorder, "trace", None)
+        moves = trace is not None and follows_leaves(result.graph, trace)
+        document = page_document(result, rows, annotated, picture.picture, moves)
+        return page(document, svg(picture))
 
 
 def format_of(path: str) -> str:

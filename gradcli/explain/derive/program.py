@@ -371,6 +371,8 @@ def _one_hot(array: Any) -> Symbol | None:
         return None
     places = Call("tensor", (Constant(where.argmax(1).tolist()),))
     found = Call("F.one_hot", (places, Constant(array.shape[1])))
+    if _is_unit(where):
+        found = Call("eye", (Constant(len(array)),))
     return Operation("*", Constant(_plain(shortest(number[0]))), found)
 
 

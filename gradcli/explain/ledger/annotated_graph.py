@@ -11,6 +11,7 @@ from gradcli.autograd.recording.instructions import Call
 from gradcli.autograd.recording.recorder import Arrival, Event, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.ledger.ledger import last_pass
+from gradcli.trace.ir import Effect, Trace, Value
 
 
 class AnnotatedGraph:
@@ -29,6 +30,7 @@ class AnnotatedGraph:
         named: Iterable[Tensor] = (),
     ) -> None:
         self.graph = graph
+        self._calls = calls or {}
         self._values: dict[Node, Any] = {
             tensor.grad_fn: tensor.array for tensor in named if tensor.grad_fn is not None
         }
@@ -41,7 +43,7 @@ class AnnotatedGraph:
                     used.setdefault(edge.node.node, set()).add(edge.output_nr)
         if graph.root is not None:
             used.setdefault(graph.root.node, set()).add(graph.output_nr)
-        for node, call in (calls or {}).items():
+        for node, call in self._calls.items():
             output = call.output
             if type(output) is tuple and len(used.get(node, ())) == 1:
                 output = output[next(iter(used[node]))]
@@ -68,6 +70,11 @@ class AnnotatedGraph:
             return self.graph.tensor.array
         return self._values.get(node.node)
 
+    def arguments(self, node: GraphNode) -> Mapping[str, Any] | None:
+        """What an operation was called with, its operands too; None where that was not recorded."""
+        call = self._calls.get(node.node)
+        return None if call is None else call.arguments
+
     def gradient(self, node: GraphNode) -> Any:
         """The gradient that arrived at a node, None where none did, or one at each of several
         outputs.
@@ -79,3 +86,19 @@ class AnnotatedGraph:
     def passed(self, node: GraphNode, number: int) -> Any:
         """What a node passed on along an edge, None where it passed on nothing."""
         return self._passed.get((node.node, number))
+
+
+def follows_leaves(graph: Graph, trace: Trace) -> bool:
+    """Whether the output is what the graph's operations make of its leaves, whatever these hold: no
+    number left a tensor on the way, and nothing that they take was computed outside of the graph.
+    """
+    outside: set[Value | None] = set()
+    for each in trace.instructions:
+        if Effect.READS in each.effects:
+            return False
+        node = each.node if isinstance(each, Call) else None
+        if node is None or graph.find(node) is None:
+            outside.update(each.outputs)
+        elif any(isinstance(given, Value) and given in outside for given in each.inputs):
+            return False
+    return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakMethod
 
 import numpy as np
 
@@ -42,7 +43,8 @@ class Recorder(Listener):
         self.outside = outside
         self.builder: IterationBuilder = outside.builder
         self.gradients = gradients
-        self.on_break = on_break
+        # With all its arrays, a capture is to go when it has been compiled, not in a collection.
+        self.on_break = WeakMethod(on_break)
         self.muted = False
         self.taken: list[Any] | None = None
         self.write_count = 0
@@ -85,7 +87,9 @@ class Recorder(Listener):
         try:
             record(*args)
         except GraphBreak as found:
-            self.on_break(found)
+            on_break = self.on_break()
+            assert on_break is not None
+            on_break(found)
 
     def _refuse_pass(self) -> None:
         raise GraphBreak("B06", "a backward pass that something else than the program began")

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import pairwise
-from unicodedata import east_asian_width
 
 from gradcli.record import Record
 from gradcli.render.graph.labels import path_text
 from gradcli.render.pictures.frames import Placed, Sizes, placed
 from gradcli.render.pictures.layout import ROOMY
 from gradcli.render.pictures.picture import Arrow, Box, Picture
-from gradcli.render.style import escaped
+from gradcli.render.style import columns, escaped
 
 FONT = 12.0
 """Height of the text, pixels as all lengths here."""
@@ -95,13 +94,6 @@ def svg(laid_out: LaidOut) -> str:
     Values run down along the grey arrows, gradients up along the coloured ones.
     """
     return "\n".join(_lines(laid_out.picture, laid_out.places, laid_out.sizes)) + "\n"
-
-
-def columns(text: str) -> int:
-    """The columns of a monospaced text; East Asian characters take two."""
-    if text.isascii():
-        return len(text)
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _width(text: str) -> float:
