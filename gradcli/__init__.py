@@ -45,11 +45,12 @@ _HOMES = {
     "Place": "doors.library.result",
     "Result": "doors.library.result",
     "Session": "doors.library.session",
+    "load_ipython_extension": "doors.notebook.magics",
     "GradcliError": "errors",
 }
 """The module of each name that Python programs use."""
 
-__all__ = tuple(_HOMES)
+__all__ = tuple(name for name in _HOMES if name != "load_ipython_extension")
 
 
 def __getattr__(name: str) -> object:

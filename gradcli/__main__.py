@@ -7,4 +7,5 @@ try:
 except KeyboardInterrupt:  # nothing has begun
     os._exit(130)
 
-main()
+if __name__ == "__main__":  # not where a worker of `--cluster local:N` begins anew
+    main()

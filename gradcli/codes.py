@@ -77,6 +77,7 @@ CODES: dict[str, Code] = {
     "E607": Code("out of time", "TimeoutError", "evaluating", exit_code=5),
     "E608": Code("lost process", "RuntimeError", "evaluating", exit_code=5),
     "E609": Code("a package that is missing", "ImportError", "evaluating", exit_code=5),
+    "E610": Code("a worker of another version", "RuntimeError", "evaluating", exit_code=5),
     "E701": Code("assertion failed", "AssertionError", "evaluating", exit_code=1),
     "E702": Code("raised by the program", "Exception", "evaluating"),
     "E703": Code("iteration ended", "StopIteration", "evaluating"),

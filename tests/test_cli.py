@@ -549,6 +549,15 @@ def test_options_may_stand_before_the_command(
     assert (shown.code, shown.out, shown.err) == (0, wanted.out, wanted.err)
 
 
+@pytest.mark.parametrize("command", ["explain", "derive", "blame", "check", "why x.grad"])
+def test_questions_take_a_file_by_its_name(gradcli: CommandLine, here: Path, command: str) -> None:
+    Path("a.grad").write_text("y = (x * x).sum()\n")
+    asked = command.split()
+    shown = gradcli(*asked, "a.grad", "x=[1,2]")
+    wanted = gradcli(*asked, "--file", "a.grad", "x=[1,2]")
+    assert (shown.code, shown.out, shown.err) == (0, wanted.out, wanted.err)
+
+
 def test_help(gradcli: CommandLine) -> None:
     shown = gradcli("--help")
     assert shown.code == 0

@@ -136,6 +136,59 @@ print(loss, table[rows, 1], torch.rand(1))
 """,
         1,
     ),
+    "gradients of each sample": (
+        """
+def loss_of(w, b, row, y):
+    return (torch.tanh(row @ w + b) @ v - y) ** 2
+each = torch.func.vmap(torch.func.grad(loss_of, argnums=(0, 1)), in_dims=(None, None, 0, 0))
+w, b = w.detach(), b.detach()
+for n in range(20):
+    found, shift = each(w, b, x, classes.float() * n)
+    w = w - 0.05 * found.mean(0)
+    b = b - 0.05 * (shift / shift.norm(dim=1, keepdim=True).clamp(min=1.)).mean(0)
+print(w, b, found)
+""",
+        1,
+    ),
+    "numbers that functions inside others read": (
+        """
+from functools import partial
+rate = 1.
+def scaled(scale, given):
+    return (given * scale).sum() * rate
+twice = partial(scaled, 2.)
+each = torch.func.vmap(torch.func.grad(lambda row: (row * row).sum() * rate))
+rows = torch.func.jacrev(lambda given: given * rate)
+for n in range(40):
+    loss = twice(b * s) + each(x).sum() + rows(v).sum()
+    for p in (b, s):
+        p.grad = None
+    loss.backward()
+    with torch.no_grad():
+        b -= 0.001 * b.grad
+    if n % 15 == 14:
+        rate = rate + 1
+        print(n, loss)
+print(b, loss)
+""",
+        1,
+    ),
+    "functions of each sample, in place and by chance": (
+        """
+def moved(row):
+    row = row.clone()
+    row[0] = 3.
+    row.mul_(s)
+    return torch.where(row > 0, row, torch.relu(b[:2])).sum() * n
+draws = torch.func.vmap(lambda row: row + torch.rand(2), randomness="different")
+for n in range(9):
+    loss = torch.func.vmap(moved)(x).sum() + draws(x).sum()
+    if n == 4:
+        loss.backward()
+print(loss, s.grad, torch.rand(1))
+""",
+        0,
+    ),
     "a report every few rounds": (
         """
 for n in range(20):

@@ -79,7 +79,7 @@ MATRICES = [
         "(z.softmax(1) - F.one_hot(tensor([0, 2]), 3)) / 2",
     ),
     ("log(exp(z).sum())", "z=4", "z.softmax(0)"),
-    ("x @ A @ x", "x=3 A=3,3:const", "x @ A + x @ A.t()"),
+    ("x @ A @ x", "x=3 A=3,3:const", "(A.t() + A) @ x"),
     ("(x.t() @ a @ x).sum()", "x=3,1 a=3,3:const", "a.t() @ x + a @ x"),
     ("x.square().sum() / 2", "x=4", "x"),
 ]
@@ -219,6 +219,53 @@ def test_torch_files_pass_their_own_asserts(gradcli: CommandLine, tmp_path: Path
         [sys.executable, "-c", _RUN_ALL, *map(str, paths)], capture_output=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_jax_files_compile(gradcli: CommandLine, tmp_path: Path) -> None:
+    for path in _emitted(gradcli, "jax", tmp_path):
+        text = path.read_text(encoding="utf-8")
+        compile(text, path.name, "exec")
+        assert "np.add.at" not in text  # JAX's arrays are not written to
+
+
+def test_jax_files_pass_their_own_asserts(gradcli: CommandLine, tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    paths = _emitted(gradcli, "jax", tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN_ALL, *map(str, paths)], capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+LATEX = [
+    ("log(1 + exp(-x))", "", r"-\sigma\left(-x\right)"),
+    ("(x - mu) ** 2 / (2 * s ** 2)", "mu", r"-\frac{x - \mu}{s^{2}}"),
+    ("x @ A @ x", "x x=3 A=3,3", r"\left(A^{\top} + A\right) \, x"),
+    ("x.norm()", "x x=3", r"\frac{x}{\left\lVert x \right\rVert}"),
+    ("(x * y).sum()", "x x=3 y=3", "y"),
+    ("(x * y).sum() ** 2", "x x=3 y=3", r"2 \, y \, \sum_{i} x_{i} \, y_{i}"),
+    ("(x * s * y).sum()", "s x=2,3 y=2,3", r"\sum_{i,j} y_{i j} \, x_{i j}"),
+    ("torch.logdet(X)", "X X=3,3", r"X^{-\top}"),
+    ("a @ torch.linalg.inv(X) @ b", "X X=3,3 a=3 b=3", r"-X^{-\top} \, a \, b^{\top} \, X^{-\top}"),
+    ("relu(x).sum()", "x x=3", r"\mathbf{1}_{x > 0}"),
+    (
+        "((x @ w - t) ** 2).mean()", "w x=5,3 w=3 t=5",
+        r"\frac{2}{5} \, x^{\top} \, \left(x \, w - t\right)",
+    ),
+    (
+        "(tanh(x) ** 3).sum()", "x x=3",
+        r"3 \, \tanh^{2}\left(x\right) \odot \left(1 - \tanh^{2}\left(x\right)\right)",
+    ),
+]  # fmt: skip
+"""A function, the name that it is differentiated by with shapes, and the gradient for a paper."""
+
+
+@pytest.mark.parametrize(("function", "names", "expected"), LATEX)
+def test_latex(gradcli: CommandLine, function: str, names: str, expected: str) -> None:
+    by, *shapes = names.split() or ["x"]
+    words = ["--shape", *shapes] if shapes else []
+    found = gradcli("derive", function, "--wrt", by, *words, "--to", "latex")
+    assert found.out.splitlines()[1].partition(" &= ")[2] == expected, found.err
 
 
 def test_latex_is_balanced(gradcli: CommandLine) -> None:

@@ -10,6 +10,7 @@ import pytest
 from gradcli.cli.arguments.options import Options
 from gradcli.cli.dispatch import HANDLERS
 from gradcli.cli.process.terminal import Terminal
+from gradcli.cli.program import picture
 from gradcli.cli.program.run import Run
 from gradcli.cli.repl.repl import run_entry
 from gradcli.limits import Limits
@@ -87,8 +88,10 @@ def test_a_script_opens_nothing(desktop: Path) -> None:
     assert len([*desktop.parent.glob("*.html")]) == 1
 
 
-def test_what_cannot_be_drawn_leaves_no_file(desktop: Path) -> None:
-    long = "y = x; " + "; ".join(["y = y * x"] * 3500)
-    found = invoke("-e", f"x = tensor(1., requires_grad=True); {long}", "-e", ".show", "--expand")
+def test_what_cannot_be_drawn_leaves_no_file(
+    desktop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture, "MOST_BOXES", 1)
+    found = invoke("-e", ENTRY, "-e", ".show")
     assert found.code == 5
     assert not [*desktop.parent.glob("*.html")]

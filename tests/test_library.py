@@ -106,6 +106,23 @@ def test_an_array_keeps_its_dtype_and_is_not_written() -> None:
     result.grads["x"][:] = 0
 
 
+@pytest.mark.parametrize(
+    ("asks", "shown"),
+    [
+        ("trace(y)", "MulBackward0"),
+        ("explain(y)", "x.grad = 4."),
+        ("derive(y)", "grad_x = 2 * x\n"),
+        ("plot([1, 2, 4])", "└──"),
+        ("sparkline([1, 2])", "▁█  1 … 2\n"),
+        ("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()", ""),
+    ],
+)
+def test_what_a_program_asks_to_see_is_printed(asks: str, shown: str) -> None:
+    result = gradcli.run(f"y = x * x\n{asks}", x=2)
+    assert shown in result.printed
+    assert result.warnings == ()
+
+
 def test_a_mapping_may_hold_more_than_the_program_uses() -> None:
     assert gradcli.grad("y = x * seed", {"x": 2.0, "unused": 1, "seed:const": 3}) == {"x": 3.0}
 

@@ -230,7 +230,7 @@ ROWS = {
     "sorted_rows, stable": Row(lambda x: sorting._sort_array(x, 0, False, True)),
     "selected_rows": Row(lambda x: sorting._topk_array(x, min(2, len(x)), 0, True, True)),
     "selected_rows, many": Row(lambda x: sorting._topk_array(x, (1 + len(x)) // 2, 0, False, True)),
-    "mersenne_uniform": Row(_drawn),
+    "mersenne_seed, mersenne_words, mersenne_uniform": Row(_drawn),
     "box_muller": Row(_normal),
 }
 

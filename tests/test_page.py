@@ -15,6 +15,7 @@ PROGRAMS = {
     "scalars": ["e = (a + b) * d", "a=2", "b=3", "d=4"],
     "reused": ["y = x * x + x.exp() / x", "x=1.5"],
     "vectors": ["y = (x.sigmoid() @ w).tanh().sum()", "x=[[1,2],[3,4]]", "w=[[0.5,1],[-1,2]]"],
+    "infinite": ["y = x * float('inf') + (x / 0).clamp(max=float('inf'))", "x=2"],
     "large": ["y = (x ** 2).sum()", "x=" + str([*range(100)])],
 }
 
@@ -45,7 +46,7 @@ def _document(html: str) -> dict[str, Any]:
     parser = _Script()
     parser.feed(html)
     assert parser.loads == []
-    found: dict[str, Any] = json.loads(parser.data)
+    found: dict[str, Any] = json.loads(parser.data, parse_constant=pytest.fail)
     return found
 
 
@@ -58,6 +59,24 @@ def test_its_numbers_are_those_of_the_ledger(words: list[str]) -> None:
         for key in known.keys() - {"name", "variable", "source", "file", "line", "column"}:
             assert row[key] == known[key] or "norm" in str(row[key])
     assert len(html) < 100_000
+
+
+MOVES = {
+    "y = x * x + 2": True,
+    "y = x * torch.tensor(2.)": True,
+    "print(x); y = x.exp()": True,
+    "y = torch.where(x > 0, x, -x)": False,
+    "y = x * x.detach()": False,
+    "y = x * x.item()": False,
+    "y = x if x > 0 else -x\ny = y * 1": False,
+    "with torch.no_grad():\n    m = x * 2\ny = x * m": False,
+}
+
+
+@pytest.mark.parametrize("program", MOVES)
+def test_inputs_move_where_other_values_take_the_same_way(program: str) -> None:
+    html = invoke("explain", program, "x=1.5", "--format", "html").stdout
+    assert _document(html)["moves"] == MOVES[program]
 
 
 def test_forward_steps_come_before_backward_ones() -> None:

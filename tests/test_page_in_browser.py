@@ -125,22 +125,40 @@ def test_every_control(browser: Browser, pages: dict[str, Path]) -> None:
         assert browser.run("resize()") == pytest.approx(before * factor), control
 
 
-def test_a_slider_computes_what_a_run_computes(browser: Browser, pages: dict[str, Path]) -> None:
-    _open(browser, pages["reused"])
-    browser.run("move(3)")
-    moved = dict(
-        browser.run("Object.entries(page.nodes).map(([id, n]) => [id, [n.value, n.gradient]])")
-    )
-    words = ["explain", PROGRAMS["reused"][0], "x=3", "--format", "html"]
-    found = re.search(r'id="data">(.*?)</script>', invoke(*words).stdout, re.DOTALL)
-    assert found is not None
-    nodes = json.loads(found[1])["nodes"]
-    assert moved.keys() == nodes.keys()
-    for id, known in nodes.items():
-        value, gradient = moved[id]
-        assert value == pytest.approx(known["value"], rel=1e-5)
-        assert gradient == pytest.approx(known["gradient"], rel=1e-5)
-    assert "value 3." in _texts(browser, ".canvas .leaf text")
+MOVED = [
+    PROGRAMS["reused"][0],
+    "y = x ** 3 - 2 * x + 1",
+    "y = 2 ** x + (1 - x).sqrt()",
+    "y = x.square() * x.exp2() / x.log2()",
+    "y = torch.sin(x) * torch.atan2(x, x + 1)",
+    "y = torch.maximum(x, x * x) + x.clamp(min=0.8) + x.clamp(0, 0.5)",
+    "y = torch.nn.functional.softplus(x) + torch.nn.functional.elu(-x)",
+    "y = torch.nn.functional.silu(x) * torch.nn.functional.leaky_relu(-x)",
+    "y = torch.lerp(x, x * 3, 0.25) + torch.addcmul(x, x, x, value=2) + x % 0.4",
+    "y = torch.add(x, x * x, alpha=3) - torch.logaddexp(x, -x)",
+    "y = x.abs().rsqrt().tanh().sigmoid().log() + (x * 5).floor() * x",
+]
+
+
+def test_a_slider_computes_what_a_run_computes(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    for program in MOVED:
+        assert invoke("explain", program, "x=0.7", "-o", str(file)).code == 0
+        _open(browser, file)
+        browser.run("move(0.9)")
+        moved = dict(
+            browser.run("Object.entries(page.nodes).map(([id, n]) => [id, [n.value, n.gradient]])")
+        )
+        run = invoke("explain", program, "x=0.9", "--format", "html").stdout
+        found = re.search(r'id="data">(.*?)</script>', run, re.DOTALL)
+        assert found is not None
+        nodes = json.loads(found[1])["nodes"]
+        assert moved.keys() == nodes.keys()
+        for id, known in nodes.items():
+            assert moved[id] == pytest.approx([known["value"], known["gradient"]], rel=1e-4), (
+                program
+            )
+        assert "value 0.9" in _texts(browser, ".canvas .leaf text")
 
 
 TOLD = {
@@ -297,6 +315,10 @@ def test_on_paper_all_steps_are_a_sheet(browser: Browser, pages: dict[str, Path]
     assert browser.run("['nav', '.card.now'].map(visible)") == [False, False]
     assert browser.run("['.sheet', 'figure', 'pre'].map(visible)") == [True, True, True]
     assert len(_texts(browser, "#sheet li")) == browser.run("steps.length")
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    assert browser.run("document.querySelectorAll('.unseen, .unborn').length") == 0
+    browser.run("dispatchEvent(new Event('afterprint'))")
+    assert _count(browser)[0] == 1
     browser("Emulation.setEmulatedMedia", media="")
 
 

@@ -314,7 +314,8 @@ EXTREMES = [
     "plt.axis([0, 0, 0, 0])\nplt.plot([1])", "plt.fill_between([], [])",
     "plt.figure(figsize=(0.1, 1))",
 
-    "plt.plot(range(100000))", "plt.axhline(float('inf'))", "plt.xticks([1e308])\nplt.plot([1])",
+    "plt.plot(range(100000))", "plt.axhline(float('inf'))",
+    "plt.imshow([[1]], vmin=float('nan'))", "plt.xticks([1e308])\nplt.plot([1])",
 ]  # fmt: skip
 
 
@@ -322,6 +323,7 @@ EXTREMES = [
 def test_extremes_are_drawn(text: str) -> None:
     for plot in drawn(f"{text}\nplt.show()"):
         checked_svg(svg(plot))
+        json.dumps(plot_document(plot), allow_nan=False)
         for kind in DOTS:
             plot_text(plot, kind)
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from random import Random
-
-import numpy as np
 import pytest
 
-from gradcli.arrays.random.generator import Generator
 from tests.recorded import printed, raised
 
 # After `torch.manual_seed(7)`; `tolist()` shows every digit.
@@ -132,25 +128,3 @@ def test_a_seed_from_the_system_differs() -> None:
 def test_normal_numbers_have_mean_0_and_deviation_1() -> None:
     drawn = "x = torch.randn(100000)\nprint(x.mean().abs() < 0.02, (x.std() - 1).abs() < 0.02)"
     assert printed(drawn) == "tensor(True) tensor(True)"
-
-
-def test_a_mark_is_gone_back_to() -> None:
-    """Whatever was drawn before and since, and whether or not a mark was asked for in between."""
-    generator, choices = Generator(), Random(0)
-
-    def draw() -> None:
-        for _ in range(choices.randrange(4)):
-            generator.uniform(choices.choice((3, 700, 40_000)), np.dtype(np.float32))
-            generator.normal(choices.choice((1, 8)), np.dtype(np.float64))
-
-    for number in range(60):
-        draw()
-        if number % 20 == 7:
-            generator.manual_seed(number)
-        mark, snapshot = generator.mark(), generator.snapshot()
-        draw()
-        if number % 2:
-            generator.mark()
-        generator.go_back(mark)
-        assert generator.snapshot() == snapshot
-        assert generator.mark() == mark

@@ -440,16 +440,16 @@ class _Screen:
 @pytest.mark.parametrize(
     ("err", "out", "seconds", "shown"),
     [
-        (True, False, 1.5, "\r\x1b[K7 records\r\x1b[K"),
-        (True, False, 0.5, ""),
-        (False, False, 1.5, ""),
-        (True, True, 1.5, ""),
+        (True, False, 2.5, "\r\x1b[K7 records\r\x1b[K"),
+        (True, False, 1.5, ""),
+        (False, False, 2.5, ""),
+        (True, True, 2.5, ""),
     ],
 )
 def test_progress(
     monkeypatch: pytest.MonkeyPatch, err: bool, out: bool, seconds: float, shown: str
 ) -> None:
-    """It is shown on a terminal, after a second, where the results go elsewhere."""
+    """It is shown on a terminal, after two seconds, where the results go elsewhere."""
     screen = _Screen(err)
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr("sys.stdout", _Screen(out))

@@ -18,7 +18,7 @@ from gradcli.render.graph.steps import next_functions, steps
 from gradcli.render.graph.tree import TreeSettings, tree
 from gradcli.render.graph.values_tree import values_tree
 from gradcli.render.result_json import document, text
-from gradcli.render.style import Style, block, escaped
+from gradcli.render.style import Style, block, columns, escaped
 from gradcli.session import Session
 
 INPUTS = """\
@@ -200,6 +200,12 @@ VALUES = {
     │     └─[1] None                   = 4.                k
     └─[1] AccumulateGrad  x #3         (above)
     """,
+    "東京 = x * 2\ny = 東京.exp()": """
+    y  ExpBackward0                 = 403.4288   grad 1.         y = 東京.exp()
+    └─[0] 東京  MulBackward0        = 6.         grad 403.4288   東京 = x * 2
+          ├─[0] AccumulateGrad  x   = 3.         grad 806.8576
+          └─[1] None                = 2
+    """,
     "y = x * 2\ny.mul_(5)": """
     y  MulBackward0                 = 30.   grad 1.    y.mul_(5)
     ├─[0] y  MulBackward0                   grad 5.    y = x * 2
@@ -223,9 +229,9 @@ WIDTHS = [60, 72, 80, 100, 120, 200]
 def test_values_are_fitted_to_the_terminal(program: str, width: int) -> None:
     graph = annotated(program)
     drawn = values_tree(graph, Style(width=width)).split("\n")
-    assert max(map(len, drawn)) <= width
+    assert max(map(columns, drawn)) <= width
     whole = values_tree(graph).split("\n")
-    if max(map(len, whole)) <= width:
+    if max(map(columns, whole)) <= width:
         assert drawn == whole
 
 

@@ -66,8 +66,16 @@ ATTACKS = [
     ("class A: pass\nA().values", "E102"),
     ("class A: pass\nA().language_class", "E102"),
     ("class A: pass\nA().__class__ = A", "E102"),
-    ("class A: pass\nA.__getattribute__ = print", "E205"),
-    ("class A:\n  def __getattribute__(self, n): return 1", "E205"),
+    (
+        "class A:\n  def __getattribute__(self, n): return object.__getattribute__(self, 'host')"
+        "\nA().x",
+        "E102",
+    ),
+    (
+        "class A:\n  def __getattribute__(self, n): return object.__getattribute__(self, n)"
+        "\nA().__subclasses__",
+        "E102",
+    ),
     ("class A:\n  def __del__(self): pass", "E205"),
     ("class A:\n  def __new__(cls): return cls.host\nA()", "E102"),
     ("class A:\n  def __new__(cls): return super().__new__(int)\nA()", "E202"),

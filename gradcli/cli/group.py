@@ -27,6 +27,10 @@ _EXAMPLES = """\
 """
 
 
+DOORS = {"mcp": "gradcli.doors.agents.command"}
+"""The commands that stand in a door's own folder."""
+
+
 class Gradcli(click.Group):
     """A group whose first word is a command when it names one, and a program otherwise."""
 
@@ -39,7 +43,8 @@ class Gradcli(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = "one_shot" if cmd_name == PROGRAM else cmd_name.replace("-", "_")
-        command: click.Command = import_module(f"gradcli.cli.commands.{module}").command
+        place = DOORS.get(cmd_name, f"gradcli.cli.commands.{module}")
+        command: click.Command = import_module(place).command
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

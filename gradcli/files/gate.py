@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from typing import IO
 
 from gradcli.state import active
@@ -49,6 +50,24 @@ def exists(path: str) -> bool:
     none.
     """
     return active.state.limits.files and os.path.exists(path)
+
+
+def program_stamps(path: str) -> dict[str, tuple[int, int]]:
+    """When a program's file, and those beside it that it may import, were written, and their sizes;
+    a file that is not there is left out.
+    """
+    folder = os.path.dirname(path)
+    names = [path]
+    if active.state.limits.files:
+        with suppress(OSError):
+            beside = sorted(os.listdir(folder or "."))
+            names += [os.path.join(folder, n) for n in beside if n.endswith((".py", ".grad"))]
+    found = {}
+    for name in names:
+        with suppress(OSError, ValueError):
+            status = os.stat(name)
+            found[name] = status.st_mtime_ns, status.st_size
+    return found
 
 
 def is_file(path: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import accumulate
+from math import prod
 from typing import Any
 
 from gradcli.arrays.backend import module_of
@@ -26,7 +27,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.slicing import narrow
 from gradcli.ops.shape.views import view
-from gradcli.state import active
+from gradcli.state import active, computed
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]
@@ -43,11 +44,17 @@ def unit_rows(tensors: list[Tensor]) -> list[Tensor]:
     active.state.limits.check_elements(count * max(sizes, default=0))
     found = []
     for tensor, end in zip(tensors, accumulate(sizes), strict=True):
-        size, array = tensor.array.size, tensor.array
-        rows = module_of(array).zeros((count, size), array.dtype)
-        rows[range(end - size, end), range(size)] = 1
-        found.append(Tensor(rows.reshape(count, *array.shape)))
+        array, start = tensor.array, end - tensor.array.size
+        rows = computed(_rows, module_of(array), count, start, array.shape, array.dtype)
+        found.append(Tensor(rows))
     return found
+
+
+def _rows(xp: Any, count: int, start: int, shape: tuple[int, ...], dtype: Any) -> Any:
+    size = prod(shape)
+    rows = xp.zeros((count, size), dtype)
+    rows[range(start, start + size), range(size)] = 1
+    return rows.reshape(count, *shape)
 
 
 def blocks_of(parts: list[Tensor], sizes: list[int], dim: int) -> list[list[Tensor]]:

@@ -22,36 +22,75 @@ static void LOCAL(next_words)(uint32_t *key)
     key[ALL - 1] = key[AHEAD - 1] ^ LOCAL(twisted)(key[ALL - 1], key[0]);
 }
 
-/* mersenne_uniform(state, position, out): float32 in [0, 1) of 24 bits each. The state is the 624
- * words and, behind them, where the next draw is, which is given as `position` and left there. */
-KERNEL(mersenne_uniform)
+/* How many of some words are there to be drawn, of new ones if none is left. The state is the 624
+ * words and, behind them, where the next draw is. */
+static inline int64_t LOCAL(ready)(uint32_t *key, int64_t count)
 {
     enum { ALL = LOCAL(WORDS) };
+    if (key[ALL] == ALL) {
+        LOCAL(next_words)(key);
+        key[ALL] = 0;
+    }
+    return ALL - key[ALL] < count ? ALL - key[ALL] : count;
+}
+
+static inline uint32_t LOCAL(tempered)(uint32_t word)
+{
+    word ^= word >> 11;
+    word ^= (word << 7) & 0x9d2c5680u;
+    word ^= (word << 15) & 0xefc60000u;
+    return word ^ word >> 18;
+}
+
+/* mersenne_seed(state, seed) */
+KERNEL(mersenne_seed)
+{
+    enum { ALL = LOCAL(WORDS) };
+    uint32_t word = (uint32_t)N(1);
+    NEED(N(0) == ALL + 1 && N(1) == word);
+    for (uint32_t k = 0; k < ALL; k++) {
+        U(0)[k] = word;
+        word = 1812433253u * (word ^ word >> 30) + k + 1;
+    }
+    U(0)[ALL] = ALL;
+    return NULL;
+}
+
+/* mersenne_words(state, out) */
+KERNEL(mersenne_words)
+{
     uint32_t *key = U(0);
-    int64_t position = N(1), count = N(2);
-    float *out = F(2);
-    NEED(N(0) == ALL + 1 && position >= 0 && position <= ALL);
+    int64_t *out = I(1), count = N(1);
+    NEED(N(0) == LOCAL(WORDS) + 1 && key[LOCAL(WORDS)] <= LOCAL(WORDS));
     while (count) {
-        if (position == ALL) {
-            LOCAL(next_words)(key);
-            position = 0;
-        }
-        int64_t some = ALL - position < count ? ALL - position : count;
-        const uint32_t *from = key + position;
+        int64_t some = LOCAL(ready)(key, count);
+        const uint32_t *from = key + key[LOCAL(WORDS)];
         EACH_APART
-        for (int64_t k = 0; k < some; k++) {
-            uint32_t word = from[k];
-            word ^= word >> 11;
-            word ^= (word << 7) & 0x9d2c5680u;
-            word ^= (word << 15) & 0xefc60000u;
-            word ^= word >> 18;
-            out[k] = (float)(int32_t)(word & 0xffffffu) * 0x1p-24f;
-        }
-        position += some;
+        for (int64_t k = 0; k < some; k++) out[k] = LOCAL(tempered)(from[k]);
+        key[LOCAL(WORDS)] += (uint32_t)some;
         count -= some;
         out += some;
     }
-    key[ALL] = (uint32_t)position;
+    return NULL;
+}
+
+/* mersenne_uniform(state, out): float32 in [0, 1) of 24 bits each. */
+KERNEL(mersenne_uniform)
+{
+    uint32_t *key = U(0);
+    float *out = F(1);
+    int64_t count = N(1);
+    NEED(N(0) == LOCAL(WORDS) + 1 && key[LOCAL(WORDS)] <= LOCAL(WORDS));
+    while (count) {
+        int64_t some = LOCAL(ready)(key, count);
+        const uint32_t *from = key + key[LOCAL(WORDS)];
+        EACH_APART
+        for (int64_t k = 0; k < some; k++)
+            out[k] = (float)(int32_t)(LOCAL(tempered)(from[k]) & 0xffffffu) * 0x1p-24f;
+        key[LOCAL(WORDS)] += (uint32_t)some;
+        count -= some;
+        out += some;
+    }
     return NULL;
 }
 

@@ -16,6 +16,7 @@ _SGR = {
     "secondary": "1;34",
     "node": "36",
     "variable": "1",
+    "gradient": "33",
     "quiet": "2",
     **{f"series{number}": str(code) for number, code in enumerate((34, 33, 32, 31, 35, 36))},
 }
@@ -47,6 +48,29 @@ class Style(Record):
 
 
 PLAIN = Style()
+
+
+def columns(text: str) -> int:
+    """The columns of a monospaced text; East Asian characters take two."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import east_asian_width  # lazy: start-up: most texts are ASCII
+
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def cut(text: str, room: int) -> str:
+    """A text that takes no more columns than there is room for."""
+    if columns(text) <= room:
+        return text
+    while text and columns(text) > room - 1:
+        text = text[:-1]
+    return f"{text}…" if room > 0 else ""
+
+
+def padded(text: str, width: int) -> str:
+    """A text with blanks behind it up to a width."""
+    return text + " " * (width - columns(text))
 
 
 # Control characters, lone surrogates, and the marks that turn the direction of text around.

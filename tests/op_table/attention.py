@@ -5,6 +5,13 @@ from __future__ import annotations
 from tests.op_table.rows import Row, normal
 
 ROWS = [
+    Row(
+        "F.multi_head_attention_forward(x, y, y, 2, 1, w, None, None, None, True, 0., v, None)[0]",
+        x=normal(2, 2),
+        y=normal(3, 2),
+        w=normal(6, 2),
+        v=normal(2, 2),
+    ),
     Row("F.scaled_dot_product_attention(x, y, z)", x=normal(2, 3), y=normal(4, 3), z=normal(4, 2)),
     Row(
         "F.scaled_dot_product_attention(x, y, z, is_causal=True, scale=0.5)",

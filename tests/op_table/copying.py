@@ -5,6 +5,33 @@ from __future__ import annotations
 from tests.op_table.rows import Row, mask, normal
 
 ROWS = [
+    *[
+        Row(f"torch.{name}_copy(x{arguments})", x=normal(2, 3))
+        for name, arguments in (
+            ("alias", ""),
+            ("as_strided", ", (2, 2), (1, 2)"),
+            ("diagonal", ", 1"),
+            ("expand", ", (2, 2, 3)"),
+            ("narrow", ", 1, 0, 2"),
+            ("permute", ", (1, 0)"),
+            ("select", ", 1, 2"),
+            ("slice", ", 1, 0, 3, 2"),
+            ("split", ", 2, 1"),
+            ("split_with_sizes", ", (1, 2), 1"),
+            ("squeeze", ""),
+            ("squeeze", ", 0"),
+            ("squeeze", ", (0, 1)"),
+            ("t", ""),
+            ("transpose", ", 0, 1"),
+            ("unbind", ""),
+            ("unfold", ", 1, 2, 1"),
+            ("unsqueeze", ", 1"),
+            ("view", ", (3, 2)"),
+        )
+    ],
+    Row("torch.view_as_real_copy(torch.complex(x, y))", x=normal(2), y=normal(2)),
+    Row("torch.abs(torch.view_as_complex_copy(x))", x=normal(3, 2)),
+    Row("torch.as_strided_scatter(x, y, (2,), (2,), 1)", x=normal(2, 3), y=normal(2)),
     Row("x.clone()", x=normal(2, 3)),
     Row("x.clone()", x=normal()),
     Row("y = x * 1; y.copy_(z); y", x=normal(2, 3), z=normal(3)),

@@ -5,6 +5,10 @@ from __future__ import annotations
 from tests.op_table.rows import Row, distinct, normal, positive, values
 
 ROWS = [
+    *[
+        Row(f"torch.segment_reduce(x, {name!r}, lengths=tensor([1, 2]))", x=distinct(3, 2), order=1)
+        for name in ("sum", "mean", "prod", "max", "min")
+    ],
     # --- sums and means ---
     Row("sum(x)", x=normal(2, 3)),
     Row("torch.sum(x)", x=normal(2, 3)),

@@ -100,17 +100,3 @@ def _sine_and_cosine(x: Any) -> tuple[Any, Any]:
         np.where(odd, sine, cosine)
         * np.where((quarter == 1) | (quarter == 2), _SINGLE(-1), _SINGLE(1)),
     )
-
-
-def uniform_singles(bits: Any, count: int) -> Any:
-    """The next numbers of an `MT19937` in [0, 1), float32 of 24 bits each, or None."""
-    draw = kernel("mersenne_uniform")
-    if draw is None:
-        return None
-    state = bits.state
-    words = np.append(state["state"]["key"], np.uint32(0))
-    values = np.empty(count, _SINGLE)
-    draw(words, state["state"]["pos"], values)
-    state["state"] = {"key": words[:-1], "pos": int(words[-1])}
-    bits.state = state
-    return values

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.arrays.backend import located
+from gradcli.arrays.random.twister import WORDS, twister
 from gradcli.arrays.sizes import Device
 from gradcli.arrays.threads import over_tiles
 from gradcli.state import active
@@ -27,15 +28,6 @@ def session_seed() -> int:
     runs of a program agree.
     """
     return active.state.manual_seed or 0
-
-
-_WORDS = 624
-
-_FAR = 1 << 16
-"""Words from which on a mark counts from a snapshot of its own."""
-
-_MANY = 1 << 15
-"""Numbers from which on it pays to take the state of the Mersenne Twister out and put it back."""
 
 
 def takes_two_words(span: int, bits: int) -> bool:
@@ -61,7 +53,7 @@ class Generator:
     Example: torch.Generator()
     """
 
-    __slots__ = ("_bits", "_drawn", "_number", "_spare", "_start", "device", "seed_value")
+    __slots__ = ("_bits", "_number", "_spare", "device", "seed_value")
 
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"device", "initial_seed", "manual_seed", "seed"}
@@ -76,7 +68,6 @@ class Generator:
     def __init__(self, device: Any = "cpu") -> None:
         self.device = Device(device)
         self._bits: Any = None
-        self._drawn = 0
         self._number = 0
         self.manual_seed(DEFAULT_SEED)
 
@@ -89,14 +80,11 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Start again from a seed; returns the generator."""
         self.seed_value = seed % 2**64
-        from numpy.random import MT19937, RandomState
-
         if self._bits is None:
-            self._bits = MT19937(0)
-        # This old way of seeding is PyTorch's; so much of the seed is read.
-        RandomState(self._bits).seed(self.seed_value & 0xFFFFFFFF)
+            self._bits = twister()
+        # So much of the seed is read.
+        self._bits.seed(self.seed_value & 0xFFFFFFFF)
         self._spare: float | None = None
-        self._start: Any = None
         return self
 
     def initial_seed(self) -> int:
@@ -112,42 +100,20 @@ class Generator:
 
     def snapshot(self) -> Any:
         """Where it stands, for `restore`; two that are equal draw the same numbers."""
-        state = self._bits.state["state"]
-        return self.seed_value, state["key"].tobytes(), state["pos"], self._spare
+        return self.seed_value, self._bits.standing, self._spare
 
     def restore(self, snapshot: Any) -> None:
         """Go back to where it stood at a `snapshot`."""
-        self.seed_value, words, position, self._spare = snapshot
-        self._bits.state = {
-            "bit_generator": "MT19937",
-            "state": {"key": np.frombuffer(words, np.uint32), "pos": position},
-        }
-        self._start = None
-
-    def mark(self) -> Any:
-        """Where it stands, for `go_back`. It costs less than a snapshot, of which one serves many:
-        a mark says how many words were drawn since.
-        """
-        if self._start is None or self._drawn > _FAR:
-            self._start, self._drawn = self.snapshot(), 0
-        return self._start, self._drawn, self._spare
-
-    def go_back(self, mark: Any) -> None:
-        """Go back to a mark."""
-        start, drawn, spare = mark
-        self.restore(start)
-        self._bits.random_raw(drawn, False)
-        self._start, self._drawn, self._spare = start, drawn, spare
+        self.seed_value, self._bits.standing, self._spare = snapshot
 
     def state_bytes(self) -> bytes:
         """Where it stands, as PyTorch writes it down: 632 words of 64 bits."""
-        state, spare = self._bits.state["state"], self._spare
+        (words, position), spare = self._bits.standing, self._spare
         written = np.zeros(632, np.uint64)
-        position = int(state["pos"])
         written[0] = self.seed_value
-        written[1] = (_WORDS + 1 - position) | 1 << 32
-        written[2] = position % _WORDS
-        written[3 : 3 + _WORDS] = state["key"]
+        written[1] = (WORDS + 1 - position) | 1 << 32
+        written[2] = position % WORDS
+        written[3 : 3 + WORDS] = np.frombuffer(words, np.uint32)
         if spare is not None:
             written[628:629] = np.array([spare]).view(np.uint64)
             written[630] = 1
@@ -158,12 +124,12 @@ class Generator:
         if len(data) != 632 * 8:
             raise ValueError(f"RNG state is {632 * 8} bytes, not {len(data)}")
         written = np.frombuffer(data, np.uint64)
-        position = _WORDS + 1 - int(written[1] & np.uint64(0xFFFFFFFF))
-        if not 0 < position <= _WORDS or written[3 : 3 + _WORDS].max() >= 2**32:
+        position = WORDS + 1 - int(written[1] & np.uint64(0xFFFFFFFF))
+        if not 0 < position <= WORDS or written[3 : 3 + WORDS].max() >= 2**32:
             raise ValueError("Invalid mt19937 state")
         spare = float(written[628:629].view(np.float64)[0]) if written[630] else None
-        words = written[3 : 3 + _WORDS].astype(np.uint32).tobytes()
-        self.restore((int(written[0]), words, position, spare))
+        words = written[3 : 3 + WORDS].astype(np.uint32).tobytes()
+        self.restore((int(written[0]), (words, position), spare))
 
     def language_getattr(self, name: str) -> Any:
         """The methods that take and give tensors; raises AttributeError."""
@@ -175,24 +141,21 @@ class Generator:
 
     def words(self, count: int) -> Any:
         """The next draws of 32 bits, as uint64."""
-        self._check_drawing(count)
-        return self._bits.random_raw(count)
+        self._check_drawing()
+        return self._bits.words(count)
 
     def double_words(self, count: int) -> Any:
         """The next draws of 64 bits, of two words each, as uint64."""
         pairs = self.words(2 * count).reshape(count, 2)
         return (pairs[:, 0] << np.uint64(32)) | pairs[:, 1]
 
-    def _check_drawing(self, count: int) -> None:
-        """Raise the error of a draw that `vmap` does not allow; count the words of another, and
-        report it to the recorder.
-        """
+    def _check_drawing(self) -> None:
+        """Raise the error of a draw that `vmap` does not allow; report one to the recorder."""
         if active.state.batch is not None:
             active.state.batch.check_drawing()
         recorder = active.state.recorder
         if recorder is not None:
             recorder.drawn(self)
-        self._drawn += count
 
     # --- numbers ------------------------------------------------------------------------------
 
@@ -200,16 +163,8 @@ class Generator:
         """Numbers in [0, 1): float64 of 53 random bits, or float32 of 24."""
         if dtype == np.float64:
             return (self.double_words(count) & np.uint64(2**53 - 1)) * 2.0**-53
-        self._check_drawing(count)
-        values = None
-        if count >= _MANY:
-            from gradcli.arrays.random.box_muller import uniform_singles  # lazy: start-up: C
-
-            values = uniform_singles(self._bits, count)
-        if values is None:
-            values = (self._bits.random_raw(count) & np.uint64(2**24 - 1)).astype(np.float32)
-            values *= np.float32(2.0**-24)
-        return values
+        self._check_drawing()
+        return self._bits.singles(count)
 
     def integers(self, low: int, span: int, count: int, bits: int = 0) -> Any:
         """Integers from `low` on, `span` different ones, from draws of 32 or 64 bits."""
@@ -248,7 +203,7 @@ class Generator:
     def _one_normal(self) -> float:
         """One number by the Box–Muller transform, which makes two: the other one is kept."""
         if self._spare is not None:
-            self._check_drawing(0)
+            self._check_drawing()
             value, self._spare = self._spare, None
             return value
         first, second = self.uniform(2, np.dtype(np.float64)).tolist()

@@ -66,14 +66,6 @@ class PhiloxGenerator(Generator):
         """Go back to where it stood at a `snapshot`."""
         self.seed_value, self.offset = snapshot
 
-    def mark(self) -> Any:
-        """Where it stands, for `go_back`."""
-        return self.snapshot()
-
-    def go_back(self, mark: Any) -> None:
-        """Go back to a mark."""
-        self.restore(mark)
-
     def state_bytes(self) -> bytes:
         """Where it stands, as PyTorch writes it down: the seed and the offset."""
         return np.array([self.seed_value, self.offset], np.uint64).tobytes()

@@ -152,6 +152,10 @@ class _Pass:
     def run(self, roots: Sequence[Root]) -> list[Any]:
         if self.recorder is not None:
             self.recorder.backward(roots, self.accumulate)
+        elif self.state.recorder is not None:
+            for _, _, seed in roots:
+                if type(seed) is Tensor:
+                    self.state.recorder.wrapped(seed)
         nodes = list(dict.fromkeys([node for node, _, _ in roots]))
         self._count_dependencies(nodes)
         if self.targets is not None:

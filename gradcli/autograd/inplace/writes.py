@@ -102,9 +102,13 @@ class CopySlices(Node):
             raise GradcliError(
                 "E205", "vmap: a write to a view of a tensor that is not in row order"
             )
-        if type(grads.array) is BatchedArray:
+        batch = active.state.batch
+        if batch.is_batched(grads):
             return clone(grads)
-        return active.state.batch.own(grads)
+        shape, dtype = self.metadata[0]
+        gradient: Tensor = batch.own(Tensor(np.zeros(shape, dtype)))
+        write(gradient, copied(gradient, grads))
+        return gradient
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         gradient, part, memory = self._copied(grads)

@@ -75,6 +75,18 @@ def _shard(
     return int(one), int(all)
 
 
+def _cluster(_ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """The address of a cluster."""
+    kind, _, rest = (text or "").partition(":")
+    local = kind == "local" and rest.isdecimal() and 1 <= int(rest) <= _MOST_WORKERS
+    if text is not None and not local and not (kind in _PROTOCOLS and rest.startswith("//")):
+        raise click.BadParameter(f"{text!r} is no tcp://HOST:PORT or local:N", param=parameter)
+    return text
+
+
+_PROTOCOLS = ("tcp", "tls", "ws", "wss", "ucx")
+_MOST_WORKERS = 256
+
 _LIMITS: list[Decorator] = [
     click.option(
         "--timeout",
@@ -198,6 +210,13 @@ _FILES: list[Decorator] = [
 
 _SWEEP: list[Decorator] = [
     click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        callback=_cluster,
+        help="Share the records of --inputs among the workers of a Dask cluster: a scheduler at"
+        " tcp://HOST:PORT, or local:N for N workers started here.",
+    ),
+    click.option(
         "--chunk",
         type=click.IntRange(1),
         metavar="N",
@@ -287,7 +306,7 @@ PROGRAM_LINES = click.option(
 def with_program(command: Any) -> Any:
     """Give a command the words and options of one that explains a program."""
     words = click.argument(
-        "words", nargs=-1, metavar="PROGRAM [NAME=VALUE]…", shell_complete=values
+        "words", nargs=-1, metavar="PROGRAM|FILE [NAME=VALUE]…", shell_complete=values
     )
     file = click.option("--file", metavar="FILE", help="The file that the program is in.")
     return _with(command, PROGRAM_LINES, file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS, words)
@@ -322,6 +341,11 @@ def with_session(command: Any) -> Any:
     start, limits.
     """
     return _with(command, _COLOR, _DEVICE, _MANUAL_SEED, *_LIMITS)
+
+
+def with_limits(command: Any) -> Any:
+    """Give a command the options of limits."""
+    return _with(command, *_LIMITS)
 
 
 def with_settings(command: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gradcli.language.tree import syntax as tree
@@ -35,6 +35,34 @@ def name_uses(statement: tree.Statement) -> dict[str, str]:
     for use in all_name_uses(statement):
         if found.get(use.name, INSIDE) == INSIDE:
             found[use.name] = use.how
+    return found
+
+
+def free_names(
+    statements: Iterable[tree.Statement], given: Iterable[str], is_builtin: Callable[[str], bool]
+) -> dict[str, None]:
+    """The names that statements read and nothing gives a value, in order; `given` have one."""
+    known, found = set(given), dict[str, None]()
+    for statement in statements:
+        for name, how in name_uses(statement).items():
+            if how in (ASSIGNED, BOUND):
+                known.add(name)
+            elif name not in known and not is_builtin(name):
+                found.setdefault(name)
+    return found
+
+
+def called_names(part: Any) -> set[str]:
+    """The names that a part of the tree calls as functions."""
+    found, waiting = set(), [part]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, tree.Call) and isinstance(each.function, tree.Name):
+            found.add(each.function.name)
+        if isinstance(each, (list, tuple)):
+            waiting += each
+        elif isinstance(each, tree.Syntax):
+            waiting += _parts(each)
     return found
 
 

@@ -20,7 +20,13 @@ DRAWN = (".svg", ".png", ".html")
 COLLECTED = (".npz", ".safetensors")
 """Suffixes of files that `-o` collects the results of many records in."""
 
-FORMAT_OF = {".json": "json", ".svg": "svg", ".png": "svg", ".html": "html"}
+TABLES = ("markdown", "latex")
+"""Formats of the ledger as a table for a text or a paper."""
+
+FORMAT_OF = {
+    ".json": "json", ".svg": "svg", ".png": "svg", ".html": "html", ".md": "markdown",
+    ".tex": "latex",
+}  # fmt: skip
 """What a file of a suffix holds, a PNG the pixels of an SVG; `text` for all others."""
 
 TRACES = ("tree", "values", "next", "steps")

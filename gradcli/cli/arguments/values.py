@@ -65,13 +65,15 @@ def read_argument(word: str) -> Argument | None:
     return Argument(name, bool(colon), word, word.index("=") + 1)
 
 
-def hold_stdin(arguments: Iterable[Argument], limits: Limits) -> None:
-    """Read the argument that standard input holds, for all runs; raises as `value_of`."""
+def hold_files(arguments: Iterable[Argument], limits: Limits, *, stdin_only: bool = True) -> None:
+    """Read the argument that standard input holds, or all that files hold, for all runs; raises as
+    `value_of`.
+    """
     for argument in arguments:
         if argument.file and argument.held is None:
             from gradcli.files.reading import reads_stdin  # lazy: start-up: few values are in files
 
-            if reads_stdin(argument.file):
+            if not stdin_only or reads_stdin(argument.file):
                 with Session(limits=limits).running(argument.span):
                     argument.held, argument.plain = in_file(argument.file)
 

@@ -24,6 +24,8 @@ COMMANDS = {
     "explain": "Show the chain rule at work, edge by edge.",
     "help": "Explain a topic, an op, or the code of an error.",
     "info": "Show versions and devices, for reports of bugs.",
+    "kernel": "Install the kernel for notebooks in the language.",
+    "mcp": "Serve gradcli's questions to agents, by the Model Context Protocol.",
     "ops": "List the ops by family.",
     "plot": "Draw a function of one number, its derivative and its tangents.",
     "port": "List all that gradcli would refuse in a program.",
@@ -133,8 +135,13 @@ def check_program(text: str, words: Sequence[str] = ()) -> None:
         raise unknown("command", text, known, f"; as a program: -e {text}")
     if text == STDIN:
         raise UsageError("standard input is a file: use `gradcli run -`")
-    if "\n" not in text and is_file(text):
+    if is_program_file(text):
         raise UsageError(f"{text} is a file: use `gradcli run {text}`")
+
+
+def is_program_file(word: str) -> bool:
+    """Whether a word in a program's place names a file that holds one."""
+    return word == STDIN or ("\n" not in word and is_file(word))
 
 
 def unknown(what: str, word: str, known: Sequence[str], ending: str = "") -> UsageError:

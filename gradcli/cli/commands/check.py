@@ -95,6 +95,7 @@ def check(
     wanted: Check,
 ) -> int:
     """Check the gradients of a program; exits with 1 where one is wrong."""
+    from gradcli.cli.process.progress import watched  # lazy: command: its body
     from gradcli.cli.program.gradient_check import (  # lazy: command: its body
         by_differences,
         by_hand,
@@ -104,9 +105,10 @@ def check(
     terminal, options = asked.terminal, asked.options
     rerun = rerun_of(asked)
     try:
-        if wanted.against is not None or wanted.equals:
-            return by_hand(terminal, rerun, options, wanted.against, wanted.equals)
-        return by_differences(terminal, rerun, options, wanted.order, wanted.most)
+        with watched(terminal, lambda: f"{rerun.runs:,} runs"):
+            if wanted.against is not None or wanted.equals:
+                return by_hand(terminal, rerun, options, wanted.against, wanted.equals)
+            return by_differences(terminal, rerun, options, wanted.order, wanted.most)
     except GradcliError as error:
         note_missing_values(error, rerun.statements, asked.arguments, "gradcli check …")
         terminal.error(error)

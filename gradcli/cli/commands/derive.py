@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @click.option(
     "--to",
     "target",
-    type=click.Choice(["gradcli", "latex", "numpy", "torch"]),
+    type=click.Choice(["gradcli", "latex", "numpy", "jax", "torch"]),
     default="gradcli",
-    help="What is written: formulas in the language or in LaTeX, or a file for NumPy or PyTorch.",
+    help="Formulas in the language or in LaTeX, or a file for NumPy, JAX or PyTorch.",
 )
 @click.option("--json", is_flag=True, help="Print the formulas as JSON.")
 @with_answer_file(".txt", ".json", ".tex", ".py")
@@ -35,16 +35,21 @@ def command(words: Sequence[str], file: str | None, shape: bool, target: str, **
     asked = asked_of("derive", words, file, given)
     if shape:
         asked.arguments = with_shapes(asked.arguments)
-
     return asked.terminal.checked(derive(asked, target))
 
 
 def derive(asked: Asked, target: str) -> int:
     """Show the gradients of a program as formulas, written for a target."""
+    asked.arguments = arguments = list(asked.arguments)
 
     def prepare(run: Run) -> None:
-        from gradcli.cli.program.derivation import record_values  # lazy: command: after the text
+        from gradcli.cli.program.derivation import (  # lazy: command: after the text
+            record_values,
+            symbols,
+        )
 
+        statements = run.session.parse(asked.program.text(), asked.program.name)
+        arguments.extend(symbols(statements, arguments))
         record_values(run)
 
     def show(run: Run, result: Result) -> Answer:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gradcli.cli.arguments.click_options import with_answer_file, with_picture, with_program
-from gradcli.cli.arguments.options import DRAWN, PICTURES
+from gradcli.cli.arguments.options import DRAWN, PICTURES, TABLES
 from gradcli.cli.arguments.words import UsageError
-from gradcli.cli.program.answer import show_explanation, show_run
+from gradcli.cli.program.answer import show_explanation, show_run, show_run_of
 from gradcli.cli.program.source import Asked, asked_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,18 @@ if TYPE_CHECKING:
     " zeros and NaN.",
 )
 @click.option(
+    "--derivatives",
+    type=click.Choice(["jacobian", "rows", "hessian"]),
+    help="Print tables instead: of each element of the output by each of the inputs, of each row"
+    " (sample) of the output, or second derivatives.",
+)
+@click.option(
+    "--layout",
+    type=click.Choice(["numerator", "denominator"]),
+    default="numerator",
+    help="What the rows of these tables are: elements of the output, or of the input.",
+)
+@click.option(
     "--ir",
     "as_ir",
     is_flag=True,
@@ -43,12 +56,12 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--format",
-    type=click.Choice(["text", "json", *PICTURES]),
-    help="Print the ledger as text or as JSON, the graph for Mermaid or Graphviz or as a picture"
-    " in SVG, or a page that steps through both passes.",
+    type=click.Choice(["text", "json", *TABLES, *PICTURES]),
+    help="Print the ledger as text, as JSON, as a table for Markdown or LaTeX, the graph for"
+    " Mermaid or Graphviz or as a picture in SVG, or a page that steps through both passes.",
 )
 @click.option("--json", is_flag=True, help="Short for --format json.")
-@with_answer_file(".txt", ".json", *DRAWN)
+@with_answer_file(".txt", ".json", ".md", ".tex", *DRAWN)
 @with_picture
 @with_program
 def command(
@@ -59,6 +72,8 @@ def command(
     paths: str | None,
     saved: bool,
     as_flow: bool,
+    derivatives: str | None,
+    layout: str,
     as_ir: bool,
     **given: Any,
 ) -> int:
@@ -71,14 +86,19 @@ def command(
     asked = asked_of("explain", words, file, given)
     index = read_element(element)
     options = asked.options
-    if as_ir:
-        if ties or paths or saved or element or options.format in PICTURES:
-            raise UsageError("--ir prints the trace, and takes no other part of explain")
-        return asked.terminal.checked(trace(asked))
-    if as_flow:
-        if ties or paths or saved or element or options.format in PICTURES:
-            raise UsageError("--flow prints a table, and takes no other part of explain")
-        return asked.terminal.checked(flow(asked))
+    others = ties or paths or saved or element or options.format in (*PICTURES, *TABLES)
+    tables = partial(derivative_tables, kind=derivatives or "", layout=layout)
+    for prints, is_asked, answer in (
+        ("--ir prints the trace", as_ir, trace),
+        ("--flow prints a table", as_flow, flow),
+        ("--derivatives prints tables", derivatives is not None, tables),
+    ):
+        if is_asked and others:
+            raise UsageError(f"{prints}, and takes no other part of explain")
+        if is_asked:
+            return asked.terminal.checked(answer(asked))
+    if (options.fold or options.expand) and options.format not in PICTURES:
+        raise UsageError("--fold and --expand are for pictures: --format svg, -o graph.svg")
     options.saved = saved
     return asked.terminal.checked(explain(asked, index, ties, paths, saved))
 
@@ -100,6 +120,10 @@ def explain(
         )
 
         found = explanation(run, result, Extras(element, ties, paths, saved))
+        if format in TABLES:
+            from gradcli.cli.program.explanation import table_of  # lazy: command: after the run
+
+            found.text = lambda _: table_of(run, result, format)
         if format in PICTURES:
             from gradcli.cli.program.picture import picture_text  # lazy: command: after the run
 
@@ -114,6 +138,13 @@ def flow(asked: Asked) -> int:
     from gradcli.cli.program.explanation import flow_of  # lazy: command: its body
 
     return show_explanation(asked, flow_of)
+
+
+def derivative_tables(asked: Asked, kind: str, layout: str) -> int:
+    """Show the derivatives of all elements of a program's output as labelled tables."""
+    from gradcli.cli.program.explanation import derivatives_of  # lazy: command: its body
+
+    return show_run_of(asked, lambda run, value: derivatives_of(run, value, kind, layout))
 
 
 def trace(asked: Asked) -> int:

@@ -15,7 +15,7 @@ from gradcli.cli.arguments.click_options import options_of, terminal_of, with_op
 from gradcli.cli.arguments.files import STDIN, decoded_lines, read_program
 from gradcli.cli.arguments.options import Options
 from gradcli.cli.arguments.shell_completion import values
-from gradcli.cli.arguments.values import Argument, hold_stdin, read_argument
+from gradcli.cli.arguments.values import Argument, hold_files, read_argument
 from gradcli.cli.arguments.words import (
     SCRIPT,
     UsageError,
@@ -43,6 +43,11 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Say which loops were compiled, and where and why the others were not.",
 )
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Run the file anew when it changes, and show what changed in its output; until Ctrl-C.",
+)
 @click.argument("words", nargs=-1, metavar="FILE… [NAME=VALUE]…", shell_complete=values)
 def command(words: Sequence[str], **given: Any) -> int:
     """Run program files, notebooks, Markdown; `-` is standard input."""
@@ -54,12 +59,25 @@ def command(words: Sequence[str], **given: Any) -> int:
         raise UsageError("`gradcli run` needs a file, or `-` for standard input")
     if given["output"] is not None and len(paths) > 1:
         raise UsageError("-o holds the result of one file, and there are several")
+    watched = given.pop("watch")
+    if watched and (len(paths) > 1 or STDIN in paths or given["inputs"] is not None):
+        raise UsageError("--watch takes one file, and no --inputs")
     terminal = terminal_of(given)
     options = options_of(given)
     options.script = behind
     if options.inputs is not None and len(paths) > 1:
         raise UsageError("--inputs runs one file, and there are several")
     check_stdin(arguments, stdin_options(options) + ["`run -`"] * paths.count(STDIN))
+    if watched:
+        from gradcli.cli.process.watching import watch  # lazy: command: few ask for it
+
+        def run(seen: Terminal) -> None:
+            try:
+                run_file(seen, paths[0], arguments, options)
+            except UsageError as error:
+                terminal.usage_error(str(error), error.help)
+
+        watch(terminal, paths[0], run)
     return terminal.checked(batch(terminal, paths, arguments, options))
 
 
@@ -109,7 +127,7 @@ def _errors(
         return
     import json
 
-    hold_stdin(arguments, options.limits)
+    hold_files(arguments, options.limits)
 
     def captured(path: bytes) -> bytes:
         """What a file prints, and what became of it."""

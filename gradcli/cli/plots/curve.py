@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.cli.arguments.files import write_text
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.plots.show import text_of
-from gradcli.cli.process.progress import Progress
+from gradcli.cli.process.progress import watched
 from gradcli.cli.program.rerun import Executed, Rerun
 from gradcli.errors import GradcliError
 from gradcli.language.library.drawing.document import Mark, Panel, Plot, panel
@@ -67,24 +67,20 @@ def show_curve(asked: Asked, wanted: Range, at: Sequence[float]) -> int:
     """Run a program at each place of a range and show what it computes; the exit code."""
     name, program = asked.program.name, asked.program.text()
     rerun = Rerun(asked.terminal, program, name, asked.arguments, asked.options)
-    progress = Progress(not asked.options.quiet)
-    points, tangents = [], []
+    points: list[Point] = []
+    tangents: list[Point] = []
+    called = ""
+    places = np.linspace(wanted.low, wanted.high, wanted.points).tolist()
     try:
-        places = np.linspace(wanted.low, wanted.high, wanted.points).tolist()
-        called = ""
-        for number, x in enumerate(places):
-            progress.show(f"{number} of {len(places)} places")
-            executed = rerun.execute(values={wanted.name: np.float64(x)}, dtype=_dtype(asked))
-            called = executed.name or called
-            points.append(_point(executed, wanted.name, x))
-        for x in at:
-            executed = rerun.execute(values={wanted.name: np.float64(x)}, dtype=_dtype(asked))
-            tangents.append(_point(executed, wanted.name, x))
+        with watched(asked.terminal, lambda: f"{rerun.runs} of {len(places) + len(at)} places"):
+            for number, x in enumerate([*places, *at]):
+                executed = rerun.execute(values={wanted.name: np.float64(x)}, dtype=_dtype(asked))
+                called = executed.name or called
+                found = points if number < len(places) else tangents
+                found.append(_point(executed, wanted.name, x))
     except GradcliError as error:
-        progress.end()
         asked.terminal.error(error)
         return error.exit_code
-    progress.end()
     plot = Plot(720.0, 440.0, [_drawn(points, tangents, wanted.name, called or "f")])
     _show(asked, plot, tangents, (wanted.name, called or "f"))
     return 0

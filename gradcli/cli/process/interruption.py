@@ -36,6 +36,10 @@ _PATIENCE = 0.5
 """Seconds that the main thread has for answering a signal itself."""
 
 
+AT_END: list[Callable[[], None]] = []
+"""What is done before the process ends in the middle of a run."""
+
+
 class OutOfTime(KeyboardInterrupt):
     """The limit of time was reached; `error` says so, with its span.
 
@@ -105,8 +109,9 @@ def end(code: int) -> NoReturn:
     for path in State.unfinished:
         with suppress(OSError):
             os.unlink(path)
-    with suppress(OSError, ValueError, RuntimeError):  # closed, or in the middle of writing
-        sys.stdout.flush()
+    for action in (*AT_END, sys.stdout.flush):
+        with suppress(OSError, ValueError, RuntimeError):  # closed, or in the middle of writing
+            action()
     os._exit(code)
 
 

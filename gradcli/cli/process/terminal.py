@@ -11,6 +11,7 @@ from gradcli.errors import GradcliError, Warned
 from gradcli.render.style import Style, escaped
 
 if TYPE_CHECKING:
+    from gradcli.cli.process.progress import Progress
     from gradcli.language.loops.hot_loop import HotLoop
     from gradcli.render.answers.answer import Answer
 
@@ -28,6 +29,7 @@ class Terminal:
 
     Attributes:
         warnings: how many warnings there were, shown or not.
+        progress: the line that says how far a run has come, None where there is none.
     """
 
     def __init__(
@@ -47,10 +49,13 @@ class Terminal:
         self.quiet = quiet
         self.strict = strict
         self.warnings = 0
+        self.progress: Progress | None = None
         self._form = error_format
 
     def write(self, text: str) -> None:
         """Put text on standard output; raises E603 where that cannot take it."""
+        if self.progress is not None:
+            self.progress.make_room(text)
         try:
             sys.stdout.write(text)
         except BrokenPipeError:
@@ -150,6 +155,8 @@ class Terminal:
 
     def _report(self, text: str, end: str = "\n") -> None:
         self.flush()
+        if self.progress is not None:
+            self.progress.make_room(f"{text}{end}")
         try:
             sys.stderr.write(f"{text}{end}")
             sys.stderr.flush()

@@ -130,8 +130,8 @@ class _Worker:
     def do(self, task: bytes) -> bytes:
         """The result of a task; raises EOFError where the process ended, E901 where it failed."""
         try:
-            _send(self._tasks, task)
-            answer = _receive(self._results)
+            send(self._tasks, task)
+            answer = receive(self._results)
         except (OSError, ValueError) as error:
             raise EOFError from error
         if answer.startswith(_FAILED):
@@ -155,20 +155,20 @@ def _serve(
 ) -> NoReturn:
     """What a process does: one task after the other."""
     try:
-        _end_with(lifeline)
+        end_with(lifeline)
         signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         tasks, answers = os.fdopen(task_end, "rb"), os.fdopen(result_start, "wb")
         with work.within():
             while True:
-                _send(answers, _DONE + work.do(_receive(tasks)))
+                send(answers, _DONE + work.do(receive(tasks)))
     except Exception as error:
         with suppress(OSError):
-            _send(answers, _FAILED + f"{type(error).__name__}: {error}".encode())
+            send(answers, _FAILED + f"{type(error).__name__}: {error}".encode())
     finally:  # nothing of it may run on in what the parent was doing
         os._exit(1)
 
 
-def _end_with(lifeline: int) -> None:
+def end_with(lifeline: int) -> None:
     """Let this process end when the one that made it is gone and its end of a pipe closes."""
     import fcntl  # lazy: Unix alone has it, and `fork`
 
@@ -187,15 +187,18 @@ def _end_with(lifeline: int) -> None:
         started(wait)
 
 
-def _send(stream: IO[bytes], content: bytes) -> None:
+def send(stream: IO[bytes], content: bytes) -> None:
+    """Write a message with its length in front."""
     stream.write(len(content).to_bytes(8, "little") + content)
     stream.flush()
 
 
-def _receive(stream: IO[bytes]) -> bytes:
+def receive(stream: IO[bytes]) -> bytes:
+    """The next message; raises EOFError where there is none, or less than one."""
     head = stream.read(8)
-    content = stream.read(int.from_bytes(head, "little"))
-    if len(head) < 8:
+    length = int.from_bytes(head, "little")
+    content = stream.read(length)
+    if len(head) < 8 or len(content) < length:
         raise EOFError
     return content
 

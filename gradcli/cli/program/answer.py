@@ -100,11 +100,16 @@ def show_run(
 ) -> int:
     """`show_explanation` of a run, whose output may have no graph."""
 
-    def answer(run: Run, _statements: Sequence[Statement], value: Any) -> int:
+    def answer(run: Run, value: Any) -> Answer:
         run.result(value)
-        return _show(run, show(run))
+        return show(run)
 
-    return answer_from_run(asked, "all", answer)
+    return show_run_of(asked, answer)
+
+
+def show_run_of(asked: Asked, show: Callable[[Run, Any], Answer]) -> int:
+    """Run a program, and answer with what is computed from the run and its last value."""
+    return answer_from_run(asked, "all", lambda run, _, value: _show(run, show(run, value)))
 
 
 def _show(run: Run, answer: Answer) -> int:

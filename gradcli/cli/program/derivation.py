@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
+from gradcli.cli.arguments.name_uses import called_names, free_names
 from gradcli.cli.arguments.options import Options
+from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.rerun import Rerun
 from gradcli.cli.program.run import Run
 from gradcli.cli.program.source import run_program
@@ -16,6 +18,7 @@ from gradcli.errors import GradcliError
 from gradcli.explain.derive.derive import agrees, derive
 from gradcli.explain.derive.textbook import textbook
 from gradcli.explain.symbols.text import text_of
+from gradcli.language.library.namespace import table_of
 from gradcli.render.answers import derivation
 from gradcli.render.answers.answer import Answer
 from gradcli.render.answers.derivation_json import derivation_document
@@ -23,9 +26,12 @@ from gradcli.render.formulas.latex import latex
 from gradcli.render.style import PLAIN, Style
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcli.autograd.tensor import Tensor
     from gradcli.explain.derive.program import Derivation
     from gradcli.explain.result import Result
+    from gradcli.language.tree.syntax import Statement
 
 
 def record_values(run: Run) -> None:
@@ -36,11 +42,21 @@ def record_values(run: Run) -> None:
     state.lazy_from = 1 << 62
 
 
+def symbols(statements: Sequence[Statement], arguments: Sequence[Argument]) -> list[Argument]:
+    """Values for the names that nothing gives one: each stands for any positive number."""
+    called = called_names(statements)
+    given = [argument.name for argument in arguments]
+    names = free_names(statements, given, lambda name: name in called or table_of(name) is not None)
+    random = np.random.default_rng(0)
+    words = {name: f"{name}={random.uniform(0.3, 1.4):.4f}" for name in names}
+    return [Argument(name, False, word, len(name) + 1) for name, word in words.items()]
+
+
 def formulas(run: Run, result: Result, program: str, target: str) -> Answer:
     """The formulas of a result.
 
     Args:
-        target: "gradcli", "latex", "numpy" or "torch".
+        target: "gradcli", "latex", "numpy", "jax" or "torch".
     """
     with run.session.running():
         found = _derived(run, result, program)
@@ -50,6 +66,8 @@ def formulas(run: Run, result: Result, program: str, target: str) -> Answer:
             return f"{latex(found, result.name or 'L')}\n"
         if target == "numpy":
             return derivation.numpy_text(found, program)
+        if target == "jax":
+            return derivation.jax_text(found, program)
         if target == "torch":
             return derivation.torch_text(found, program)
         return f"{derivation.program_text(found)}\n"
@@ -90,11 +108,22 @@ def _derived(run: Run, result: Result, program: str) -> Derivation:
     recorder = run.session.recorder
     assert isinstance(recorder, TraceRecorder)
     found = derive(result, recorder, run_program)
-    _confirm_nearby(run, found, program)
-    return textbook(found, run_program)
+    again = Rerun(run.terminal, program, "program", run.arguments(), run.options)
+    _confirm_nearby(again, found)
+
+    def in_domain(inputs: dict[str, Any]) -> bool:
+        outcome = again(values=_by_path(found, inputs))
+        return outcome is not None and bool(np.isfinite(outcome.output).all())
+
+    return textbook(found, run_program, in_domain)
 
 
-def _confirm_nearby(run: Run, found: Derivation, program: str) -> None:
+def _by_path(found: Derivation, inputs: dict[str, Any]) -> dict[str, Any]:
+    """Inputs of formulas as a program's, parameters by their paths."""
+    return {found.paths.get(n, n): array for n, array in inputs.items() if n != "seed"}
+
+
+def _confirm_nearby(again: Rerun, found: Derivation) -> None:
     """Raise E413 where the formulas hold at the given inputs only, since a number that depends on
     them stands there as a constant: at inputs nearby the program has other gradients.
     """
@@ -105,8 +134,7 @@ def _confirm_nearby(run: Run, found: Derivation, program: str) -> None:
         else array
         for name, array in found.inputs.items()
     }
-    moved = {found.paths.get(n, n): array for n, array in inputs.items() if n != "seed"}
-    outcome = Rerun(run.terminal, program, "program", run.arguments(), run.options)(values=moved)
+    outcome = again(values=_by_path(found, inputs))
     if outcome is None:
         return
     lines = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in found.lines)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from shlex import join
 from typing import TYPE_CHECKING
 
-from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, name_uses
+from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, free_names, name_uses
 from gradcli.errors import GradcliError
 from gradcli.language.hints.spelling import ADVICE, SPELLINGS
 
@@ -38,16 +38,11 @@ def note_missing_values(
         table_of,
     )
 
-    known = {argument.name for argument in arguments}
-    missing: dict[str, None] = {}
-    used: set[str] = set()
-    for statement in statements:
-        for name, how in name_uses(statement).items():
-            used.add(name)
-            if how in (ASSIGNED, BOUND):
-                known.add(name)
-            elif name not in known and table_of(name) is None:
-                missing.setdefault(name)
+    uses = [(name, how) for each in statements for name, how in name_uses(each).items()]
+    used = {name for name, _ in uses}
+    known = {each.name for each in arguments}
+    missing = free_names(statements, known, lambda name: table_of(name) is not None)
+    known |= {name for name, how in uses if how in (ASSIGNED, BOUND)}
     if error.span.text not in missing or error.span.text in {*UNSUPPORTED, *ADVICE, *SPELLINGS}:
         return
     if error.help is not None and any(f"`{name}`" in error.help for name in known):

@@ -13,8 +13,10 @@ from gradcli.cli.arguments.options import DRAWN
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.picture import format_of, picture_text
 from gradcli.cli.program.replay import explained, with_values
-from gradcli.cli.program.report import output_text, parameters_of, trace_text
+from gradcli.cli.program.report import find_output, output_text, parameters_of, trace_text
+from gradcli.cli.program.rerun import Executed
 from gradcli.errors import GradcliError
+from gradcli.explain.derivatives import tables
 from gradcli.explain.ledger.flow import flows
 from gradcli.explain.ledger.kinks import kinks as kinks_of
 from gradcli.explain.ledger.ledger import last_pass, ledger
@@ -25,9 +27,11 @@ from gradcli.explain.result import Result
 from gradcli.record import Record
 from gradcli.render.answers import ledger_extras as rendering
 from gradcli.render.answers.answer import Answer
+from gradcli.render.answers.derivatives import tables_document, tables_text
 from gradcli.render.answers.flow import flow_document, flow_text
 from gradcli.render.answers.ledger import ledger_text
 from gradcli.render.answers.ledger_json import ledger_document
+from gradcli.render.answers.ledger_table import ledger_table
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.recorder import Event
@@ -115,6 +119,24 @@ def flow_of(run: Run, result: Result) -> Answer:
     return Answer(lambda _: flow_text(rows), partial(flow_document, rows))
 
 
+def derivatives_of(run: Run, value: Any, kind: str, layout: str) -> Answer:
+    """The Jacobian, the gradients of the rows or the Hessian of a run's output.
+
+    Args:
+        layout: "numerator", a row for each element of what is differentiated, or "denominator".
+    """
+    executed = Executed(run, value)
+    if executed.output is None or not executed.output.requires_grad or not executed.leaves:
+        raise GradcliError("E402", "the program has no output that depends on an input")
+    found = find_output(run.session, run.options, value)
+    name = found[0] if found is not None and found[0] else "y"
+    with run.session.running():
+        made = tables(kind, executed.output, name, executed.leaves)
+    if layout == "denominator":
+        made = [table.turned() for table in made]
+    return Answer(lambda _: tables_text(made), partial(tables_document, kind, layout, made))
+
+
 def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:
     """The leaf of a name; raises a usage error where it holds none."""
     if name is None:
@@ -137,6 +159,12 @@ def _text(run: Run, result: Result, extras: Extras, leaf: Tensor | None, style: 
     operands = Operands(result.graph)
     parts += [shown(operands) for _, shown, _ in _extras(run, result, extras, leaf)]
     return "\n\n".join(parts) + "\n"
+
+
+def table_of(run: Run, result: Result, format: str) -> str:
+    """The ledger of a result as a table in one of `TABLES`."""
+    with run.session.running():
+        return ledger_table(ledger(result.graph, result.events), format)
 
 
 def _document(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> dict[str, Any]:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NoReturn
 
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
+from gradcli.explain.ledger.annotated_graph import AnnotatedGraph, follows_leaves
 from gradcli.explain.ledger.ledger import ledger
 from gradcli.explain.result import Result
 from gradcli.render.graph.dot import dot
 from gradcli.render.graph.mermaid import mermaid
 from gradcli.render.page.document import page_document
 from gradcli.render.page.page import page
-from gradcli.render.pictures.picture import Box, Path, picture_of
+from gradcli.render.pictures.picture import Path, part_counts, picture_of
 from gradcli.render.pictures.svg import LaidOut, laid_out, svg
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ def picture_text(session: Session, options: Options, result: Result, format: str
         return svg(picture)
     with session.running():
         rows = ledger(result.graph, result.events)
-        return page(page_document(result, rows, annotated, picture.picture), svg(picture))
+        trace = getattr(session.recorder, "trace", None)
+        moves = trace is not None and follows_leaves(result.graph, trace)
+        document = page_document(result, rows, annotated, picture.picture, moves)
+        return page(document, svg(picture))
 
 
 def format_of(path: str) -> str:
@@ -74,13 +77,15 @@ def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
 
     def made(folded: Iterable[Path]) -> LaidOut | None:
         """The picture where it has few enough boxes to be laid out."""
+        if part_counts(annotated, asked | {*folded}, options.expand)[()] > MOST_BOXES:
+            return None
         picture = picture_of(annotated, asked | {*folded}, options.expand, options.saved)
         return laid_out(picture) if len(picture.boxes) <= MOST_BOXES else None
 
     found = made(())
     if options.expand or (found is not None and found.fits):
         return found or _refused(annotated, options)
-    modules = _modules(picture_of(annotated, asked).boxes)
+    modules = _modules(part_counts(annotated, asked))
     # The fewest modules, in this order, that make it fit; all where even these do not.
     low, high = 0, len(modules)
     while low < high:
@@ -102,28 +107,27 @@ def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
     return best
 
 
-def _modules(boxes: Sequence[Box]) -> list[Path]:
+def _modules(sizes: Counter[Path]) -> list[Path]:
     """The modules of a picture in the order in which they are folded: inner ones before those they
     stand in, and of one depth those with the most boxes, the last of them first.
     """
-    sizes = Counter(box.module[:depth] for box in boxes for depth in range(1, len(box.module) + 1))
-    order = {path: number for number, path in enumerate(sizes)}
-    return sorted(sizes, key=lambda path: (-len(path), -sizes[path], -order[path]))
+    order = {path: number for number, path in enumerate(sizes) if path}
+    return sorted(order, key=lambda path: (-len(path), -sizes[path], -order[path]))
 
 
 def _refused(annotated: AnnotatedGraph, options: Options) -> NoReturn:
     """Raise the error of a picture with too many boxes, with what would make it smaller."""
     folded = frozenset(tuple(path.split(".")) for path in options.fold)
-    boxes = picture_of(annotated, folded, options.expand).boxes
-    modules = sorted(_modules(boxes), key=len)
+    sizes = part_counts(annotated, folded, options.expand)
+    modules = sorted(_modules(sizes), key=lambda path: (len(path), -sizes[path]))
     if options.expand:
         help = "leave out --expand: rounds of a loop and modules are folded then"
     elif modules:
         help = "fold modules: " + " ".join(f"--fold {'.'.join(path)}" for path in modules[:3])
     else:
-        help = "draw a part of it: `--of NAME` of a value further up, or --trace-depth"
+        help = "draw a part of it: `--of NAME` of a value further up"
     raise GradcliError(
         "E602",
-        f"the picture has {len(boxes):,} boxes, and {MOST_BOXES:,} is the most",
+        f"the picture of {len(annotated.graph.nodes):,} nodes has more than {MOST_BOXES:,} boxes",
         help=help,
     )

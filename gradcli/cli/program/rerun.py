@@ -96,6 +96,7 @@ class Rerun(Record):
     Args:
         terminal: what a run needs, though nothing is written to it.
         name: what diagnostics call it.
+        runs: how often it ran.
     """
 
     terminal: Terminal
@@ -104,6 +105,7 @@ class Rerun(Record):
     arguments: Sequence[Argument]
     options: Options
     statements: Sequence[Statement] = ()
+    runs: int = 0
 
     def __call__(
         self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
@@ -127,6 +129,7 @@ class Rerun(Record):
         self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
     ) -> Executed:
         """Run the program, given the arguments of a call."""
+        self.runs += 1
         options = self.options
         before, options.dtype = options.dtype, dtype or options.dtype
         try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from gradcli.cli.arguments.files import write_result
@@ -124,10 +125,26 @@ class Run:
         state.steps.left = state.limits.steps
         before, active.state = active.state, state
         try:
-            with limited_time(state, self.terminal.error):
+            with self._watched(), limited_time(state, self.terminal.error):
                 yield
         finally:
             active.state = before
+
+    def _watched(self) -> AbstractContextManager[None]:
+        """A line on a terminal that says where the program is, and how far."""
+        if not sys.stderr.isatty():
+            return nullcontext()
+        from gradcli.cli.process.progress import watched  # lazy: start-up: on a terminal
+
+        return watched(self.terminal, self._state_of_work)
+
+    def _state_of_work(self) -> str:
+        """The line that is at work, and the loop rounds and calls so far."""
+        state = self.session.state
+        span = state.place or (self.statement.span if self.statement is not None else None)
+        place = "" if span is None else f"{escaped(span.source.name)}:{span.line}  "
+        count = state.limits.steps - state.steps.left
+        return f"{place}{count:,} rounds and calls" if count else place
 
     @contextmanager
     def within_memory(self) -> Iterator[None]:

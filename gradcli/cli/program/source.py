@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.cli.arguments.click_options import options_of, terminal_of
 from gradcli.cli.arguments.files import STDIN, decoded, read_program, write_text
 from gradcli.cli.arguments.options import FORMAT_OF
-from gradcli.cli.arguments.words import UsageError, arguments_of, check_program
+from gradcli.cli.arguments.words import UsageError, arguments_of, check_program, is_program_file
 from gradcli.cli.process.terminal import Terminal
 from gradcli.record import Record
 from gradcli.render.style import PLAIN
@@ -77,8 +77,11 @@ def asked_of(command: str, words: Sequence[str], file: str | None, given: dict[s
         words = ["\n".join(lines), *words]
     elif file is None:
         if not words:
-            raise UsageError(f"`gradcli {command}` needs a program, or --file FILE")
-        check_program(words[0], words[1:])
+            raise UsageError(f"`gradcli {command}` needs a program, or a file that holds one")
+        if is_program_file(words[0]):
+            file, *words = words
+        else:
+            check_program(words[0], words[1:])
     program = Program(words[0]) if file is None else Program(None, file)
     arguments = arguments_of(words[1:] if file is None else words)
     options = options_of(given)

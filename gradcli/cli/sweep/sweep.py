@@ -8,13 +8,13 @@ value binds as `NAME=VALUE` does: numbers and lists as they stand, a string as t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from gradcli.cli.arguments.name_uses import name_uses
 from gradcli.cli.arguments.options import Options
-from gradcli.cli.arguments.values import Argument, hold_stdin
+from gradcli.cli.arguments.values import Argument, hold_files
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.process.progress import Progress, Rate
 from gradcli.cli.process.terminal import Terminal
@@ -58,15 +58,25 @@ def run_records(
     state = State(limits=options.limits)
     before, active.state = active.state, state
     try:
-        program = Session.parse(read(), name)
+        text = read()
+        program = Session.parse(text, name)
         _warn_unused(terminal, program, arguments)
-        hold_stdin(arguments, options.limits)
+        hold_files(arguments, options.limits, stdin_only=options.sweep.cluster is None)
         runner = Runner(program, arguments, options, terminal.error)
         work = Work(runner.answers, pieces, runner.lost, options.retries, runner.within_memory)
+
+        def answered(records: Records) -> Generator[bytes, None, None]:
+            if options.sweep.cluster is None:
+                return results(records.parcels(), work, options.jobs)
+            from gradcli.cli.sweep import cluster  # lazy: command: Dask, where it is asked for
+
+            setup = cluster.setup_of(text, name, arguments, options)
+            return cluster.results_of(terminal, records, work, setup, options)
+
         with (
             closing(sink_of(terminal, options)) as sink,
             closing(Records(options, sink.done)) as records,
-            closing(results(records.parcels(), work, options.jobs)) as answers,
+            closing(answered(records)) as answers,
         ):
             return _hand_on(terminal, answers, sink, records)
     except GradcliError as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from gradcli.cli import dispatch as dispatch  # who answers what a program asks to see
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.process.terminal import Terminal
 from gradcli.errors import GradcliError, Warned

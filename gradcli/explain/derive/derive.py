@@ -110,11 +110,7 @@ def _named(recorder: TraceRecorder) -> dict[str, Tensor]:
     return {
         tensor.name: tensor
         for value, tensor in zip(recorder.values, recorder.tensors, strict=True)
-        if value.maker is None
-        and tensor is not None
-        and tensor.name
-        and tensor.name.isidentifier()
-        and value.array.ndim
+        if value.maker is None and tensor is not None and tensor.name and tensor.name.isidentifier()
     }
 
 

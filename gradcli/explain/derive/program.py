@@ -51,6 +51,8 @@ class Derivation(Record):
     Attributes:
         inputs: the names that the formulas start from, with their values; `seed` is among them
             where a seed was given.
+        shown: the lines without the cases in which a factor is 0 by convention.
+        conventions: these cases, as conditions on the inputs.
         paths: the path of each parameter of a module among them: `m_0_weight` is `m.0.weight`.
     """
 
@@ -59,6 +61,8 @@ class Derivation(Record):
     gradients: dict[str, str]
     values: dict[str, Any]
     paths: dict[str, str] = {}  # noqa: RUF012  # never written to
+    shown: list[Line] = []  # noqa: RUF012
+    conventions: list[str] = []  # noqa: RUF012
 
 
 def derivation(
@@ -334,7 +338,7 @@ class _Writer:
         array = np.asarray(to_host(value.array))
         tensor = self.recorder.tensors[value.number]
         name = None if tensor is None else tensor.name
-        if _call_of(value) is None and name and name not in self.arrays and array.ndim != 0:
+        if _call_of(value) is None and name and name not in self.arrays:
             self.arrays[name] = array
             self.inputs[name] = value
             return Name(name)
@@ -367,6 +371,8 @@ def _one_hot(array: Any) -> Symbol | None:
         return None
     places = Call("tensor", (Constant(where.argmax(1).tolist()),))
     found = Call("F.one_hot", (places, Constant(array.shape[1])))
+    if _is_unit(where):
+        found = Call("eye", (Constant(len(array)),))
     return Operation("*", Constant(_plain(shortest(number[0]))), found)
 
 

@@ -193,14 +193,28 @@ def _indexed(indices: Any) -> Symbol:
     return Constant(index if len(index) > 1 else index[0])
 
 
+def _is_whole(index: Any) -> bool:
+    """Whether an index is `:`."""
+    return isinstance(index, slice) and index == slice(None)
+
+
 def _index_put(given: Given, shape: tuple[int, ...]) -> Symbol:
-    indices, values = given["indices"], given["values"]
+    indices: list[Any] = [None if _is_whole(each) else each for each in given["indices"]]
+    values = given["values"]
+    while indices[-1] is None:
+        indices.pop()
     target = _zeros(given, shape) if given["self"] is None else given["self"]
     if isinstance(values, Constant):
         values = _tensor_of(values, given[""])
     arguments = (values, True) if given["accumulate"] else (values,)
     if any(isinstance(each, Symbol) for each in indices) and None not in indices:
         return method("index_put", target, Call("", tuple(map(literal, indices))), *arguments)
+    *front, last = indices
+    is_line = isinstance(last, np.ndarray) and last.ndim == 1 and last.dtype.kind == "i"
+    if given["accumulate"] and is_line and not any(each is not None for each in front):
+        dim = len(front)
+        if given["value_sizes"] == (*shape[:dim], last.size, *shape[dim + 1 :]):
+            return method("index_add", target, dim, function("tensor", last), values)
     if all(isinstance(each, np.ndarray) for each in indices):
         tensors = Call("", tuple(function("tensor", each) for each in indices))
         return method("index_put", target, tensors, *arguments)

@@ -10,17 +10,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from gradcli.errors import GradcliError
+from gradcli.explain.derive.algebra import number_of, simplified
 from gradcli.explain.derive.derive import agrees
+from gradcli.explain.derive.matrices import Matrices
 from gradcli.explain.derive.program import Derivation, Line
 from gradcli.explain.symbols.substitution import rebuilt, substituted
 from gradcli.explain.symbols.text import text_of
-from gradcli.explain.symbols.tree import Call, Constant, Item, Name, Operation, Symbol
+from gradcli.explain.symbols.tree import Call, Name, Operation, Symbol
 
 Program = Callable[[str, dict[str, Any]], dict[str, Any]]
 """Runs a program of the language on inputs and gives the arrays that its names hold."""
@@ -37,36 +39,102 @@ _LONGER = 1.5
 _MOST_PARTS = 120
 """A formula of more parts is not written of the inputs alone."""
 
-_POINTS = 3
+_POINTS = 2
+"""At how many inputs, beside those that were given, formulas are compared."""
 
-_LINEAR = frozenset({"t", "sum", "reshape", "expand", "unsqueeze", "squeeze", "transpose", "outer"})
-"""Functions that a number goes through."""
+_TRIES = 8
+"""How many inputs are drawn to find these."""
 
 
-def textbook(made: Derivation, run: Program) -> Derivation:
-    """The derivation with its formulas simplified, as far as running confirms it."""
-    points = list(_points(made))
-    for rules in (_with_vectors, simplified):
-        lines = _rewritten(made, rules)
-        if lines is not None and _agree(made, lines, points, run):
-            if not any(_AUTOMATIC.fullmatch(name) for name in made.inputs):
-                lines = _numbered(lines)
-            return Derivation(made.inputs, lines, made.gradients, made.values, made.paths)
-    return made
+def textbook(
+    made: Derivation, run: Program, in_domain: Callable[[dict[str, Any]], bool] = lambda _: True
+) -> Derivation:
+    """The derivation with its formulas simplified, as far as running confirms it.
+
+    Args:
+        in_domain: whether the program has a finite result at inputs.
+    """
+    points = [made.inputs, *islice(filter(in_domain, _points(made)), _POINTS)]
+    if not in_domain(made.inputs):
+        del points[0]
+    exact = _simplest(made, made.lines, points, run)
+    bare, conventions = _without_guards(exact)
+    shown = _simplest(made, bare, points, run) if conventions else exact
+    return Derivation(
+        made.inputs, exact, made.gradients, made.values, made.paths, shown, conventions
+    )
+
+
+def _simplest(
+    made: Derivation, lines: list[Line], points: list[dict[str, Any]], run: Program
+) -> list[Line]:
+    """Lines rewritten by the first rules that running confirms."""
+    ranks = {name: array.ndim for name, array in made.inputs.items()}
+    ranks |= {line.name: line.array.ndim for line in lines}
+    for rules in (Matrices(ranks), simplified):
+        found = _rewritten(lines, set(made.gradients.values()), rules)
+        if found is not None and _agree(made, found, points, run):
+            is_free = not any(_AUTOMATIC.fullmatch(name) for name in made.inputs)
+            return _numbered(found) if is_free else found
+    return lines
+
+
+def _without_guards(lines: list[Line]) -> tuple[list[Line], list[str]]:
+    """Lines without the cases in which a factor is 0 by convention, and these cases in terms of the
+    inputs.
+    """
+    whole: dict[str, Symbol] = {}
+    found: dict[str, None] = {}
+    bare = []
+    for line in lines:
+        whole[line.name] = substituted(line.formula, whole)
+        for part in line.formula.walk():
+            if _guarded(part) is not None:
+                condition = substituted(part.parts[0], whole)
+                both = isinstance(condition, Call) and condition.function == "logical_and"
+                conditions = condition.parts if both else (condition,)
+                found.setdefault(" and ".join(map(text_of, conditions)))
+        bare.append(Line(line.name, _unguarded(line.formula), line.array))
+    return bare, list(found)
+
+
+def _guarded(symbol: Symbol) -> Symbol | None:
+    """What counts where a condition like `n == 0` does not hold, where what counts there is 0."""
+    if (
+        not isinstance(symbol, Call)
+        or symbol.function != "where"
+        or number_of(symbol.parts[1]) != 0
+    ):
+        return None
+    condition, _, otherwise = symbol.parts
+    if isinstance(condition, Call) and condition.function == "logical_and":
+        condition = condition.parts[0]
+    is_zero = isinstance(condition, Operation) and condition.operator == "=="
+    return otherwise if is_zero and number_of(condition.parts[1]) == 0 else None
+
+
+def _unguarded(symbol: Symbol) -> Symbol:
+    otherwise = _guarded(symbol)
+    if otherwise is not None:
+        return _unguarded(otherwise)
+    parts = tuple(map(_unguarded, symbol.parts))
+    return rebuilt(symbol, parts) if parts else symbol
 
 
 # --- whole derivations ----------------------------------------------------------------------------
 
 
-def _rewritten(made: Derivation, rules: Callable[[Symbol], Symbol]) -> list[Line] | None:
+def _rewritten(
+    given: list[Line], gradients: set[str], rules: Callable[[Symbol], Symbol]
+) -> list[Line] | None:
     """The lines rewritten: each gradient of the inputs alone where that is short."""
     whole: dict[str, Symbol] = {}
     closed: list[Line] = []
     lines: list[Line] = []
-    uses = Counter(name for line in made.lines for name in _names(line.formula))
+    uses = Counter(name for line in given for name in _names(line.formula))
     once: dict[str, Symbol] = {}
     try:
-        for line in made.lines:
+        for line in given:
             formula = substituted(line.formula, whole)
             if _AUTOMATIC.fullmatch(line.name) and sum(1 for _ in formula.walk()) <= _MOST_PARTS:
                 whole[line.name] = formula
@@ -80,7 +148,6 @@ def _rewritten(made: Derivation, rules: Callable[[Symbol], Symbol]) -> list[Line
                 once[line.name] = lines[-1].formula
     except (ZeroDivisionError, OverflowError):
         return None
-    gradients = set(made.gradients.values())
     lines, closed = _used(lines, gradients), _used(closed, gradients)
     texts = [text_of(line.formula) for line in closed]
     room = max(_LONGER * sum(len(text_of(line.formula)) for line in lines), _LONGEST)
@@ -122,10 +189,9 @@ def _used(lines: list[Line], wanted: set[str]) -> list[Line]:
 
 
 def _points(made: Derivation) -> Iterable[dict[str, Any]]:
-    """The inputs as they are, and others of the same shapes."""
-    yield made.inputs
+    """Other inputs of the same shapes."""
     random = np.random.default_rng(0)
-    for _ in range(_POINTS - 1):
+    for _ in range(_TRIES):
         yield {
             name: random.uniform(0.3, 1.4, array.shape).astype(array.dtype)[()]
             if array.dtype.kind == "f"
@@ -155,406 +221,3 @@ def _agree(made: Derivation, lines: list[Line], points: list[dict[str, Any]], ru
 
 def _text(lines: list[Line]) -> str:
     return "\n".join(f"{line.name} = {text_of(line.formula)}" for line in lines)
-
-
-# --- one formula ----------------------------------------------------------------------------------
-
-
-class Product:
-    """A number times powers of formulas.
-
-    Attributes:
-        powers: the exponent of each formula, by its text.
-    """
-
-    def __init__(self, number: Fraction, powers: Mapping[str, Fraction]) -> None:
-        self.number = number
-        self.powers = {key: power for key, power in powers.items() if power}
-
-    def times(self, other: Product, power: int = 1) -> Product:
-        """The product with a power of another one."""
-        powers = dict(self.powers)
-        for key, exponent in other.powers.items():
-            powers[key] = powers.get(key, Fraction(0)) + exponent * power
-        return Product(self.number * other.number**power, powers)
-
-    @property
-    def key(self) -> frozenset[tuple[str, Fraction]]:
-        """What tells products apart that differ in more than their number."""
-        return frozenset(self.powers.items())
-
-
-def simplified(symbol: Symbol) -> Symbol:
-    """A formula as a textbook prints it."""
-    algebra = _Algebra()
-    found = algebra.written(algebra.product(symbol))
-    complement = _complement(found)
-    return found if complement is None else complement
-
-
-def _part(symbol: Symbol) -> Symbol:
-    """A part of a formula that is no arithmetic; a number in it stays as the program has it."""
-    return symbol if isinstance(symbol, Constant) else simplified(symbol)
-
-
-class _Algebra:
-    """The formulas that stand in products, by their text."""
-
-    def __init__(self) -> None:
-        self.atoms: dict[str, Symbol] = {}
-
-    def _atom(self, symbol: Symbol) -> Product:
-        key = text_of(symbol)
-        self.atoms.setdefault(key, symbol)
-        return Product(Fraction(1), {key: Fraction(1)})
-
-    # --- reading ---------------------------------------------------------------------------------
-
-    def product(self, symbol: Symbol) -> Product:
-        """A formula as a number and powers of formulas."""
-        number = _number(symbol)
-        if number is not None:
-            return Product(number, {})
-        if isinstance(symbol, Operation):
-            return self._operation(symbol)
-        if isinstance(symbol, Call):
-            return self._call(symbol)
-        if isinstance(symbol, Item):
-            inside = self.product(symbol.value)
-            head = self.written(Product(Fraction(1), inside.powers))
-            return Product(inside.number, self._atom(Item(head, symbol.index)).powers)
-        parts = tuple(map(_part, symbol.parts))
-        return self._atom(rebuilt(symbol, parts) if parts else symbol)
-
-    def _operation(self, symbol: Operation) -> Product:
-        operator, operands = symbol.operator, symbol.operands
-        if len(operands) == 1:
-            inner = self.product(operands[0])
-            if operator == "-":
-                return Product(-inner.number, inner.powers)
-            return self._atom(Operation(operator, simplified(operands[0])))
-        if operator in ("+", "-"):
-            return self._sum(symbol)
-        left, right = map(self.product, operands)
-        if operator == "*":
-            return self._merged(left.times(right))
-        if operator == "/":
-            return self._merged(left.times(right, -1)) if right.number else self._atom(symbol)
-        exponent = _number(operands[1])
-        if exponent is None or operator != "**" or exponent.denominator > 1:
-            exponent = Fraction(0)
-        if exponent > 0 or (exponent and left.number):
-            return Product(Fraction(1), {}).times(left, int(exponent))
-        if operator == "@":
-            number = left.number * right.number
-            sides = [self.written(Product(Fraction(1), each.powers)) for each in (left, right)]
-            found = self._atom(Operation("@", *sides))
-            return Product(number, found.powers)
-        return self._atom(Operation(operator, *map(_part, operands)))
-
-    def _call(self, symbol: Call) -> Product:
-        name, arguments = symbol.function, symbol.arguments
-        if name == "reciprocal":
-            return Product(Fraction(1), {}).times(self.product(arguments[0]), -1)
-        if name == "square":
-            return Product(Fraction(1), {}).times(self.product(arguments[0]), 2)
-        one_hot = _one_hot(symbol)
-        if one_hot is not None:
-            return Product(one_hot[0], self._atom(one_hot[1]).powers)
-        summed = _one_hot(arguments[0]) if name == "sum" and len(arguments) == 3 else None
-        if summed is not None:
-            return Product(summed[0], {})
-        if name == "exp" and isinstance(arguments[0], Call):
-            inner = arguments[0]
-            if inner.function == "log_softmax":
-                return self._atom(Call("softmax", inner.arguments, inner.method))
-        if name in _LINEAR and arguments:
-            inside = self.product(arguments[0])
-            head = self.written(Product(Fraction(1), inside.powers))
-            is_one_hot = isinstance(head, Call) and head.function == "F.one_hot"
-            if name == "sum" and is_one_hot and list(map(text_of, arguments[1:2])) == ["(1,)"]:
-                return Product(inside.number, {})
-            made = self._atom(Call(name, (head, *arguments[1:]), symbol.method))
-            return Product(inside.number, made.powers)
-        return self._atom(Call(name, tuple(map(_part, arguments)), symbol.method))
-
-    def _spread(self, product: Product) -> Product | None:
-        """A product multiplied out where that cancels every denominator of a sum in it, and leaves
-        no more terms: `p * ((1 - t) / (1 - p) - t / p) * (1 - p)` is `p - t`.
-        """
-        for key, power in product.powers.items():
-            symbol = self.atoms[key]
-            if power != 1 or not isinstance(symbol, Operation) or symbol.operator not in "+-":
-                continue
-            terms = list(self._terms(symbol, 1))
-            rest = {k: v for k, v in product.powers.items() if k != key}
-            below = [{k for k, v in term.powers.items() if v < 0} for term in terms]
-            if len(terms) < 2 or not all(each and each <= rest.keys() for each in below):
-                continue
-            outer = Product(product.number, rest)
-            found: dict[frozenset[tuple[str, Fraction]], Product] = {}
-            for term in terms:
-                for each in self._multiplied_out(outer.times(term)):
-                    number = each.number + (found[each.key].number if each.key in found else 0)
-                    found[each.key] = Product(number, each.powers)
-            left = [each for each in found.values() if each.number]
-            if 0 < len(left) <= len(terms):
-                total = self.written(left[0])
-                for each in left[1:]:
-                    total = Operation("+", total, self.written(each))
-                return self.product(total)
-        return None
-
-    def _multiplied_out(self, product: Product) -> list[Product]:
-        for key, power in product.powers.items():
-            symbol = self.atoms[key]
-            if power == 1 and isinstance(symbol, Operation) and symbol.operator in "+-":
-                rest = Product(
-                    product.number, {k: v for k, v in product.powers.items() if k != key}
-                )
-                return [
-                    each
-                    for term in self._terms(symbol, 1)
-                    for each in self._multiplied_out(rest.times(term))
-                ]
-        return [product]
-
-    def _merged(self, product: Product) -> Product:
-        """The product with quotients of exponentials as the functions that they are."""
-        spread = self._spread(product)
-        if spread is not None:
-            return spread
-        for key in list(product.powers):
-            symbol, power = self.atoms[key], product.powers[key]
-            if power == 1 and isinstance(symbol, Call) and symbol.function == "sigmoid":
-                turned = simplified(Operation("-", symbol.arguments[0]))
-                exponent = text_of(Call("exp", (turned,)))
-                if product.powers.get(exponent) == 1:
-                    powers = {k: v for k, v in product.powers.items() if k not in (key, exponent)}
-                    found = self._atom(Call("sigmoid", (turned,)))
-                    return Product(product.number, powers).times(found)
-            if power != -1:
-                continue
-            grown = _one_plus_exp(symbol)
-            if grown is not None:
-                exponent = text_of(Call("exp", (grown,)))
-                powers = {k: v for k, v in product.powers.items() if k != key}
-                if powers.get(exponent) == 1:
-                    del powers[exponent]
-                    found = self._atom(Call("sigmoid", (grown,)))
-                else:
-                    found = self._atom(Call("sigmoid", (simplified(Operation("-", grown)),)))
-                return self._merged(Product(product.number, powers).times(found))
-            if isinstance(symbol, Call) and symbol.function == "sum" and len(symbol.arguments) == 1:
-                inner = symbol.arguments[0]
-                is_exp = isinstance(inner, Call) and inner.function == "exp"
-                if is_exp and product.powers.get(text_of(inner)) == 1:
-                    gone = (key, text_of(inner))
-                    powers = {k: v for k, v in product.powers.items() if k not in gone}
-                    made = Call("softmax", (inner.parts[0], Constant(0)), True)
-                    return Product(product.number, powers).times(self._atom(made))
-        return product
-
-    def _sum(self, symbol: Operation) -> Product:
-        """A sum: like terms together, and a number that all have in front of it."""
-        terms: dict[frozenset[tuple[str, Fraction]], Product] = {}
-        for term in self._terms(symbol, 1):
-            known = terms.get(term.key)
-            number = term.number + (known.number if known is not None else 0)
-            terms[term.key] = Product(number, term.powers)
-        left = [term for term in terms.values() if term.number]
-        if not left:
-            return Product(Fraction(0), {})
-        if len(left) == 1:
-            return left[0]
-        sizes = {abs(term.number) for term in left}
-        common = sizes.pop() if len(sizes) == 1 else Fraction(1)
-        if all(term.number < 0 for term in left):
-            common = -common
-        scaled = [Product(term.number / common, term.powers) for term in left]
-        scaled.sort(key=lambda term: term.number < 0)
-        first, *rest = scaled
-        unsigned = [(t.number, self.written(Product(abs(t.number), t.powers))) for t in rest]
-        found = _joined([(first.number, self.written(first)), *unsigned])
-        return Product(common, self._atom(found).powers)
-
-    def _terms(self, symbol: Symbol, sign: int) -> Iterable[Product]:
-        if isinstance(symbol, Operation) and symbol.operator in ("+", "-"):
-            if len(symbol.operands) == 1 and symbol.operator == "-":
-                yield from self._terms(symbol.operands[0], -sign)
-                return
-            if len(symbol.operands) == 2:
-                first, second = symbol.operands
-                yield from self._terms(first, sign)
-                yield from self._terms(second, sign if symbol.operator == "+" else -sign)
-                return
-        found = self.product(symbol)
-        yield Product(found.number * sign, found.powers)
-
-    # --- writing ---------------------------------------------------------------------------------
-
-    def written(self, product: Product) -> Symbol:
-        """A product as a formula: number, numerator, denominator."""
-        order = sorted(product.powers, key=lambda key: not isinstance(self.atoms[key], Name))
-        above = [self._power(k, product.powers[k]) for k in order if product.powers[k] > 0]
-        below = [self._power(k, -product.powers[k]) for k in order if product.powers[k] < 0]
-        number = abs(product.number)
-        if number.denominator > 1 and (below or (above and number.numerator == 1)):
-            below.insert(0, Constant(number.denominator))
-            number = Fraction(number.numerator)
-        if number != 1 or not above:
-            above.insert(0, _constant(number))
-        made = _negated(above[0]) if product.number < 0 else above[0]
-        for factor in above[1:]:
-            # A number in front of a matrix product needs no brackets around it.
-            if isinstance(factor, Operation) and factor.operator == "@":
-                left, right = factor.operands
-                made = Operation("@", Operation("*", made, left), right)
-            else:
-                made = Operation("*", made, factor)
-        if below:
-            divisor = below[0]
-            for factor in below[1:]:
-                divisor = Operation("*", divisor, factor)
-            made = Operation("/", made, divisor)
-        return made
-
-    def _power(self, key: str, power: Fraction) -> Symbol:
-        symbol = self.atoms[key]
-        return symbol if power == 1 else Operation("**", symbol, Constant(int(power)))
-
-
-def _negated(symbol: Symbol) -> Symbol:
-    """A factor with its sign turned, a number as a number."""
-    if isinstance(symbol, Constant):
-        return Constant(-symbol.value)
-    if isinstance(symbol, Operation) and symbol.operator == "/" and _number(symbol.operands[0]):
-        return Operation("/", _negated(symbol.operands[0]), symbol.operands[1])
-    return Operation("-", symbol)
-
-
-def _joined(terms: list[tuple[Fraction, Symbol]]) -> Symbol:
-    """A sum of terms, given each with its number; the number's sign is that of the term."""
-    made = terms[0][1]
-    for number, term in terms[1:]:
-        made = Operation("-" if number < 0 else "+", made, term)
-    return made
-
-
-def _number(symbol: Symbol) -> Fraction | None:
-    """The number that a constant is, as the fraction that a person writes."""
-    if not isinstance(symbol, Constant) or type(symbol.value) not in (int, float):
-        return None
-    value = symbol.value
-    if value != value or abs(value) == float("inf"):
-        return None
-    near = Fraction(value).limit_denominator(1000)
-    close = abs(float(near) - value) <= 1e-7 * abs(value)
-    return near if close else Fraction(value)
-
-
-def _constant(number: Fraction) -> Symbol:
-    if number.denominator == 1:
-        return Constant(int(number))
-    if number.denominator <= 1000:
-        return Operation("/", Constant(number.numerator), Constant(number.denominator))
-    return Constant(float(number))
-
-
-def _one_plus_exp(symbol: Symbol) -> Symbol | None:
-    """The exponent in `exp(u) + 1`."""
-    if not isinstance(symbol, Operation) or symbol.operator != "+" or len(symbol.operands) != 2:
-        return None
-    for one, other in (symbol.operands, symbol.operands[::-1]):
-        if _number(one) == 1 and isinstance(other, Call) and other.function == "exp":
-            return other.arguments[0]
-    return None
-
-
-def _complement(symbol: Symbol) -> Symbol | None:
-    """`sigmoid(-u)` for `1 - sigmoid(u)`."""
-    if isinstance(symbol, Operation) and symbol.operator == "-" and len(symbol.operands) == 2:
-        one, other = symbol.operands
-        if _number(one) == 1 and isinstance(other, Call) and other.function == "sigmoid":
-            return Call("sigmoid", (simplified(Operation("-", other.arguments[0])),))
-    return None
-
-
-def _one_hot(symbol: Symbol) -> tuple[Fraction, Symbol] | None:
-    """`zeros((n, k)).scatter(1, t.unsqueeze(1), c)` as a number and `F.one_hot(t, k)`."""
-    if not isinstance(symbol, Call) or symbol.function != "scatter" or len(symbol.arguments) != 4:
-        return None
-    empty, dim, index, value = symbol.arguments
-    is_full = isinstance(value, Call) and value.function == "full"
-    number = _number(value.parts[1] if is_full else value)
-    if number is None or _number(dim) != 1 or not isinstance(empty, Call):
-        return None
-    if empty.function != "zeros" or not isinstance(empty.arguments[0], Constant):
-        return None
-    shape = empty.arguments[0].value
-    if len(shape) != 2 or not isinstance(index, Call) or index.function != "unsqueeze":
-        return None
-    return number, Call("F.one_hot", (index.arguments[0], Constant(shape[1])))
-
-
-# --- vectors --------------------------------------------------------------------------------------
-
-
-def _with_vectors(symbol: Symbol) -> Symbol:
-    """A formula simplified, with rows and columns of one vector as the vector itself."""
-    return simplified(_vectors(symbol))
-
-
-def _vectors(symbol: Symbol) -> Symbol:
-    parts = tuple(map(_vectors, symbol.parts))
-    made = rebuilt(symbol, parts) if parts else symbol
-    inner = _argument(made, "t")
-    if isinstance(inner, Operation) and inner.operator == "@":
-        left, right = inner.operands
-        return Operation(
-            "@", _vectors(Call("t", (right,), True)), _vectors(Call("t", (left,), True))
-        )
-    if inner is not None and _argument(inner, "t") is not None:
-        return inner.parts[0]
-    if isinstance(made, Operation) and made.operator == "@":
-        left, right = made.operands
-        for one, other in ((left, right), (right, left)):
-            if isinstance(one, Call) and text_of(one).startswith("ones((1, 1)"):
-                return other
-        column = _argument(left, "t")
-        if column is not None:
-            vectors = _row(column), _row(right)
-            if vectors[0] is not None and vectors[1] is not None:
-                return Call("outer", (vectors[0], vectors[1]))
-    if isinstance(made, Operation) and made.operator == "*":
-        vector = _column(made.operands[0])
-        if vector is not None and isinstance(made.operands[1], Name):
-            return Call("outer", (vector, made.operands[1]))
-    shaped = _argument(made, "reshape")
-    if isinstance(shaped, Operation) and shaped.operator == "@":
-        first = _row(shaped.operands[0])
-        if first is not None:
-            return Operation("@", first, shaped.operands[1])
-    return made
-
-
-def _argument(symbol: Symbol, name: str) -> Symbol | None:
-    is_call = isinstance(symbol, Call) and symbol.function == name
-    return symbol.parts[0] if is_call else None
-
-
-def _row(symbol: Symbol) -> Symbol | None:
-    """The vector in `v.unsqueeze(0)`."""
-    inner = _argument(symbol, "unsqueeze")
-    return inner if inner is not None and _number(symbol.parts[1]) == 0 else None
-
-
-def _column(symbol: Symbol) -> Symbol | None:
-    """The vector in `v.unsqueeze(1)`."""
-    inner = _argument(symbol, "unsqueeze")
-    if inner is not None:
-        return inner if _number(symbol.parts[1]) == 1 else None
-    inner = _argument(symbol, "reshape")
-    shape = symbol.parts[1] if inner is not None else None
-    is_column = isinstance(shape, Constant) and len(shape.value) == 2 and shape.value[1] == 1
-    return inner if is_column else None

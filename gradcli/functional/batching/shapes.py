@@ -10,6 +10,7 @@ from gradcli.arrays.views import strides_of
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor
 from gradcli.functional.batching.rules import aligned, batching, behind, leading, shifted
+from gradcli.ops.creation.copies import row_order
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.reduction.sum import mean_dims, sum_dims
 from gradcli.ops.shape.views import expand, permute, reshape, transpose, view
@@ -113,6 +114,14 @@ def _as_strided(frame: Frame, op: Op, args: Any) -> Any:
     whole = frame.first(self)
     steps = tuple(strides_of(whole.array))
     return op.apply(whole, (frame.size, *size), (steps[0], *stride), offset, steps)
+
+
+@batching("as_strided_scatter")
+def _as_strided_scatter(frame: Frame, op: Op, args: Any) -> Any:
+    self, src, size, stride, offset = args
+    whole = row_order.apply(frame.first(self))
+    steps = (strides_of(whole.array)[0], *stride)
+    return op.apply(whole, frame.first(src), (frame.size, *size), steps, offset)
 
 
 @batching("roll")

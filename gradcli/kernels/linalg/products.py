@@ -18,6 +18,11 @@ _WORTH = 1 << 23
 
 def matrix_product(left: Any, right: Any) -> Any:
     """`np.matmul` of operands of two dimensions or more, of one dtype."""
+    if left.ndim > 2 < right.ndim and left.shape[-1] == 1 and left.dtype.kind in "fc":
+        # Many small calls of BLAS would take longer. A sum that begins with 0 is never -0.
+        outer = left * right
+        outer += 0
+        return outer
     work = left.size * right.shape[-1]
     if work < _WORTH or not type(left) is type(right) is np.ndarray:
         return np.matmul(left, right)

@@ -22,7 +22,7 @@ RULES: tuple[tuple[str, str], ...] = (
     ("write `torch.norm(x, p)`", r"^torch\.(frobenius_norm|nuclear_norm|norm_except_dim)$"),
     ("write the function without `_copy`, and `.clone()`", r"_copy$"),
     ("write the function without `_with_indices`, and `return_indices=True`", r"_with_indices$"),
-    ("write into the part that is picked of `x.clone()`", r"\.(slice_inverse|as_strided_scatter)$"),
+    ("write into the part that is picked of `x.clone()`", r"\.slice_inverse$"),
     ("write the function of elements with tensors", r"^Tensor\.(apply_|map_|map2_)$"),
     ("write `x.to(dtype)`, or `torch.autocast`", r"autocast|^torch\.amp\.|custom_[bf]wd"),
     ("windows are `torch.hann_window(n)` and its like", r"^torch\.signal"),
@@ -79,12 +79,12 @@ RULES: tuple[tuple[str, str], ...] = (
     # What stands below the functions that programs call.
     ("it is for PyTorch's own kernels: `torch.nn.functional` and the layers call them",
      r"cudnn|miopen|mkldnn|^torch\.(native_|lstm|gru|rnn_)|_backward|batch_norm_|grid_sampler|"
-     r"affine_grid_generator|embedding_renorm_|constant_pad_nd|\.convolution$|unsafe_split|\.fill$|"
+     r"affine_grid_generator|embedding_renorm_|\.convolution$|unsafe_split|\.fill$|"
      r"native_channel|as_strided_$"),
     ("random numbers come from `torch.manual_seed` and `torch.Generator`",
-     r"generator|fork_rng|quasirandom"),
+     r"generator|quasirandom"),
     ("it is not in the catalogue: it can be written with what is",
-     r"\.(cauchy_|geometric_|log_normal_|histogram(dd)?|segment_reduce|lobpcg|(svd|pca)_lowrank|geqrf|"
+     r"\.(cauchy_|geometric_|log_normal_|histogram(dd)?|lobpcg|(svd|pca)_lowrank|geqrf|"
      r"ldl_\w+|nonzero_static|hash_tensor|conv_tbc|upsample_\w+|\w*chebyshev_polynomial_[vw]|"
      r"linear_cross_entropy|triplet_margin_with\w+|grad_dtype|index|new|reinforce|"
      r"set_flush_denormal|rearrange)$|^torch\.nn\.([A-Z])"),

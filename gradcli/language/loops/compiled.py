@@ -107,12 +107,12 @@ class CompiledIteration(NamedTuple):
         """
         if not self.goes_back:
             return self.run()
-        marks = [(each, each.mark()) for each in state.generators.values()]
+        stands = [(each, each.snapshot()) for each in state.generators.values()]
         try:
             return self.run()
         except Exception:
-            for generator, mark in marks:
-                generator.go_back(mark)
+            for generator, snapshot in stands:
+                generator.restore(snapshot)
             raise
 
     def show(self, left: Arrays, variables: Variables) -> None:

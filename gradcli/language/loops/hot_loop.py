@@ -313,8 +313,11 @@ class HotLoop:
         found = None
         try:
             written.enter(variables)
-            arrays = written.finish(written.execute(self.compiler.state))
-            found = effects.seen(arrays[: len(written.named)])
+            # No other name holds what is large while the body runs.
+            found = effects.seen(
+                written.finish(written.execute(self.compiler.state))[: len(written.named)],
+                copies=True,
+            )
         except SideExit:
             effects.undo()
             return False

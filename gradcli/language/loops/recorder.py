@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakMethod
 
 import numpy as np
 
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import type_error
@@ -41,7 +43,8 @@ class Recorder(Listener):
         self.outside = outside
         self.builder: IterationBuilder = outside.builder
         self.gradients = gradients
-        self.on_break = on_break
+        # With all its arrays, a capture is to go when it has been compiled, not in a collection.
+        self.on_break = WeakMethod(on_break)
         self.muted = False
         self.taken: list[Any] | None = None
         self.write_count = 0
@@ -84,7 +87,9 @@ class Recorder(Listener):
         try:
             record(*args)
         except GraphBreak as found:
-            self.on_break(found)
+            on_break = self.on_break()
+            assert on_break is not None
+            on_break(found)
 
     def _refuse_pass(self) -> None:
         raise GraphBreak("B06", "a backward pass that something else than the program began")
@@ -98,6 +103,8 @@ class Recorder(Listener):
                 f"`{op.name}` is a custom autograd.Function, whose node is no op's",
                 "write the function with ops, if its gradient follows from them",
             )
+        if any(type(each.array) is BatchedArray for each in tensors_in(output)):
+            return  # it is computed by ops on the values of all examples, which are heard
         try:
             self._on_arrays(op, operands, output)
         except GraphBreak:
@@ -226,7 +233,9 @@ class Recorder(Listener):
 
     def _know(self, tensor: Tensor) -> None:
         """Let the trace know a constant tensor that no op made: a saved number, a pass's ones."""
-        if not self.builder.has(tensor):
+        if type(tensor.array) is BatchedArray:
+            self._know(tensor.array.value)
+        elif not self.builder.has(tensor):
             self.builder.constant(tensor.array)
             self.builder.remember(tensor)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.sizes import Device, Size
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.guards import is_same_value
 from gradcli.ops.indexing.basic import Key
@@ -85,14 +86,18 @@ class IterationBuilder(TraceBuilder):
             self._scalars[tensor] = self.value_of(tensor.array)
 
     def has(self, tensor: Tensor) -> bool:
-        """Whether the array of a tensor is known."""
+        """Whether the array of a tensor is known: of a batched one, that of all examples."""
+        if type(tensor.array) is BatchedArray:
+            return self.has(tensor.array.value)
         if not self.knows(tensor.array) and tensor in self._scalars:
             scalar = self._scalars[tensor]
             self.call(Kernel("asarray", np.asarray), [scalar], result=tensor.array)
         return self.knows(tensor.array)
 
     def of(self, tensor: Tensor) -> Value:
-        """The value of a tensor's array."""
+        """The value of a tensor's array: of a batched one, that of all examples."""
+        if type(tensor.array) is BatchedArray:
+            return self.of(tensor.array.value)
         self.has(tensor)
         return self.value_of(tensor.array)
 
@@ -297,6 +302,7 @@ class IterationBuilder(TraceBuilder):
         value = self.known(value)
         kind = type(value)
         if kind is Tensor and self.varies(value):
+            check_whole(value)
             array = self.of(value)
             return f"{_at(operands, tensor_like)}({_at(operands, array)}, {_at(operands, value)})"
         if kind in (list, tuple) and self.varies(value):
@@ -322,6 +328,7 @@ class IterationBuilder(TraceBuilder):
         value = self.known(value)
         kind = type(value)
         if kind is Symbol or kind is Tensor:
+            check_whole(value)
             operands.append(value.value if kind is Symbol else self.of(value))
             return Slot(len(operands) - 1, kind is Tensor)
         if kind in (list, tuple):
@@ -344,6 +351,12 @@ def _values(operands: Any) -> Iterator[Value]:
             yield each
         elif type(each) in (list, tuple):
             yield from _values(each)
+
+
+def check_whole(value: Any) -> None:
+    """Raise GraphBreak for a batched tensor: code for arrays knows no examples."""
+    if type(value) is Tensor and type(value.array) is BatchedArray:
+        raise GraphBreak("B06", "a function of each example is given a number that varies")
 
 
 def tensor_like(array: Any, former: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,14 +60,17 @@ class Effects:
         self._keep(event)
         self.emit(event)
 
-    def seen(self, named: Sequence[Any]) -> Seen:
-        """All of that as it is now, and the arrays of the tensors that the iteration named."""
+    def seen(self, named: Sequence[Any], copies: bool = False) -> Seen:
+        """All of that as it is now, and the arrays of the tensors that the iteration named; as
+        copies where it is to change.
+        """
         self.state.emit = self.emit
+        kept = partial(np.array if copies else np.asarray, order="C")
         gradients = [leaf.grad for leaf in self.written.leaves]
         grown = zip(self.written.grown, self.lengths, strict=True)
         return (
-            [tensor.array.copy() for tensor in self.tensors]
-            + [None if each is None else each.array.copy() for each in gradients]
+            [kept(tensor.array) for tensor in self.tensors]
+            + [None if each is None else kept(each.array) for each in gradients]
             + list(named),
             [tensor.version for tensor in self.tensors]
             + [list(memory) for memory, _ in self.memories]
@@ -78,7 +82,7 @@ class Effects:
         )
 
     def undo(self) -> None:
-        """Bring everything back to what it was."""
+        """Bring everything back to what it was, once: the copies are let go."""
         self.state.emit = self.emit
         for memory, before in self.memories:
             memory.clear()
@@ -91,6 +95,7 @@ class Effects:
                 array[...] = values
             if tensor.storage is not None:
                 tensor.storage.version = version
+        self.arrays = []
         for leaf, gradient in zip(self.written.leaves, self.gradients, strict=True):
             meta_of(leaf).grad = gradient
         for place, value in zip(self.written.counted, self.values, strict=True):

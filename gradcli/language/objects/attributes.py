@@ -218,6 +218,21 @@ def _object_attribute(value: Any, kind: type, name: str) -> Any:
     cls = getattr(kind, "language_class", None)
     if cls is None:
         return _declared_attribute(value, kind, name)
+    gets = getattr(kind, "language_gets", None)
+    if gets is None or name == "__class__":
+        found = _own_attribute(value, kind, cls, name)
+    else:
+        try:
+            found = gets(value, name)
+        except GradcliError as error:
+            if error.raises != "AttributeError" or cls.find("__getattr__") is MISSING:
+                raise
+            found = MISSING
+    return computed_attribute(value, cls, name) if found is MISSING else found
+
+
+def _own_attribute(value: Any, kind: type, cls: UserClass, name: str) -> Any:
+    """What the program's classes and ours make of a name, `MISSING` where there is nothing."""
     if isinstance(value, UserClass):  # its class is the program's too, and comes second
         found = _declared_attribute(value, kind, name)
         if found is MISSING:
@@ -226,7 +241,20 @@ def _object_attribute(value: Any, kind: type, name: str) -> Any:
         found = instance_attribute(value, cls, name)
         if found is MISSING:
             found = _declared_attribute(value, kind, name)
-    return computed_attribute(value, cls, name) if found is MISSING else found
+    return found
+
+
+def _plain_attribute(value: Any, name: Any, /) -> Any:
+    """`object.__getattribute__(value, name)`: what a `__getattribute__` of the program's hides."""
+    kind = type(value)
+    cls = getattr(kind, "language_class", None)
+    found = MISSING if cls is None else _own_attribute(value, kind, cls, name)
+    if found is MISSING:
+        raise no_attribute(value, name)
+    return found
+
+
+OF_OBJECT["__getattribute__"] = _plain_attribute
 
 
 def _declared_attribute(value: Any, kind: type, name: str) -> Any:

@@ -212,6 +212,7 @@ _HOOKS = {
     "__delattr__": "language_deletes",
     "__delete__": "language_delete",
     "__get__": "language_get",
+    "__getattribute__": "language_gets",
     "__init_subclass__": None,
     "__new__": "language_new",
     "__set__": "language_set",

@@ -40,6 +40,46 @@ class _Layers(Recurrent):
     `batch_first`; without a batch (time, input_size).
     """
 
+    language_attributes = Recurrent.language_attributes | {
+        "_all_weights",
+        "_flat_weights",
+        "_flat_weights_names",
+        "all_weights",
+        "flatten_parameters",
+        "mode",
+    }
+
+    @property
+    def mode(self) -> str:
+        """What PyTorch calls the kind of layer."""
+        name = self._get_name()
+        return f"RNN_{self.nonlinearity.upper()}" if self.gates == 1 else name
+
+    @property
+    def _all_weights(self) -> list[list[str]]:
+        """The names of the parameters of each layer and direction."""
+        suffixes = [each for layer in range(self.num_layers) for each in self._suffixes(layer)]
+        return [
+            [name for name in self._parameters if name.endswith(f"_{suffix}")]
+            for suffix in suffixes
+        ]
+
+    @property
+    def all_weights(self) -> list[list[Tensor | None]]:
+        """The parameters of each layer and direction."""
+        return [[self._parameters[name] for name in names] for names in self._all_weights]
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Tensor | None]:
+        return [weight for weights in self.all_weights for weight in weights]
+
+    def flatten_parameters(self) -> None:
+        """Nothing: it is for a GPU's kernels."""
+
     def _set_up(
         self,
         input_size: int,

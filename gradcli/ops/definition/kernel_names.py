@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _NAMES = """
+_segment_reduce_cpu: segment_reduce
 GeluKernelImpl: gelu
 GroupNormKernelImpl: group_norm
 LayerNormKernelImpl: layer_norm

@@ -35,6 +35,9 @@ def parameters_of(function: Function) -> tuple[str, ...]:
     """The names of a function's positional parameters; an entry's as those of a rule."""
     if isinstance(function, Op):
         return ("grad", *function.parameters[1:])
+    declared: tuple[str, ...] | None = vars(function).get("parameters")
+    if declared is not None:  # a function that passes on what it is given
+        return declared
     code = function.__code__
     return code.co_varnames[: code.co_argcount]
 

@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.strides import overlaps_itself
-from gradcli.arrays.views import window
+from gradcli.arrays.strides import copied_as_it_lies, overlaps_itself
+from gradcli.arrays.views import row_strides, window
 from gradcli.autograd.inplace import views, writes
 from gradcli.autograd.inplace.views import extent
 from gradcli.autograd.inplace.writes import base_array
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
-from gradcli.ops.creation.copies import fill_
+from gradcli.ops.creation.copies import fill_, row_order
 from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_add
@@ -108,6 +109,49 @@ def _checked_window(
             f" out of bounds for storage of size {count * size}",
         )
     return sizes, strides, offset - own, _strides(input)
+
+
+def _scattered(self: Any, src: Any, size: Sizes, stride: Sizes, offset: int) -> Any:
+    if not self.ndim or overlaps_itself(self.shape, self.strides):
+        whole = module_of(self).array(self, order="C")
+    else:
+        whole = copied_as_it_lies(self)
+    window(whole, size, stride, offset)[...] = src
+    return whole
+
+
+as_strided_scatter: Op = op(
+    "as_strided_scatter",
+    _scattered,
+    keeps_layout=True,
+    self=lambda grad, src_sizes, size, stride, offset: as_strided_scatter(
+        row_order(grad), zeros(grad, src_sizes), size, stride, offset
+    ),
+    src=lambda grad, self_sizes, size, stride, offset: as_strided(
+        row_order(grad), size, stride, offset, tuple(row_strides(self_sizes))
+    ),
+)
+
+
+@function("as_strided_scatter", method=True)
+def as_strided_scatter_(
+    input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
+) -> Tensor:
+    """The tensor with a window on its memory replaced: sizes, strides and offset in elements.
+
+    Raises E301 where the window reaches beyond that memory, or the source has another shape.
+
+    Example: torch.as_strided_scatter(tensor([0.5, 1., 2.]), tensor([7., 8.]), (2,), (2,))
+    """
+    check_tensors("as_strided_scatter", input=input, src=src)
+    sizes, strides, offset, _ = _checked_window(input, size, stride, storage_offset)
+    if src.array.shape != sizes:
+        raise GradcliError(
+            "E301",
+            "expected src to have a size equal to the slice of self. src size ="
+            f" {list(src.array.shape)}, slice size = {list(sizes)}",
+        )
+    return as_strided_scatter.apply(input, src, sizes, strides, offset)
 
 
 as_strided_written: Op = op(

@@ -138,7 +138,8 @@ def _batch_normed(
     training: bool,
     momentum: float,
     eps: float,
-) -> Tensor:
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The result, the means and one over the deviations."""
     shape = input.array.shape
     if len(shape) < 2:
         raise GradcliError(
@@ -172,7 +173,7 @@ def _batch_normed(
     beside = (weight, bias, running_mean, running_var)
     check_mixture(name, input, [tensor for tensor in beside if tensor is not None])
     statistics = ChannelStatistics(shape, (0, *range(2, len(shape))), along, eps, given)
-    result, mean, _ = native_batch_norm.apply(input, weight, bias, statistics)
+    result, mean, rstd = native_batch_norm.apply(input, weight, bias, statistics)
     if training:
         if running_mean is not None:
             moved = computed(_moved_mean, running_mean.array, mean.array, momentum)
@@ -181,7 +182,7 @@ def _batch_normed(
             dims = statistics.dims
             moved = computed(_moved_variance, running_var.array, input.array, dims, momentum)
             write(running_var, Tensor(moved))
-    return result
+    return result, mean, rstd
 
 
 @function("batch_norm", module="torch.nn.functional")
@@ -234,7 +235,35 @@ def torch_batch_norm(
     """
     check_tensors("batch_norm", input=input)
     running = (running_mean, running_var)
-    return _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)
+    return _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)[0]
+
+
+@function("native_batch_norm")
+@effects(WRITES)
+def native_batch_norm_(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`torch.batch_norm`, the means of the batch and one over its deviations, or two empty tensors
+    where the running ones are used.
+
+    Example:
+        torch.native_batch_norm(tensor([[2., 1.], [1., 3.]]), None, None, None, None, True, 0.1,
+            1e-5)
+    """
+    check_tensors("batch_norm", input=input)
+    running = (running_mean, running_var)
+    found = _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)
+    if not training:
+        empty = np.empty(0, input.array.dtype)
+        return found[0], Tensor(empty), Tensor(empty.copy())
+    return found[0], *(reshape(each, (each.array.size,)) for each in found[1:])
 
 
 def _no_elements(shape: Sizes) -> GradcliError:
@@ -285,7 +314,7 @@ def instance_norm(
         use_input_stats,
         momentum,
         eps,
-    )
+    )[0]
     if use_input_stats:
         for running, moved in zip((running_mean, running_var), statistics, strict=True):
             if running is not None and moved is not None:

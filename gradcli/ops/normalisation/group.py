@@ -234,6 +234,39 @@ def group_norm(
     shape = input.array.shape
     if len(shape) < 2:
         raise GradcliError("E301", "group_norm(): expected two dimensions or more")
+    if type(num_groups) is int and num_groups:
+        check_several("group_norm", shape, shape[0] * shape[1] // num_groups, shape[2:])
+    return _group_normed(input, num_groups, weight, bias, eps)[0]
+
+
+@function("native_group_norm")
+def native_group_norm_(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`group_norm`, the means of the groups and one over their deviations; the sizes are those of
+    the input.
+
+    Example: torch.native_group_norm(tensor([[2., 1.], [1., 3.]]), None, None, 2, 2, 1, 1, 1e-5)
+    """
+    check_tensors("native_group_norm", input=input)
+    if input.array.size != N * C * HxW:
+        raise GradcliError("E301", "Expected X.numel() == N * C * HxW to be true, but got false.")
+    result, mean, rstd = _group_normed(input, group, weight, bias, eps)
+    return result, reshape(mean, (N, group)), reshape(rstd, (N, group))
+
+
+def _group_normed(
+    input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The result, the means and one over the deviations; raises as `group_norm`."""
+    shape = input.array.shape
     channels = shape[1]
     if type(num_groups) is not int or not num_groups:
         raise GradcliError(
@@ -241,7 +274,6 @@ def group_norm(
             "group_norm(): num_groups must be a positive integer",
             raises="ZeroDivisionError" if num_groups == 0 else "TypeError",
         )
-    check_several("group_norm", shape, shape[0] * channels // num_groups, shape[2:])
     if num_groups < 0 or channels % num_groups:
         raise runtime_error(
             "Expected number of channels in input to be divisible by num_groups, but got input of"
@@ -255,7 +287,8 @@ def group_norm(
         (1, num_groups, channels // num_groups, *(1,) * (len(shape) - 2)),
         eps,
     )
-    return native_group_norm.apply(input, weight, bias, statistics)[0]
+    result, mean, rstd = native_group_norm.apply(input, weight, bias, statistics)
+    return result, mean, rstd
 
 
 @function("group_norm")

@@ -124,12 +124,24 @@ def layer_norm(
 
     Example: F.layer_norm(tensor([[2., 1.], [1., 3.]]), (2,))
     """
+    return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+
+
+@function("native_layer_norm")
+def native_layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`layer_norm`, the means and one over the deviations.
+
+    Example: torch.native_layer_norm(tensor([[2., 1.], [1., 3.]]), (2,), None, None, 1e-5)
+    """
     sizes = _normalized_sizes("layer_norm", input, normalized_shape)
     check_affine("layer_norm", input, sizes, weight=weight, bias=bias)
     shape = input.array.shape
     first = len(shape) - len(sizes)
     statistics = RowStatistics(shape, tuple(range(first, len(shape))), (1,) * first + sizes, eps)
-    return _native_layer_norm.apply(input, weight, bias, statistics)[0]
+    result, mean, rstd = _native_layer_norm.apply(input, weight, bias, statistics)
+    return result, mean, rstd
 
 
 @function("layer_norm")

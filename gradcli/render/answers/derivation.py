@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,17 +13,20 @@ from gradcli.explain.derive.program import Derivation, Line, shortest, without_e
 from gradcli.explain.symbols.substitution import rebuilt
 from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol
-from gradcli.render.formulas.numpy_code import NumpyWriter, Unspoken
+from gradcli.render.formulas.numpy_code import JaxWriter, NumpyWriter, Unspoken
 
 _CLOSE = {"float16": "1e-2", "bfloat16": "1e-1", "float64": "1e-9", "complex128": "1e-9"}
 """How close numbers of a dtype must come; 1e-4 for the others."""
 
 _COMMENT_COLUMN = 48
 
+_NUMPY = re.compile(r"\bnp\.")
+
 
 def program_text(found: Derivation) -> str:
-    """The formulas in the language, with the shape of each behind it."""
-    return "\n".join(_noted(f"{line.name} = {_shown(line.formula)}", line) for line in found.lines)
+    """The formulas in the language, each with its shape, and where a factor is 0 by convention."""
+    lines = [_noted(f"{line.name} = {_shown(line.formula)}", line) for line in found.shown]
+    return "\n".join([*lines, *(f"# 0 where {each}" for each in found.conventions)])
 
 
 def _shown(formula: Symbol) -> str:
@@ -41,22 +45,41 @@ def numpy_text(found: Derivation, program: str) -> str:
     Raises:
         GradcliError: E413 for a function that NumPy has nothing for.
     """
-    writer = NumpyWriter()
+    head, parts = _in_numpy(found, program, NumpyWriter(), "NumPy")
+    parts = ["\n".join([*head, "import numpy as np"]), *parts]
+    parts.append(_check(found, _numpy_array, "np.testing.assert_allclose"))
+    return "\n\n\n".join(parts) + "\n"
+
+
+def jax_text(found: Derivation, program: str) -> str:
+    """The same for JAX, whose arrays cannot be written to.
+
+    Raises:
+        GradcliError: E413 for a function that NumPy, and so `jax.numpy`, has nothing for.
+    """
+    head, parts = _in_numpy(found, program, JaxWriter(), "JAX")
+    imports = ["import jax.numpy as jnp", "import numpy as np"]
+    if any(array.dtype.itemsize > 4 for array in found.inputs.values()):
+        imports = ["import jax", *imports, "", 'jax.config.update("jax_enable_x64", True)']
+    parts = ["\n".join([*head, *imports]), *(_NUMPY.sub("jnp.", text) for text in parts)]
+    parts.append(_check(found, _jax_array, "np.testing.assert_allclose"))
+    return "\n\n\n".join(parts) + "\n"
+
+
+def _in_numpy(
+    found: Derivation, program: str, writer: NumpyWriter, target: str
+) -> tuple[list[str], list[str]]:
+    """What a file imports beside NumPy, and its functions."""
     try:
         body = [_noted(f"{line.name} = {writer.text(line.formula)}", line) for line in found.lines]
     except Unspoken as unspoken:
-        raise without_expression(f"{unspoken} in NumPy") from None
-    definitions = [*writer.definitions.values()]
+        raise without_expression(f"{unspoken} in {target}") from None
+    definitions = [text.rstrip() for text in writer.definitions.values()]
     uses_math = any("math." in text for text in (*body, *definitions))
-    head = [*(["import math", ""] if uses_math else []), "import numpy as np"]
-    parts = ["\n".join(head), *(text.rstrip() for text in definitions)]
-    parts.append(_function(found, program, body))
-    return (
-        "\n\n\n".join(parts)
-        + "\n\n\n"
-        + _check(found, _numpy_array, "np.testing.assert_allclose")
-        + "\n"
-    )
+    return ["import math", ""] if uses_math else [], [
+        *definitions,
+        _function(found, program, body),
+    ]
 
 
 def torch_text(found: Derivation, program: str) -> str:
@@ -121,6 +144,10 @@ def _check(found: Derivation, write: Callable[[Any], str], compare: str, more: s
 def _numpy_array(array: Any) -> str:
     name = array.dtype.name
     return f"np.array({_elements(array)}, dtype=np.{'bool_' if name == 'bool' else name})"
+
+
+def _jax_array(array: Any) -> str:
+    return _NUMPY.sub("jnp.", _numpy_array(array))
 
 
 def _torch_tensor(array: Any) -> str:

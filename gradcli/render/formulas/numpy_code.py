@@ -5,7 +5,8 @@ What NumPy has no word for is a small function of its own, which the emitted fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 from gradcli.explain.symbols.text import ATOM, PRECEDENCE, UNARY, number_text
 from gradcli.explain.symbols.tree import (
@@ -67,8 +68,36 @@ def diagonal_replaced(x, values, offset=0, axis1=0, axis2=1):
 """What several calls are written with, and an emitted file defines where it needs them."""
 
 
+_JAX_DEFINITIONS = {
+    "scattered": """\
+def scattered(x, axis, index, values, add=False):
+    places = list(np.indices(index.shape))
+    places[axis] = index
+    values = np.broadcast_to(values, index.shape) if np.ndim(values) == 0 else values
+    values = values[tuple(slice(size) for size in index.shape)] if np.ndim(values) else values
+    return x.at[tuple(places)].add(values) if add else x.at[tuple(places)].set(values)
+""",
+    "gathered": _DEFINITIONS["gathered"],
+    "replaced": """\
+def replaced(x, place, values, add=False):
+    return x.at[place].add(values) if add else x.at[place].set(values)
+""",
+    "diagonal_replaced": """\
+def diagonal_replaced(x, values, offset=0, axis1=0, axis2=1):
+    rows = np.moveaxis(x, (axis1, axis2), (-2, -1))
+    i = np.arange(values.shape[-1])
+    rows = rows.at[..., i + max(-offset, 0), i + max(offset, 0)].set(values)
+    return np.moveaxis(rows, (-2, -1), (axis1, axis2))
+""",
+}
+"""The same for JAX."""
+
+
 class NumpyWriter:
     """Writes formulas, and the definitions of the functions that they need."""
+
+    own_definitions: ClassVar[Mapping[str, str]] = _DEFINITIONS
+    stable: ClassVar[str] = 'kind="stable"'
 
     def __init__(self) -> None:
         self.definitions: dict[str, str] = {}
@@ -90,7 +119,7 @@ class NumpyWriter:
         if isinstance(symbol, Item):
             if isinstance(symbol.value, Call) and symbol.value.function == "sort":
                 return self._sorted(symbol.value, symbol.index), ATOM
-            return f"{self._inside(symbol.value, ATOM)}[{self.text(symbol.index)}]", ATOM
+            return f"{self._inside(symbol.value, ATOM)}[{self.index(symbol.index)}]", ATOM
         if isinstance(symbol, Choice):
             raise Unspoken("a conditional expression")
         if isinstance(symbol, Keyword):
@@ -119,7 +148,11 @@ class NumpyWriter:
         if descending != "False":
             raise Unspoken("a descending sort")
         name = "argsort" if self.text(output) == "1" else "sort"
-        return f'np.{name}({value}, axis={dim}, kind="stable")'
+        return f"np.{name}({value}, axis={dim}, {self.stable})"
+
+    def index(self, symbol: Symbol) -> str:
+        """What stands in brackets."""
+        return self.text(symbol)
 
     def _inside(self, symbol: Symbol, level: int) -> str:
         text, own = self._written(symbol)
@@ -160,8 +193,22 @@ class NumpyWriter:
 
     def own(self, name: str, *texts: str) -> str:
         """A call of one of `_DEFINITIONS`."""
-        self.definitions[name] = _DEFINITIONS[name]
+        self.definitions[name] = self.own_definitions[name]
         return f"{name}({', '.join(texts)})"
+
+
+class JaxWriter(NumpyWriter):
+    """The same for `jax.numpy`, under NumPy's name."""
+
+    own_definitions = _JAX_DEFINITIONS
+    stable = "stable=True"
+
+    def index(self, symbol: Symbol) -> str:
+        if not isinstance(symbol, Constant):
+            return self.text(symbol)
+        parts = symbol.value if isinstance(symbol.value, tuple) else (symbol.value,)
+        texts = [self.text(Constant(part)) for part in parts]
+        return ", ".join(f"np.array({text})" if text[0] == "[" else text for text in texts)
 
 
 Form = Callable[[NumpyWriter, str, list[str]], str]
@@ -212,7 +259,8 @@ def _index_put(writer: NumpyWriter, _head: str, texts: list[str]) -> str:
 
 
 def _norm(_writer: NumpyWriter, head: str, texts: list[str]) -> str:
-    order, axis = texts[1], f"axis={texts[2]}, " if len(texts) > 2 else ""
+    order = texts[1] if len(texts) > 1 else "2"
+    axis = f"axis={texts[2]}, " if len(texts) > 2 else ""
     keep = f"keepdims={texts[3]}" if len(texts) > 3 else ""
     inner = ", ".join(each for each in (axis.rstrip(", "), keep) if each)
     if order in ("2", "2.0"):
@@ -242,5 +290,17 @@ _FORMS: dict[str, Form] = {
     "slice_scatter": _slice_scatter,
     "diagonal_scatter": lambda w, head, t: w.own("diagonal_replaced", *t),
     "norm": _norm,
+    "linalg.eigh": lambda _w, head, t: f"np.linalg.eigh({t[0]})",
+    "linalg.qr": lambda _w, head, t: f"np.linalg.qr({t[0]})",
+    "linalg.slogdet": lambda _w, head, t: f"np.linalg.slogdet({t[0]})",
+    "linalg.svd": lambda _w, head, t: f"np.linalg.svd({', '.join(t)})",
+    "linalg.solve_triangular": lambda _w, head, t: (
+        f"np.linalg.solve({head}.swapaxes(-2, -1), ({t[1]}).swapaxes(-2, -1)).swapaxes(-2, -1)"
+        if "left=False" in t
+        else f"np.linalg.solve({t[0]}, {t[1]})"
+    ),
+    "cdist": lambda _w, head, t: (
+        f"np.linalg.norm({head}[..., :, None, :] - {t[1]}[..., None, :, :], axis=-1)"
+    ),
 }  # fmt: skip
 """Functions that take more than one expression of NumPy, or several forms of it."""

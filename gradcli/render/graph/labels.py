@@ -98,7 +98,7 @@ def norm_text(array: Any) -> str:
 
 
 def path_text(path: Sequence[str], room: int = _WIDEST) -> str:
-    """The path of a module or parameter, `net.0.weight`; of a long one its end, which says most."""
+    """The path of a module or parameter, `net.0.weight`; of a long one its end."""
     text = escaped(".".join(path))
     return text if len(text) <= room else f"…{text[len(text) - room + 1 :]}"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from gradcli.autograd.graph import Edge, Graph, GraphNode
 from gradcli.record import Record
 from gradcli.render.graph.nodes import leaf_text, output_of, parts_of, source_of, value_text
-from gradcli.render.style import PLAIN, Style
+from gradcli.render.style import PLAIN, Style, columns, cut
 
 # Nodes deeper than this are drawn in a tree of their own further down, so that the lines of a long
 # chain do not grow with its length; on a terminal, so that a level of so many columns leaves room
@@ -49,13 +49,6 @@ class TreeSettings(Record):
     named: frozenset[int] = frozenset()
 
 
-def cut(text: str, room: int) -> str:
-    """A text that is no longer than the room for it."""
-    if len(text) <= room:
-        return text
-    return f"{text[: room - 1]}…" if room > 0 else ""
-
-
 class Line(Record):
     """A line of the tree.
 
@@ -75,7 +68,8 @@ class Line(Record):
 
     @property
     def width(self) -> int:
-        return len(self.lead) + sum(len(text) for text, _ in self.words) + len(self.ending)
+        names = "".join(text for text, _ in self.words)
+        return len(self.lead) + columns(names) + len(self.ending)
 
     def left(self, style: Style, room: int | None = None) -> str:
         """The branches, the names, cut where there is no room, and the ending."""
@@ -84,7 +78,7 @@ class Line(Record):
         left -= len(self.lead) + len(self.ending)
         for text, role in self.words:
             shown = cut(text, left)
-            left -= len(shown)
+            left -= columns(shown)
             found += style.paint(shown, role) if role else shown
         return found + self.ending
 

@@ -8,8 +8,8 @@ from functools import partial
 from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
 from gradcli.render.graph.labels import number_text, operand_text
 from gradcli.render.graph.nodes import source_of
-from gradcli.render.graph.tree import FOLDED, LEAST, Line, TreeSettings, cut, tree
-from gradcli.render.style import PLAIN, Style
+from gradcli.render.graph.tree import FOLDED, LEAST, Line, TreeSettings, tree
+from gradcli.render.style import PLAIN, Style, columns, cut, padded
 
 _GAP = 3
 
@@ -29,7 +29,7 @@ def _written(values: AnnotatedGraph, lines: Sequence[Line], style: Style) -> str
     lines = [*map(_named, lines)]
     cells = [_cells(line, values) for line in lines]
     left = max(line.width for line in lines)
-    value, gradient = (max(len(each[at]) for each in cells) for at in (0, 1))
+    value, gradient = (max(columns(each[at]) for each in cells) for at in (0, 1))
     room = None
     if style.width is not None:
         room = left = min(left, max(style.width - 2 * (_GAP + LEAST), LEAST))
@@ -42,9 +42,10 @@ def _written(values: AnnotatedGraph, lines: Sequence[Line], style: Style) -> str
     for line, (shown, grad, place) in zip(lines, cells, strict=True):
         text = line.left(style, room)
         text += " " * (left + _GAP - min(line.width, left))
-        shown = cut(shown, value).ljust(value)
+        shown = padded(cut(shown, value), value)
         text += f"{shown if line.source else style.paint(shown, 'quiet')}{' ' * _GAP}"
-        text += cut(grad, gradient).ljust(gradient)
+        grad = cut(grad, gradient)
+        text += style.paint(grad, "gradient") + " " * (gradient - columns(grad))
         if style.width is None:
             place = style.shortened(place, used)
         else:

@@ -7,13 +7,13 @@ at the nodes, and with shape and norm of large arrays.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 from gradcli.autograd.graph import GraphNode
 from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
 from gradcli.explain.ledger.ledger import Row, Visit
 from gradcli.explain.ledger.saved import saved_arrays
-from gradcli.explain.names import arguments_of
 from gradcli.explain.result import Result
 from gradcli.explain.symbols.tree import Call, Choice, Constant, Name, Operation, Symbol
 from gradcli.ops.definition.op import Op
@@ -28,9 +28,13 @@ LARGEST = 24
 
 
 def page_document(
-    result: Result, rows: Sequence[Row], annotated: AnnotatedGraph, picture: Picture
+    result: Result,
+    rows: Sequence[Row],
+    annotated: AnnotatedGraph,
+    picture: Picture,
+    moves: bool,
 ) -> dict[str, Any]:
-    """The page of a backward pass.
+    """The page of a backward pass; `moves` if another value of a leaf takes the same way.
 
     `steps` are those of the forward pass, in the order in which the nodes were made, and then those
     of the backward pass: the numbers of the ledger's rows that belong to each.
@@ -42,6 +46,7 @@ def page_document(
     formulas = _formulas(rows)
     return {
         "title": picture.title,
+        "moves": moves,
         "program": _program(nodes),
         "nodes": {node.id: _node(node, annotated) | formulas.get(node.id, {}) for node in nodes},
         "boxes": [list(box.nodes) for box in picture.boxes],
@@ -84,15 +89,14 @@ def _node(node: GraphNode, annotated: AnnotatedGraph) -> dict[str, Any]:
     if saved:
         found["saved"] = saved
     op: Op | None = getattr(node.node, "op", None)
-    if op is not None and op.pointwise and not shape:
-        found["op"] = op.name
-        found["inputs"] = list(op.inputs)
-        found["operands"] = [_operand(node, number) for number in range(len(node.edges))]
-        found["arguments"] = {
-            name: value
-            for name, value in arguments_of(node.node).items()
-            if isinstance(value, (bool, int, float))
-        }
+    called = annotated.arguments(node)
+    if op is not None and op.pointwise and not shape and called is not None:
+        given = {k: each for k, each in called.items() if k not in op.inputs and each is not None}
+        if all(map(_is_plain, given.values())):
+            found["op"] = op.name
+            found["inputs"] = list(op.inputs)
+            found["operands"] = [_operand(node, number) for number in range(len(node.edges))]
+            found["arguments"] = given
     return found
 
 
@@ -103,7 +107,12 @@ def _operand(node: GraphNode, position: int) -> dict[str, Any]:
         return {"node": edge.node.id}
     array = getattr(edge.constant, "array", edge.constant)
     value = array.item() if getattr(array, "ndim", 1) == 0 else array
-    return {"value": value if isinstance(value, (int, float)) else None}
+    return {"value": value if _is_plain(value) else None}
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JavaScript computes with a value as it stands: JSON has no infinities and no NaN."""
+    return isinstance(value, (bool, int)) or (isinstance(value, float) and isfinite(value))
 
 
 def _formulas(rows: Sequence[Row]) -> dict[int, dict[str, Any]]:
@@ -119,7 +128,7 @@ def _formulas(rows: Sequence[Row]) -> dict[int, dict[str, Any]]:
 def _rule(symbol: Symbol | None) -> Any:
     """A formula as nested lists: a number, a name, or an operator or function and its operands."""
     if isinstance(symbol, Constant):
-        return symbol.value if isinstance(symbol.value, (bool, int, float)) else None
+        return symbol.value if _is_plain(symbol.value) else None
     if isinstance(symbol, Name):
         return symbol.name
     if isinstance(symbol, Choice):

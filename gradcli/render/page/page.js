@@ -34,7 +34,7 @@ function edgeLines(row) {
   const grad = incoming.get(row.node).gradients_in;
   if (row.derivative) lines.push([["", `${row.derivative} = ${row.named} = ${shown(row.local)}`]]);
   else if (row.named) lines.push([["", row.named]]);
-  const product = row.derivative && grad.length === 1 && typeof row.local === "number" ? `${shown(grad[0])} × ${shown(row.local)} = ` : "passes on ";
+  const product = row.derivative && grad.length === 1 && typeof row.local !== "object" ? `${shown(grad[0])} × ${shown(row.local)} = ` : "passes on ";
   lines.push([["flow", ""], ["flow", product], ["flow result", shown(row.product)]]);
   return lines;
 }
@@ -162,14 +162,33 @@ function describeEdge(node, edge, count) {
 // --- scalar inputs that can be moved -----------------------------------------------------------
 
 const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+// What rules call, by position.
 const functions = {
-  add: (x, y, alpha = 1) => x + alpha * y, sub: (x, y, alpha = 1) => x - alpha * y, mul: (x, y) => x * y,
-  div: (x, y) => x / y, pow: (x, y) => x ** y, neg: (x) => -x, reciprocal: (x) => 1 / x, square: (x) => x * x,
-  exp: Math.exp, expm1: Math.expm1, log: Math.log, log1p: Math.log1p, log2: Math.log2, sqrt: Math.sqrt, rsqrt: (x) => 1 / Math.sqrt(x),
-  sin: Math.sin, cos: Math.cos, tan: Math.tan, asin: Math.asin, acos: Math.acos, atan: Math.atan,
-  sinh: Math.sinh, cosh: Math.cosh, tanh: Math.tanh, sigmoid, relu: (x) => Math.max(x, 0), abs: Math.abs,
-  sign: Math.sign, sgn: Math.sign, where: (c, x, y) => (c ? x : y), maximum: Math.max, minimum: Math.min,
+  add: (x, y, alpha = 1) => x + alpha * y, sub: (x, y, alpha = 1) => x - alpha * y, mul: (x, y) => x * y, div: (x, y) => x / y,
+  pow: (x, y) => x ** y, neg: (x) => -x, reciprocal: (x) => 1 / x, square: (x) => x * x,
+  exp: Math.exp, exp2: (x) => 2 ** x, expm1: Math.expm1, log: Math.log, log1p: Math.log1p, log2: Math.log2, log10: Math.log10,
+  sqrt: Math.sqrt, rsqrt: (x) => 1 / Math.sqrt(x), sin: Math.sin, cos: Math.cos, tan: Math.tan,
+  asin: Math.asin, acos: Math.acos, atan: Math.atan, atan2: Math.atan2, sinh: Math.sinh, cosh: Math.cosh, tanh: Math.tanh,
+  asinh: Math.asinh, acosh: Math.acosh, atanh: Math.atanh, sigmoid, relu: (x) => Math.max(x, 0), abs: Math.abs,
+  sign: Math.sign, sgn: Math.sign, floor: Math.floor, ceil: Math.ceil, trunc: Math.trunc, frac: (x) => x - Math.trunc(x),
+  hypot: Math.hypot, maximum: Math.max, minimum: Math.min, where: (c, x, y) => (c ? x : y), masked_fill: (x, c, y) => (c ? y : x),
+  silu: (x) => x * sigmoid(x), log_sigmoid: (x) => Math.min(x, 0) - Math.log1p(Math.exp(-Math.abs(x))),
+  logaddexp: (x, y) => Math.max(x, y) + Math.log1p(Math.exp(-Math.abs(x - y))),
   "math.log": Math.log, "math.sqrt": Math.sqrt,
+};
+// The operations that take more than their operands, by the names of all that they take.
+const clamped = (x, low = -Infinity, high = Infinity) => Math.min(Math.max(x, low), high);
+const forwards = {
+  add: ({ self, other, alpha = 1 }) => self + alpha * other, sub: ({ self, other, alpha = 1 }) => self - alpha * other,
+  rsub: ({ self, other, alpha = 1 }) => other - alpha * self,
+  pow: ({ self, base = self, exponent }) => base ** exponent, remainder: ({ self, other }) => self - Math.floor(self / other) * other,
+  clamp: ({ self, min, max }) => clamped(self, min, max), hardtanh: ({ self, min_val, max_val }) => clamped(self, min_val, max_val),
+  lerp: ({ self, end, weight }) => self + weight * (end - self),
+  addcmul: ({ self, tensor1, tensor2, value = 1 }) => self + value * tensor1 * tensor2,
+  addcdiv: ({ self, tensor1, tensor2, value = 1 }) => self + (value * tensor1) / tensor2,
+  leaky_relu: ({ self, negative_slope }) => (self > 0 ? self : self * negative_slope),
+  elu: ({ self, alpha, scale, input_scale }) => scale * (self > 0 ? self : alpha * Math.expm1(self * input_scale)),
+  softplus: ({ self, beta, threshold }) => (self * beta > threshold ? self : Math.log1p(Math.exp(self * beta)) / beta),
 };
 const operators = {
   "+": (x, y) => x + y, "-": (x, y) => (y === undefined ? -x : x - y), "*": (x, y) => x * y, "/": (x, y) => x / y, "**": (x, y) => x ** y,
@@ -187,10 +206,16 @@ function evaluated(rule, names) {
 const known = (rule) => rule !== null && rule !== undefined
   && (!Array.isArray(rule) || ((Object.hasOwn(operators, rule[0]) || Object.hasOwn(functions, rule[0])) && rule.slice(1).every(known)));
 
+function forward(node) {
+  if (Object.hasOwn(forwards, node.op || "")) return forwards[node.op];
+  const plain = Object.hasOwn(functions, node.op || "") && !Object.keys(node.arguments).length;
+  return plain ? (names) => functions[node.op](...node.inputs.map((name) => names[name])) : null;
+}
+
 function computable(id) {
   const node = page.nodes[id];
   if (node.leaf) return typeof node.value === "number";
-  return Object.hasOwn(functions, node.op || "") && Object.values(node.rules || {}).every(known)
+  return forward(node) && Object.values(node.rules || {}).every(known)
     && node.operands.every((operand) => "node" in operand || typeof operand.value === "number");
 }
 
@@ -209,8 +234,7 @@ function recompute(values) {
   for (const id of page.forward) {
     const node = page.nodes[id];
     if (node.leaf) { node.value = values[id]; continue; }
-    const names = namesOf(id), extra = "alpha" in names ? [names.alpha] : [];
-    node.value = functions[node.op](...node.inputs.map((name) => names[name]), ...extra);
+    node.value = forward(node)(namesOf(id));
   }
   const sums = { [page.rows[0].node]: page.seed ?? 1 }, waiting = {};
   for (const row of page.rows) {
@@ -252,7 +276,7 @@ function moved(values) {
 function addSliders() {
   const leaves = page.forward.filter((id) => page.nodes[id].leaf);
   const fresh = page.rows.every((row) => row.kind !== "leaf" || row.old === null);
-  if (!fresh || !page.rows.length || !page.forward.every(computable)) return;
+  if (!page.moves || !fresh || !page.rows.length || !page.forward.every(computable)) return;
   const values = Object.fromEntries(leaves.map((id) => [id, page.nodes[id].value]));
   find("inputs").hidden = false;
   for (const id of leaves) {
@@ -325,6 +349,11 @@ document.addEventListener("keydown", (event) => {
   const to = new Map([["ArrowRight", at + 1], ["ArrowLeft", at - 1], ["Home", 0], ["End", steps.length - 1]]).get(event.key);
   if (to !== undefined) { event.preventDefault(); go(to); }
 });
+
+// On paper the picture shows what the last step leaves.
+let before = 0;
+addEventListener("beforeprint", () => { before = at; show(steps.length - 1); });
+addEventListener("afterprint", () => show(before));
 
 // What is told where one points at a part, moves to it or touches it.
 function tells(part, label, tell) {

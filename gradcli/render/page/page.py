@@ -81,7 +81,9 @@ def page(document: dict[str, Any], picture: str) -> str:
         picture: the same graph as SVG.
     """
     # Inside a script element only `<` could end it.
-    data = json.dumps(_spelled(document), separators=(",", ":")).replace("<", "\\u003c")
+    data = json.dumps(_spelled(document), allow_nan=False, separators=(",", ":")).replace(
+        "<", "\\u003c"
+    )
     return _TEMPLATE.format(
         title=escape(escaped(f"Backward pass of {document['title']}")),
         style=_part("page.css"),

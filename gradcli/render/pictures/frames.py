@@ -55,9 +55,28 @@ class Sizes(Record):
     labels: Sequence[tuple[float, float]]
 
 
-def placed(picture: Picture, sizes: Sizes, gap: float = TIGHT) -> Placed:
-    """Lay out a picture with so much free height between its ranks."""
-    return _Inside(picture, sizes, gap, (), frozenset()).placed()
+def placed(
+    picture: Picture, sizes: Sizes, gap: float = TIGHT, tallest: float | None = None
+) -> Placed:
+    """Lay out a picture.
+
+    Args:
+        gap: the free height between its ranks.
+        tallest: the height from which on it goes on in a further column, and so in each frame.
+    """
+    return _Inside(picture, sizes, _Room(gap, tallest), (), frozenset()).placed()
+
+
+class _Room(Record):
+    """How high things may stand."""
+
+    gap: float
+    tallest: float | None
+
+    @property
+    def inside(self) -> _Room:
+        """The room in a frame."""
+        return self if self.tallest is None else _Room(self.gap, self.tallest - 2 * MARGIN - TITLE)
 
 
 class _Inside:
@@ -74,13 +93,13 @@ class _Inside:
         self,
         picture: Picture,
         sizes: Sizes,
-        gap: float,
+        room: _Room,
         module: Path,
         rising: frozenset[int],
     ) -> None:
         self.picture = picture
         self.sizes = sizes
-        self.gap = gap
+        self.room = room
         self.module = module
         self.rising = rising
         items: dict[int | Path, int] = {}
@@ -102,7 +121,9 @@ class _Inside:
     def placed(self) -> Placed:
         """Lay out the frames within, then all items with the ports of the arrows that pass."""
         frames = {
-            item: _Inside(self.picture, self.sizes, self.gap, path, self._rising_at(item)).placed()
+            item: _Inside(
+                self.picture, self.sizes, self.room.inside, path, self._rising_at(item)
+            ).placed()
             for item, path in enumerate(self.items)
             if not isinstance(path, int)
         }
@@ -129,7 +150,7 @@ class _Inside:
         above = {port for arrow, port in ports.items() if self._comes_from_above(arrow)}
         below = set(ports.values()) - above
         ends = frozenset(above), frozenset(below)
-        layout = layered(sizes, list(links.values()), *ends, self.gap)
+        layout = layered(sizes, list(links.values()), *ends, self.room.gap, self.room.tallest)
         return self._combined(layout, frames, ports)
 
     def _rising_at(self, item: int) -> frozenset[int]:
@@ -155,21 +176,25 @@ class _Inside:
         left, top = (MARGIN, MARGIN + TITLE) if self.module else (0.0, 0.0)
         width, height = layout.width + 2 * left, layout.height + top + left
         found = Placed(width, height, {}, [], {}, {}, {})
+        within: dict[int, dict[int, list[list[Point]]]] = {-1: {}}
         for item, path in enumerate(self.items):
             x, y = layout.corners[item]
             if isinstance(path, int):
                 found.corners[path] = x + left, y + top
+                within[item] = {}
             else:
-                _add(found, frames[item], path, x + left, y + top)
+                within[item] = _add(found, frames[item], path, x + left, y + top)
+                found.paths.update(
+                    {arrow: way for arrow, way in within[item].items() if arrow not in self.ends}
+                )
         for arrow, points, label in zip(self.ends, layout.paths, layout.labels, strict=True):
             piece = [(x + left, y + top) for x, y in points]
             if arrow in ports:
                 found.ports[arrow] = x = layout.corners[ports[arrow]][0] + left
                 border = (x, 0.0 if self._comes_from_above(arrow) else height)
                 piece = [border, *piece] if self.ends[arrow][0] < 0 else [*piece, border]
-            pieces = found.paths.setdefault(arrow, [])
-            # Inside the source's frame there is a piece already, inside the target's another.
-            pieces.insert(1 if self.ends[arrow][0] in frames else 0, piece)
+            before, after = (within[item].get(arrow, []) for item in self.ends[arrow])
+            found.paths[arrow] = [*before, piece, *after]
             if label is not None:
                 found.labels[arrow] = label[0] + left, label[1] + top
         return found
@@ -180,8 +205,10 @@ def _port(frame: Placed | None, arrow: int) -> float | None:
     return None if frame is None else frame.ports[arrow] - frame.width / 2
 
 
-def _add(found: Placed, frame: Placed, path: Path, left: float, top: float) -> None:
-    """Add a frame with all that stands in it."""
+def _add(
+    found: Placed, frame: Placed, path: Path, left: float, top: float
+) -> dict[int, list[list[Point]]]:
+    """Add a frame with all that stands in it; gives the paths there, which may go on outside."""
 
     def moved(point: Point) -> Point:
         return point[0] + left, point[1] + top
@@ -193,5 +220,6 @@ def _add(found: Placed, frame: Placed, path: Path, left: float, top: float) -> N
         )
     found.corners.update({box: moved(corner) for box, corner in frame.corners.items()})
     found.labels.update({arrow: moved(label) for arrow, label in frame.labels.items()})
-    for arrow, pieces in frame.paths.items():
-        found.paths.setdefault(arrow, []).extend([*map(moved, piece)] for piece in pieces)
+    return {
+        arrow: [[*map(moved, piece)] for piece in pieces] for arrow, pieces in frame.paths.items()
+    }

@@ -9,8 +9,9 @@ adjacent violators).
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import ceil
 
 from gradcli.record import Record
 
@@ -26,6 +27,12 @@ _EMPTY_GAP = 8.0
 """The same behind a rank that nothing stands in."""
 
 _LANE = 12.0
+_TRACK = 10.0
+"""From one edge to the next where edges run beside each other from one column to the next."""
+
+_BEYOND = 60.0
+"""Height of a column that these edges take."""
+
 _SWEEPS = 12
 _ALIGNMENTS = 8
 _STRAIGHT = 8.0
@@ -116,6 +123,7 @@ def layered(
     first: frozenset[int] = frozenset(),
     last: frozenset[int] = frozenset(),
     gap: float = TIGHT,
+    tallest: float | None = None,
 ) -> Layout:
     """Lay out boxes of the given widths and heights so that links run down.
 
@@ -124,6 +132,7 @@ def layered(
     Args:
         first, last: boxes that stand in a rank of their own at the top and at the bottom.
         gap: the free height between ranks.
+        tallest: the height from which on ranks go on in a further column at the right.
     """
     down = [_turned(link) if link.upward else link for link in links]
     ranks = _ranks(len(sizes), down, first, last)
@@ -135,7 +144,7 @@ def layered(
     layers = _ordered(boxes, edges)
     _spread_ends(layers)
     _align(layers)
-    return _finished(boxes, layers, edges, down, gap)
+    return _finished(boxes, layers, edges, down, gap, tallest)
 
 
 def upward(count: int, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -379,9 +388,8 @@ def _finished(
     edges: list[list[_Piece]],
     down: Sequence[Link],
     free: float,
+    tallest: float | None,
 ) -> Layout:
-    left = min((v.x - v.width / 2 for layer in layers for v in layer), default=0.0)
-    right = max((v.x + v.width / 2 for layer in layers for v in layer), default=0.0)
     ranks: dict[int, tuple[float, float]] = {}  # the upper and the lower side of each
     y = gap = 0.0
     for layer in layers:
@@ -389,19 +397,100 @@ def _finished(
         ranks[layer[0].rank] = (y, y + height)
         gap = free if height else _EMPTY_GAP
         y += height + gap
+    columns = _columns(layers, ranks, y - gap, tallest)
+    width, height, detours = _set_side_by_side(columns, ranks)
+    for layer in layers:
         for vertex in layer:
-            vertex.x -= left
             vertex.y = _upper_side(vertex, *ranks[vertex.rank])
     corners = [(box.x - box.width / 2, box.y) for box in boxes]
     paths, labels = [], []
     for pieces, link in zip(edges, down, strict=True):
-        path = _path(pieces, ranks) if pieces else _loop(boxes[link.source], corners)
+        path = _path(pieces, ranks, detours) if pieces else _loop(boxes[link.source], corners)
         paths.append(path[::-1] if link.upward else path)
         lane = None
         if link.label[0] and len(pieces) > 1:
             lane = pieces[0].lower if link.upward else pieces[-1].upper
         labels.append(None if lane is None else (lane.x, sum(ranks[lane.rank]) / 2))
-    return Layout(right - left, max(y - gap, 0.0), corners, paths, labels)
+    return Layout(width, height, corners, paths, labels)
+
+
+def _columns(
+    layers: list[list[_Vertex]],
+    ranks: dict[int, tuple[float, float]],
+    height: float,
+    tallest: float | None,
+) -> list[list[list[_Vertex]]]:
+    """The ranks of each column: one, or as many of about the same height as it takes.
+
+    A column begins with the labels of the edges that come from the one before.
+    """
+    count = 1 if tallest is None else ceil(height / max(tallest - _BEYOND, 1.0))
+    columns: list[list[list[_Vertex]]] = [[]]
+    for layer in layers:
+        rank = layer[0].rank
+        full = ranks[rank][0] >= height * len(columns) / count
+        if full and rank % 2 and len(columns) < count:
+            columns.append([])
+        columns[-1].append(layer)
+    return columns
+
+
+def _set_side_by_side(
+    columns: list[list[list[_Vertex]]], ranks: dict[int, tuple[float, float]]
+) -> tuple[float, float, dict[_Piece, _Detour]]:
+    """Move the columns beside each other; gives width and height of all, and the way of each piece
+    from one column to the next: below the one, up between the two, and from above into the other.
+    """
+    detours: dict[_Piece, _Detour] = {}
+    crossing = [
+        sorted(
+            (piece for vertex in column[0] for piece in vertex.above),
+            key=lambda piece: (piece.upper.place, piece.leaves or 0.0),
+        )
+        for column in columns[1:]
+    ]
+    head = max(map(len, crossing), default=0) * _TRACK + _LANE
+    x = height = 0.0
+    for number, column in enumerate(columns):
+        vertices = [vertex for layer in column for vertex in layer]
+        if not vertices:
+            continue
+        left = min(vertex.x - vertex.width / 2 for vertex in vertices)
+        right = max(vertex.x + vertex.width / 2 for vertex in vertices)
+        for vertex in vertices:
+            vertex.x += x - left
+        down = (head if number else 0.0) - ranks[column[0][0].rank][0]
+        for layer in column:
+            top, bottom = ranks[layer[0].rank]
+            ranks[layer[0].rank] = top + down, bottom + down
+        x += right - left
+        bottom = ranks[column[-1][0].rank][1]
+        height = max(height, bottom)
+        leaving = crossing[number] if number < len(crossing) else []
+        for place, piece in enumerate(leaving):
+            # The edge furthest left takes the outer way, so that no two cross.
+            outer = (len(leaving) - 1 - place) * _TRACK
+            detours[piece] = _Detour(bottom + _LANE + outer, x + _LANE + outer)
+        if leaving:
+            x += 2 * _LANE + len(leaving) * _TRACK
+            height = max(height, bottom + _LANE + len(leaving) * _TRACK)
+    for pieces in crossing:
+        for place, piece in enumerate(pieces):
+            detours[piece].top = head - _LANE - place * _TRACK
+    return x, height, detours
+
+
+class _Detour:
+    """How a piece gets from one column to the next: the height below the one, where it runs up, and
+    the height above the other.
+    """
+
+    __slots__ = ("bottom", "top", "x")
+
+    def __init__(self, bottom: float, x: float) -> None:
+        self.bottom = bottom
+        self.x = x
+        self.top = 0.0
 
 
 def _upper_side(vertex: _Vertex, top: float, bottom: float) -> float:
@@ -413,7 +502,11 @@ def _upper_side(vertex: _Vertex, top: float, bottom: float) -> float:
     return (top + bottom - vertex.height) / 2
 
 
-def _path(pieces: list[_Piece], ranks: dict[int, tuple[float, float]]) -> list[tuple[float, float]]:
+def _path(
+    pieces: list[_Piece],
+    ranks: dict[int, tuple[float, float]],
+    detours: Mapping[_Piece, _Detour],
+) -> list[tuple[float, float]]:
     """The points of an edge: straight down through each rank that it passes, and past the taller
     boxes of its own ranks, so that it bends only between ranks.
     """
@@ -423,7 +516,11 @@ def _path(pieces: list[_Piece], ranks: dict[int, tuple[float, float]]) -> list[t
         if not number:
             points.append((x, piece.upper.y + piece.upper.height))
         points.append((x, ranks[piece.upper.rank][1]))
-        x = piece.lower.x + (piece.enters or 0.0)
+        way = detours.get(piece)
+        lower = piece.lower.x + (piece.enters or 0.0)
+        if way is not None:
+            points += [(x, way.bottom), (way.x, way.bottom), (way.x, way.top), (lower, way.top)]
+        x = lower
         points.append((x, ranks[piece.lower.rank][0]))
     points.append((points[-1][0], pieces[-1].lower.y))
     return [

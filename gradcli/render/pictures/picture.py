@@ -99,6 +99,20 @@ class Picture(Record):
     arrows: Sequence[Arrow]
 
 
+def part_counts(
+    annotated: AnnotatedGraph, folded: frozenset[Path] = frozenset(), expand: bool = False
+) -> Counter[Path]:
+    """How many boxes stand in each module of a picture, and under () in all of it, constants and
+    references not counted; told without drawing it.
+    """
+    drawing = _Drawing(annotated, folded, False)
+    counts: Counter[Path] = Counter()
+    for _, members in drawing.parts(expand):
+        path = drawing.path(members[0])
+        counts.update(path[:depth] for depth in range(len(path) + 1))
+    return counts
+
+
 def picture_of(
     annotated: AnnotatedGraph,
     folded: frozenset[Path] = frozenset(),
@@ -190,13 +204,13 @@ class _Drawing:
 
     def _part(self, node: GraphNode) -> Hashable:
         """What the nodes of one box have in common."""
-        path = self._path(node)
+        path = self.path(node)
         for length in range(1, len(path) + 1):
             if path[:length] in self.folded:
                 return path[:length]
         return self.part.get(node.id, node.id)
 
-    def _path(self, node: GraphNode) -> Path:
+    def path(self, node: GraphNode) -> Path:
         """The module of a node; a leaf stands in that of the operation which uses it first."""
         module = self.first_user.get(node.id, node).module
         # A frame holds all calls of a module.
@@ -206,7 +220,7 @@ class _Drawing:
         """Add the box of these nodes."""
         for node in members:
             self.box_of[node.id] = len(self.boxes)
-        path = self._path(members[0])
+        path = self.path(members[0])
         if kind == "module":
             path = next(path[:n] for n in range(1, len(path) + 1) if path[:n] in self.folded)
             rows, path = self._module_rows(path, members), path[:-1]
@@ -281,17 +295,26 @@ class _Drawing:
             for number, edge in enumerate(node.edges):
                 if edge.node is not None:
                     source = self.box_of[edge.node.id]
+                    if source == target and self._is_inside(edge.node, node):
+                        continue
                     used = edge.node if edge.node.leaf is not None else members[0]
                     arriving.setdefault((source, used), []).append((node.id, number))
                 elif edge.constant is not None and node is members[0]:
                     self._constant(edge.constant, node, target)
         for (source, used), edges in arriving.items():
-            if source == target and self.boxes[target].kind == "module":
-                continue
             kind = "carried" if source == target else "flow"
             start = self._reference(used, members[0]) if self._is_far(used, members) else source
             text = f"× {len(edges)}" if len(edges) > 1 else self._flow(*edges[0])
             self.arrows.append(Arrow(start, target, text, kind, edges))
+
+    def _is_inside(self, operand: GraphNode, node: GraphNode) -> bool:
+        """Whether an edge stays inside one call of a folded module; from one call to a later one of
+        the same module it is carried.
+        """
+        if self.boxes[self.box_of[node.id]].kind != "module":
+            return False
+        before, after = (each.module or "" for each in (operand, node))
+        return before == after or before.partition(",")[0] != after.partition(",")[0]
 
     def _flow(self, node: int, number: int) -> str:
         """What flowed back along an edge."""
@@ -304,7 +327,7 @@ class _Drawing:
     def _reference(self, leaf: GraphNode, user: GraphNode) -> int:
         """The number of a new reference to a leaf, beside the operation that uses it."""
         name = path_text([leaf.variable or f"#{leaf.id}"])
-        self.boxes.append(Box("reference", [Row("name", f"{name} ↑")], self._path(user)))
+        self.boxes.append(Box("reference", [Row("name", f"{name} ↑")], self.path(user)))
         return len(self.boxes) - 1
 
     def _constant(self, value: Any, node: GraphNode, target: int) -> None:
@@ -313,4 +336,4 @@ class _Drawing:
             return
         self.arrows.append(Arrow(len(self.boxes), target, "", "constant"))
         rows = [Row("value", shortened(constant_text(value)))]
-        self.boxes.append(Box("constant", rows, self._path(node)))
+        self.boxes.append(Box("constant", rows, self.path(node)))

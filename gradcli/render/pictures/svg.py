@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from unicodedata import east_asian_width
+from itertools import pairwise
 
 from gradcli.record import Record
 from gradcli.render.graph.labels import path_text
 from gradcli.render.pictures.frames import Placed, Sizes, placed
 from gradcli.render.pictures.layout import ROOMY
 from gradcli.render.pictures.picture import Arrow, Box, Picture
-from gradcli.render.style import escaped
+from gradcli.render.style import columns, escaped
 
 FONT = 12.0
 """Height of the text, pixels as all lengths here."""
@@ -19,12 +19,18 @@ FONT = 12.0
 READABLE = (2000.0, 1300.0)
 """The largest picture whose text can be read where it is fitted into a window of 1400 by 900."""
 
+MOST_READ = 250
+"""A picture of more boxes is not read as a whole."""
+
 _ADVANCE = 0.62
 """The widest advance of a common monospaced font, in font heights."""
 
 _LINE = 15.0
 _PADDING = 8.0
 _BORDER = 16.0
+_ROUND = 6.0
+"""Radius of a corner."""
+
 _APART = 3.0
 """How far from the middle of an edge its two arrows run."""
 
@@ -67,10 +73,19 @@ class LaidOut(Record):
 
 
 def laid_out(picture: Picture) -> LaidOut:
-    """The picture, laid out for the widths of its texts; roomy if it can be read as a whole so."""
+    """The picture, laid out for the widths of its texts: roomy, tight, or in columns, the first way
+    in which it can be read as a whole; tight where there is none.
+    """
     sizes = Sizes([*map(_box_size, picture.boxes)], [*map(_label_size, picture.arrows)])
+    tight = LaidOut(picture, sizes, placed(picture, sizes))
+    if len(picture.boxes) > MOST_READ:
+        return tight
     roomy = LaidOut(picture, sizes, placed(picture, sizes, ROOMY))
-    return roomy if roomy.fits else LaidOut(picture, sizes, placed(picture, sizes))
+    for each in (roomy, tight):
+        if each.fits:
+            return each
+    columns = LaidOut(picture, sizes, placed(picture, sizes, tallest=READABLE[1]))
+    return columns if columns.fits else tight
 
 
 def svg(laid_out: LaidOut) -> str:
@@ -79,13 +94,6 @@ def svg(laid_out: LaidOut) -> str:
     Values run down along the grey arrows, gradients up along the coloured ones.
     """
     return "\n".join(_lines(laid_out.picture, laid_out.places, laid_out.sizes)) + "\n"
-
-
-def columns(text: str) -> int:
-    """The columns of a monospaced text; East Asian characters take two."""
-    if text.isascii():
-        return len(text)
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _width(text: str) -> float:
@@ -172,22 +180,49 @@ def _arrow(arrow: Arrow, pieces: list[list[tuple[float, float]]]) -> Iterator[st
 
 
 def _line(kind: str, pieces: list[list[tuple[float, float]]], shift: float) -> str:
-    """A path that bends smoothly and meets each of its points vertically."""
+    """A path that bends smoothly and meets each of its points vertically; from one column to the
+    next it runs along straight lines with round corners.
+    """
     words = []
     for piece in pieces:
-        x, y = piece[0]
-        words.append(f"M{x + shift:.1f} {y:.1f}")
-        for to_x, to_y in piece[1:]:
-            if to_x == x:
-                words.append(f"V{to_y:.1f}")
-            else:
+        points = _shifted(piece, shift)
+        x, y = points[0]
+        words.append(f"M{x:.1f} {y:.1f}")
+        for number, (to_x, to_y) in enumerate(points[1:], 1):
+            after = points[number + 1] if number + 1 < len(points) else (to_x, to_y)
+            if to_x != x and to_y != y:
                 middle = (y + to_y) / 2
-                words.append(
-                    f"C{x + shift:.1f} {middle:.1f} {to_x + shift:.1f} {middle:.1f}"
-                    f" {to_x + shift:.1f} {to_y:.1f}"
-                )
+                words.append(f"C{x:.1f} {middle:.1f} {to_x:.1f} {middle:.1f} {to_x:.1f} {to_y:.1f}")
+            elif (to_x == x) == (after[0] == to_x) or (after[0] != to_x and after[1] != to_y):
+                words.append(f"L{to_x:.1f} {to_y:.1f}")
+            else:
+                near, far = _towards((to_x, to_y), (x, y)), _towards((to_x, to_y), after)
+                words.append(f"L{near}Q{to_x:.1f} {to_y:.1f} {far}")
             x, y = to_x, to_y
     return f'<path class="{kind}" d="{"".join(words)}"/>'
+
+
+def _shifted(points: Sequence[tuple[float, float]], shift: float) -> list[tuple[float, float]]:
+    """Points moved to the right, so that the two arrows of an edge run beside each other, also
+    where it goes up between two columns.
+    """
+    level = [a[1] == b[1] and a[0] != b[0] for a, b in pairwise(points)]
+    found = []
+    for number, (x, y) in enumerate(points):
+        along = any(level[max(number - 1, 0) : number + 1])
+        up = (number > 0 and level[number - 1] and any(level[number + 1 : number + 2])) or (
+            number > 1 and level[number - 2] and any(level[number : number + 1])
+        )
+        found.append((x - shift if up else x + shift, y - shift if along else y))
+    return found
+
+
+def _towards(corner: tuple[float, float], point: tuple[float, float]) -> str:
+    """Where a corner begins to be round on the way to a point."""
+    distance = abs(point[0] - corner[0]) + abs(point[1] - corner[1])
+    share = min(_ROUND, distance / 2) / distance if distance else 0.0
+    x, y = (a + (b - a) * share for a, b in zip(corner, point, strict=True))
+    return f"{x:.1f} {y:.1f}"
 
 
 def _head(kind: str, piece: Sequence[tuple[float, float]], shift: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.files.json import spelled
 from gradcli.language.library.drawing.document import Mark, Panel, Plot, bounds
 from gradcli.render.result_json import number
 
@@ -40,7 +41,11 @@ def _panel(panel: Panel) -> dict[str, Any]:
 
 
 def _mark(mark: Mark) -> dict[str, Any]:
-    style = {name: value for name, value in mark.style.items() if value is not None}
+    style = {
+        name: spelled(value) if isinstance(value, float) else value
+        for name, value in mark.style.items()
+        if value is not None
+    }
     found = {name: number(array) for name, array in mark.numbers.items()}
     return {
         "kind": mark.kind,

@@ -11,7 +11,6 @@ import numpy as np
 from gradcli.language.library.drawing.document import COLORS, Mark, Panel, Plot
 from gradcli.language.library.drawing.document import panel as empty_panel
 from gradcli.language.library.drawing.maps import rgb
-from gradcli.render.pictures.svg import columns
 from gradcli.render.plots.contours import heights, segments
 from gradcli.render.plots.image import data_uri
 from gradcli.render.plots.scales import (
@@ -23,7 +22,7 @@ from gradcli.render.plots.scales import (
     thinned,
     ticks_of,
 )
-from gradcli.render.style import escaped
+from gradcli.render.style import columns, escaped
 
 FONT = 12.0
 _ADVANCE = 0.61

@@ -258,3 +258,55 @@ def _cuda_autocast(enabled: bool = True, dtype: Any = None, cache_enabled: bool 
 
 CUDA_AMP: dict[str, Any] = {"GradScaler": _cuda_scaler, "autocast": _cuda_autocast}
 """What `torch.cuda.amp` holds."""
+
+
+# --- torch.random, torch.profiler -----------------------------------------------------------------
+
+
+class ForkRng:
+    """`torch.random.fork_rng()`: what is drawn inside leaves the session's generator as it was."""
+
+    __slots__ = ("enabled", "state")
+
+    language_name: ClassVar[str] = "torch.random.fork_rng"
+    language_context: ClassVar[bool] = True
+
+    def __init__(self, devices: Any = None, enabled: bool = True, **settings: Any) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> None:
+        self.state = modules["torch"]["get_rng_state"]()
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if self.enabled:
+            modules["torch"]["set_rng_state"](self.state)
+
+
+class RecordFunction:
+    """`torch.profiler.record_function(name)`: a name for a profiler, of which there is none."""
+
+    __slots__ = ("name",)
+
+    language_name: ClassVar[str] = "torch.autograd.profiler.record_function"
+    language_context: ClassVar[bool] = True
+
+    def __init__(self, name: str, args: Any = None) -> None:
+        self.name = name
+
+    def __enter__(self) -> RecordFunction:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        """There is nothing to end."""
+
+
+_DRAWING = ("get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state")
+
+GENERATOR: dict[str, Any] = {
+    "fork_rng": ForkRng,
+    **{name: modules["torch"][name] for name in _DRAWING},
+}
+"""What `torch.random` holds."""
+
+PROFILER: dict[str, Any] = {"record_function": RecordFunction}
+"""What `torch.profiler` and `torch.autograd.profiler` hold."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from gradcli.language.functions.calls import Function
@@ -48,5 +49,6 @@ def functions_in(value: Any) -> list[Function]:
     for name in ("function", "func"):
         if name in getattr(type(value), "__slots__", ()):
             return functions_in(getattr(value, name))
-    cells = getattr(value, "__closure__", None) or ()
-    return [each.cell_contents for each in cells if type(each.cell_contents) is Function]
+    cells = [each.cell_contents for each in getattr(value, "__closure__", None) or ()]
+    called = [each for each in cells if type(each) in (Function, FunctionType)]
+    return [function for each in called if each is not value for function in functions_in(each)]

@@ -149,6 +149,8 @@ def _through_host(walk: Capture, callee: Callee) -> Any:
     """A call of the host's that may call functions of the program."""
     if any(map(is_symbolic, callee.given)):
         walk.refuse("a number that varies is given to a module or to a wrapped function")
+    for function in functions_in(callee.function):
+        walk.constant(function)
     return walk.called(None, None, lambda: walk.evaluate(callee.hole, callee.operands))
 
 

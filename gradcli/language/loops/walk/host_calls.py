@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.modes import GradMode
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
 from gradcli.language.loops.symbols import is_symbolic
-from gradcli.language.loops.walk.callee import Callee
+from gradcli.language.loops.walk.callee import Callee, functions_in
 from gradcli.language.objects.iteration import Iterator
 from gradcli.nn.module import Module
 from gradcli.nn.traversal import Walk as ModuleWalk
@@ -30,8 +31,8 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         walk.rely_on(each)
         if isinstance(each, Module):
             walk.rely_on_module(each)
-        if type(each) is Function:
-            walk.walked(each)
+        for function in functions_in(each):
+            walk.constant(function)
     if any(map(is_symbolic, callee.given)):
         return _with_symbols(walk, callee)
     recorder = walk.recorder
@@ -55,6 +56,8 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         walk.refuse(f"`{_shown(callee)}` gives a value that may be another one in every iteration")
     elif value is None and recorder.write_count == writes:
         walk.refuse(f"what `{_shown(callee)}` does is not recorded")
+    elif type(value) is FunctionType and all(type(each) is Function for each in callee.given):
+        walk.local[id(value)] = value  # a function of those that it was given, such as their vmap
     elif not isinstance(value, (GradMode, ModuleWalk, Iterator, int, type(None))):
         walk.refuse(f"`{_shown(callee)}` makes {type(value).__name__}")
     if walk.broken is None and recorder.drew():

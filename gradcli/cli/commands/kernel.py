@@ -1,0 +1,62 @@
+"""`gradcli kernel install`: tells Jupyter of the kernel of gradcli's language."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gradcli.cli.arguments.click_options import with_limits
+from gradcli.cli.process.terminal import Terminal
+from gradcli.errors import GradcliError
+
+
+@click.group("kernel")
+def command() -> None:
+    """Work with the kernel for notebooks."""
+
+
+@command.command("install")
+@click.option("--user", is_flag=True, help="Install it for this user; the default.")
+@click.option("--sys-prefix", is_flag=True, help="Install it in this environment of Python.")
+@click.option("--prefix", metavar="FOLDER", help="Install it in another environment.")
+@click.option("--name", default="gradcli", metavar="NAME", help="What Jupyter calls it.")
+@with_limits
+def install(user: bool, sys_prefix: bool, prefix: str | None, name: str, **limits: Any) -> int:
+    """Tell Jupyter of a kernel that runs cells in the language, within these limits."""
+    terminal = Terminal()
+    try:
+        from jupyter_client.kernelspec import KernelSpecManager
+    except ImportError:
+        error = GradcliError(
+            "E609",
+            "`gradcli kernel` needs Jupyter, which is not installed",
+            help="pip install 'gradcli[notebook]'",
+        )
+        terminal.error(error)
+        return error.exit_code
+    given = {option: value for option, value in limits.items() if value}
+    where = sys.prefix if sys_prefix else prefix
+    spec = {
+        "argv": [sys.executable, "-m", "gradcli.doors.notebook.kernel", "-f", "{connection_file}"],
+        "display_name": "gradcli" if name == "gradcli" else f"gradcli ({name})",
+        "language": "gradcli",
+        "interrupt_mode": "signal",
+        "env": {"GRADCLI_KERNEL": json.dumps(given)} if given else {},
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "kernel.json").write_text(json.dumps(spec, indent=1) + "\n")
+        try:
+            path = KernelSpecManager().install_kernel_spec(
+                folder, name, user=user or where is None, prefix=where
+            )
+        except (OSError, ValueError) as problem:
+            error = GradcliError("E603", f"the kernel cannot be installed: {problem}")
+            terminal.error(error)
+            return error.exit_code
+    terminal.write(f"{path}\n")
+    return 0

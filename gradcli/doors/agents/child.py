@@ -1,0 +1,55 @@
+"""`python -m gradcli.doors.agents.child`: answers one request, JSON in and JSON out.
+
+A process of its own is what limits of time and memory hold in, and what ends with its call.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from typing import Any
+
+from gradcli.doors.library import program, questions
+from gradcli.doors.library.answer import Answer
+from gradcli.errors import GradcliError
+from gradcli.render.diagnostics.human import diagnostic
+from gradcli.render.diagnostics.json import error_object
+
+_ASK: dict[str, Any] = {
+    "run": program.run,
+    "explain": questions.explain,
+    "derive": questions.derive,
+    "blame": questions.blame,
+    "check": questions.check,
+}
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a request: `text` and `data`, or `error`."""
+    named = dict(request["named"])
+    given = request["program"], request["inputs"]
+    try:
+        if request["ask"] == "why":
+            found: Any = questions.why(named.pop("question"), *given, **named)
+        else:
+            found = _ASK[request["ask"]](*given, **named)
+    except GradcliError as error:
+        return {"text": diagnostic(error), "data": error_object(error), "error": error.code}
+    except (TypeError, ValueError) as error:
+        return {"text": str(error), "error": type(error).__name__}
+    if isinstance(found, Answer):
+        return {"text": found.text, "data": {"passed": found.passed, **found.data}}
+    text = found.printed + repr(found)
+    text += "".join(f"\n{name}.grad = None: {why}" for name, why in found.missing.items() if why)
+    return {"text": text, "data": found.to_dict()}
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # nothing but the answer may come into the pipe
+    json.dump(answer(json.load(sys.stdin)), pipe)
+    pipe.flush()
+    os._exit(0)

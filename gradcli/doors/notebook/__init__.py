@@ -1,0 +1,1 @@
+"""Notebooks: `%%gradcli` in a notebook of Python, and a kernel of gradcli's own."""

@@ -1,0 +1,95 @@
+"""A round costs the same however many ran before it: nothing that a run keeps grows."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+
+import pytest
+
+from gradcli.session import Session
+
+SETUP = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+x = torch.randn(12, 3)
+y = x.sum(1)
+w = torch.zeros(3, requires_grad=True)
+model = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.2), nn.Tanh(), nn.Linear(4, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01, amsgrad=True)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 50)
+loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True)
+each = torch.func.vmap(torch.func.grad(lambda w, row, y: (row @ w - y) ** 2), (None, 0, 0))
+v, average, last = torch.zeros(3), 0.0, None
+"""
+
+ROUNDS = {
+    "a compiled loop": """
+    loss = ((x @ w - y) ** 2).mean()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.01 * w.grad
+        w.grad = None
+    average = average * 0.9 + loss.item() * 0.1
+""",
+    "batches, an optimizer, a schedule": """
+    for xb, yb in loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(xb)[:, 0], yb).backward()
+        optimizer.step()
+    scheduler.step()
+""",
+    "rows drawn anew": """
+    at = torch.randint(0, 12, (5,))
+    loss = F.cross_entropy(x[at] * w, at % 3)
+    w.grad = None
+    loss.backward()
+    w.data += -0.01 * w.grad
+""",
+    "gradients of each sample": """
+    v = v - 0.01 * each(v, x, y).mean(0)
+""",
+    "a loop that is not compiled": """
+    kept = {"graph": (w * float(n % 7)).sum(), "before": None if last is None else last.item()}
+    last = torch.autograd.grad(kept["graph"], w, create_graph=True)[0].norm()
+    assert isinstance(last, torch.Tensor)
+""",
+    "hooks, custom functions, errors that are caught": """
+    handle = w.register_hook(lambda grad: grad * 2)
+    (w * w).sum().backward()
+    handle.remove()
+    w.grad = None
+    try:
+        x @ x
+    except RuntimeError as error:
+        last = str(error)
+""",
+}
+"""What a round does, each time the same."""
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_nothing_grows(name: str) -> None:
+    session = Session(lambda event: None)
+
+    def run(text: str) -> int:
+        for _ in session.run(text, "program"):
+            pass
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    def rounds(count: int) -> str:
+        return f"for n in range({count}):{ROUNDS[name]}"
+
+    tracemalloc.start()
+    try:
+        run(SETUP + rounds(100))
+        # A session keeps what it compiled of a statement.
+        few = -run(rounds(100)) + run(rounds(100))
+        many = -run(rounds(100)) + run(rounds(300))
+        assert many - few < 10_000
+    finally:
+        tracemalloc.stop()
