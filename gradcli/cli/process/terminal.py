@@ -64,6 +64,16 @@ class Terminal:
         except OSError as error:
             raise output_lost(error) from error
 
+    def page(self, text: str) -> None:
+        """Show a text that people read from its beginning: in a pager where it is long."""
+        if sys.stdout.isatty():
+            from gradcli.cli.process.pager import paged  # lazy: start-up: terminals alone
+
+            self.flush()
+            if paged(text):
+                return
+        self.write(text)
+
     def answer(self, answer: Answer, format: str) -> None:
         """Show the answer to a question in a format."""
         self.write(answer.shown(format, self.style))

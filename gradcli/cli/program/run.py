@@ -186,6 +186,10 @@ class Run:
                     after(result)
         return value
 
+    def given(self) -> list[str]:
+        """The names that arguments were bound to."""
+        return [] if self.bindings is None else [name for name, _ in self.bindings.inputs()]
+
     def arguments(self) -> list[Argument]:
         """The arguments that the program was given."""
         if self.bindings is None:
