@@ -30,7 +30,7 @@ def command(topic: Sequence[str]) -> int:
     if text is None:
         kind = "flag" if word.startswith("-") else "topic or op"
         raise unknown(kind, word, flags() if word.startswith("-") else names())
-    terminal.write(text)
+    terminal.page(text)
     return 0
 
 
