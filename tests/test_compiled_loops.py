@@ -1828,3 +1828,27 @@ def test_the_limit_of_steps(
     outcome = in_both_ways(program, monkeypatch, limits=Limits(steps=steps))
     assert outcome.error is not None
     assert outcome.error.code == "E605"
+
+
+def test_a_loop_inside_one_that_cannot_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attempts at the outer loop leave the inner one compiled."""
+    program = """
+import time
+for n in range(12):
+    time.process_time()
+    for each in range(20):
+        loss = ((x @ w + b) ** 2).mean() * s
+        loss.backward()
+        with torch.no_grad():
+            for p in parameters:
+                p -= 0.001 * p.grad
+                p.grad = None
+print(loss)
+"""
+    monkeypatch.setattr(loops, "_MANY", 8)
+    outcome = in_both_ways(program, monkeypatch)
+    found = outcome.session.interpreter.hot_loops.values()
+    outer, inner, _ = sorted(found, key=lambda each: each.node.span.start)
+    assert outer.compiled_count == 0
+    assert outer.broken is not None
+    assert inner.compiled_count > 200
