@@ -1,9 +1,11 @@
-"""Warns of slips of training loops that the text of a loop shows: a leaf that is replaced, a sum of
-losses that keeps their graphs, an evaluation that is recorded.
+"""Warns of slips of training loops that the text of a loop shows: a leaf that is replaced, a
+gradient that is never cleared, a sum of losses that keeps their graphs, an evaluation that is
+recorded.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
@@ -36,10 +38,16 @@ def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
 
 @compiles(tree.AugmentedAssign)
 def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> Run:
-    """`target op= value`; a sum of losses in a loop is watched."""
+    """`target op= value`; in a loop a step by the target's gradient is watched, and a sum of
+    losses.
+    """
     run = assignment.augmented_assign(c, node, scope)
     target = node.target
-    if c.loop is None or node.operator != "+" or not isinstance(target, tree.Name):
+    if c.loop is None or node.operator not in ("+", "-") or not isinstance(target, tree.Name):
+        return run
+    if _reads(node.value, target.name, {"grad"}) and not _CLEARS.search(c.loop.span.source.text):
+        return _stepping(c, node, target, scope, run)
+    if node.operator == "-":
         return run
     spent = _is_spent(node.value, target, c.loop)
     return _summing(c, node.span, target, scope, run) if spent else run
@@ -108,6 +116,38 @@ def _watched(c: Compiler, node: tree.Assign, target: tree.Name, scope: Scope, ru
 def _is_leaf(value: Any) -> bool:
     """Whether a value is a tensor that gathers gradients."""
     return type(value) is Tensor and value.requires_grad and value.is_leaf
+
+
+# --- a gradient that is never cleared -------------------------------------------------------------
+
+_CLEARS = re.compile(r"zero_|\.grad\s*[-+*/]?=(?!=)|requires_grad|detach")
+"""What a program writes that sets gradients back, or makes the leaf anew."""
+
+
+def _stepping(
+    c: Compiler, node: tree.AugmentedAssign, target: tree.Name, scope: Scope, run: Run
+) -> Run:
+    """The step, with a warning (W017) where the one before used the same gradient, added to."""
+    state, name = c.state, target.name
+    read: Evaluate = c.expression(target, scope)
+    used: Any = None
+
+    def watched(variables: Variables) -> Any:
+        nonlocal used
+        leaf = read(variables)
+        grad = leaf.meta.grad if type(leaf) is Tensor and leaf.meta is not None else None
+        if grad is not None and grad is used:
+            state.warn(
+                "W017",
+                f"the gradient of `{name}` holds that of the former step too: every backward()"
+                " adds to .grad",
+                span=node.span,
+                help=f"clear it behind the step: `{name}.grad = None`",
+            )
+        used = grad
+        run(variables)
+
+    return watched
 
 
 # --- a sum of losses ------------------------------------------------------------------------------
