@@ -12,6 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.compiler import loops
 from gradcli.language.loops import hot_loop as hot
 from gradcli.limits import Limits
+from gradcli.trace import codegen
 from tests.random_loops import random_loop
 from tests.random_training import random_training
 from tests.running import Outcome, run
@@ -69,6 +70,7 @@ LOSSES = [
     "(b + b).sum() * s * s + (w - w.mean()).square().sum()",
     "w.square().sum() + b.mean() + s",
     "torch.log(b).sum() + w.sum() / (s - s) + (w * 1e30).exp().mean()",
+    "(torch.outer(b, torch.linspace(0, 1, 2000)).exp().tanh() * s).sum() + w.sum()",
 ]
 
 # Each is a program, and how often it finds a round that can be written; all print what they leave.
@@ -1648,6 +1650,16 @@ def _shown(outcome: Outcome) -> dict[str, Any]:
 def test_losses(loss: str, written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     in_both_ways(TRAINING.format(loss), monkeypatch)
     assert len(written) == 1
+
+
+@pytest.mark.parametrize("loss", LOSSES[::3])
+def test_a_long_round_is_written_in_pieces(
+    loss: str, written: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codegen, "_PIECE", 2)
+    in_both_ways(TRAINING.format(loss), monkeypatch)
+    assert len(written) == 1
+    assert "piece1" in written[0].namespace
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

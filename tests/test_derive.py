@@ -283,6 +283,58 @@ def test_the_seed_is_an_input(gradcli: CommandLine) -> None:
     assert found.out.splitlines()[0].startswith("grad_x = seed * z")
 
 
+def test_an_output_of_several_elements_takes_a_symbol_for_its_gradient(
+    gradcli: CommandLine,
+) -> None:
+    found = gradcli("derive", "A @ exp(x)", "--shape", "A=3,3", "x=3")
+    lines = [line.split("  #")[0].rstrip() for line in found.out.splitlines()]
+    assert lines == ["grad_A = outer(seed, exp(x))", "grad_x = A.t() @ seed * exp(x)"]
+    assert "`seed` stands for the gradient that arrives" in found.err
+
+
+LOOP = "h = x\nfor i in range(40):\n    h = tanh(w @ h + x)\ny = h.sum()"
+
+
+def test_a_long_loop_is_a_recurrence(gradcli: CommandLine) -> None:
+    words = ("derive", LOOP, "--shape", "x=3", "w=3,3")
+    short, full = gradcli(*words), gradcli(*words, "--full")
+    assert len(short.out.splitlines()) < 35
+    assert len(full.out.splitlines()) > 150
+    assert short.out.count("and so on") == 2
+    for line in short.out.splitlines():
+        assert line.startswith("# ") or line in full.out.splitlines()
+
+
+PROGRAMS = [
+    # modules, custom functions, writes in place, views, decompositions, long chains
+    "m = nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 1))\ny = m(x).pow(2).mean()",
+    "c = nn.LSTMCell(3, 2)\nh, k = c(x)\ny = (h * k).sum()",
+    "z = x * 1\nz[0] = x[1] ** 2\ny = (z * z).sum()",
+    "z = x * 1\nz[:, 1] *= x[:, 0]\ny = (z * x).sum()",
+    "z = x.clone()\nz.diagonal().exp_()\ny = (z * x).sum()",
+    "y = F.conv1d(x.unsqueeze(0), torch.ones(2, 3, 2)).pow(2).sum()",
+    "y = F.batch_norm(x, None, None, training=True).pow(3).sum()",
+    "y = torch.linalg.svd(x[:3])[1].sum()",
+    "y = F.interpolate(x.view(1, 1, 3, 3), scale_factor=2, mode='bilinear').pow(2).sum()",
+    "y = torch.einsum('ij,kj->ik', x, x).pow(2).sum()",
+    "y = F.pad(x.unsqueeze(0), (1, 1), mode='reflect').pow(2).sum()",
+    "y = torch.fft.rfft(x).abs().pow(2).sum()",
+    "m = nn.LSTM(3, 2)\nout, _ = m(x.unsqueeze(1))\ny = out.pow(2).sum()",
+    "m = nn.GRU(3, 2)\nout, _ = m(x.unsqueeze(1))\ny = out.pow(2).sum()",
+    "m = nn.MultiheadAttention(3, 1)\nout, _ = m(x, x, x)\ny = out.pow(2).sum()",
+    "y = F.dropout(x, 0.5).pow(2).sum()",
+    "y = torch.autograd.grad((x ** 3).sum(), x, create_graph=True)[0].pow(2).sum()",
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_have_formulas(gradcli: CommandLine, program: str) -> None:
+    """`derive` runs its formulas beside the engine, at the inputs given and at others nearby."""
+    found = gradcli("derive", program, "--shape", "x=3,3")
+    assert found.code == 0, found.err
+    assert "grad_x = " in found.out
+
+
 REFUSED = [
     (
         "y = F.grid_sample(x.unsqueeze(0), torch.zeros(1, 1, 1, 2)).sum()",

@@ -366,7 +366,13 @@ def retain_grad(tensor: Tensor) -> None:
 
     Example: (tensor(1., requires_grad=True) * 2).retain_grad()
     """
-    refuse_transformed("retain_grad()")
+    refuse_transformed(
+        "retain_grad()",
+        "You are attempting to call Tensor.retain_grad() inside of a function being transformed"
+        " by a functorch transform. This is unsupported, please attempt to use the functorch"
+        " transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() outside of a"
+        " function being transformed instead.",
+    )
     if tensor.retains_grad:
         return
     node, output_nr = gradient_edge(tensor)

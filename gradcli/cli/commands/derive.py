@@ -45,11 +45,14 @@ def derive(asked: Asked, target: str) -> int:
     def prepare(run: Run) -> None:
         from gradcli.cli.program.derivation import (  # lazy: command: after the text
             record_values,
+            seed_for,
             symbols,
         )
 
         statements = run.session.parse(asked.program.text(), asked.program.name)
         arguments.extend(symbols(statements, arguments))
+        if run.options.seed is None:
+            run.options.seed = seed_for(asked)
         record_values(run)
 
     def show(run: Run, result: Result) -> Answer:

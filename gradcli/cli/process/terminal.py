@@ -32,6 +32,8 @@ class Terminal:
         progress: the line that says how far a run has come, None where there is none.
     """
 
+    progress: Progress | None = None
+
     def __init__(
         self,
         color: str = "auto",
@@ -49,7 +51,6 @@ class Terminal:
         self.quiet = quiet
         self.strict = strict
         self.warnings = 0
-        self.progress: Progress | None = None
         self._form = error_format
 
     def write(self, text: str) -> None:

@@ -11,7 +11,7 @@ from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.cli.arguments.name_uses import called_names, free_names
 from gradcli.cli.arguments.options import Options
 from gradcli.cli.arguments.values import Argument
-from gradcli.cli.program.rerun import Rerun
+from gradcli.cli.program.rerun import Rerun, rerun_of
 from gradcli.cli.program.run import Run
 from gradcli.cli.program.source import run_program
 from gradcli.errors import GradcliError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcli.autograd.tensor import Tensor
+    from gradcli.cli.program.source import Asked
     from gradcli.explain.derive.program import Derivation
     from gradcli.explain.result import Result
     from gradcli.language.tree.syntax import Statement
@@ -52,6 +53,20 @@ def symbols(statements: Sequence[Statement], arguments: Sequence[Argument]) -> l
     return [Argument(name, False, word, len(name) + 1) for name, word in words.items()]
 
 
+def seed_for(asked: Asked) -> str | None:
+    """A seed for an output of several elements, which `seed` stands for in the formulas; None for
+    one of one element, and where the program cannot be run.
+    """
+    try:
+        output = rerun_of(asked).execute().output
+    except GradcliError:
+        return None
+    if output is None or output.grad_fn is None or not output.array.ndim:
+        return None
+    asked.terminal.note("`seed` stands for the gradient that arrives at the output, of its shape")
+    return str(np.random.default_rng(0).uniform(0.5, 1.5, output.array.shape).round(4).tolist())
+
+
 def formulas(run: Run, result: Result, program: str, target: str) -> Answer:
     """The formulas of a result.
 
@@ -70,7 +85,7 @@ def formulas(run: Run, result: Result, program: str, target: str) -> Answer:
             return derivation.jax_text(found, program)
         if target == "torch":
             return derivation.torch_text(found, program)
-        return f"{derivation.program_text(found)}\n"
+        return f"{derivation.program_text(found, run.options.full)}\n"
 
     return Answer(text, partial(derivation_document, found, result.name))
 

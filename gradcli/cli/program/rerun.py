@@ -135,8 +135,9 @@ class Rerun(Record):
         try:
             run = Run(self.terminal, options, "graph")
             run.muted = True
-            arguments = [a for a in self.arguments if a.name not in values]
-            # The program may write to what it is given.
+            # Those that are replaced are evaluated too, so that the program draws what it drew. It
+            # may write to what it is given.
+            arguments = list(self.arguments)
             arguments += [held(n, np.array(a)) for n, a in values.items() if "." not in n]
             _override_parameters(run, values)
             with run.limited():

@@ -258,13 +258,16 @@ class Run:
 
     def _written(self, result: Any) -> str:
         """What a file of text holds of the result: its graph as a picture, or its document."""
-        if result is None or not self.options.draws:
+        if not self.options.draws:
             return self._json(result, False)
         from gradcli.cli.program.picture import (  # lazy: start-up: few pictures
             format_of,
+            no_graph,
             picture_text,
         )
 
+        if result is None:
+            raise no_graph(None)
         format = format_of(self.options.output or "")
         return picture_text(self.session, self.options, result, format)
 

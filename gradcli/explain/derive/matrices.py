@@ -168,7 +168,7 @@ class Matrices:
             return self._product(made)
         if made.operator == "*":
             vector = _column(made.operands[0])
-            if vector is not None and isinstance(made.operands[1], Name):
+            if vector is not None and self.rank(made.operands[1]) == 1:
                 return Call("outer", (vector, made.operands[1]))
         return made
 

@@ -33,6 +33,9 @@ from gradcli.trace.ir import Value, values_in
 _LONGEST = 60
 """A formula that would be longer than this is not put into another one."""
 
+MANY = 100
+"""With more formulas than this, sums keep lines of their own: what a loop adds up stays regular."""
+
 _MOST_ELEMENTS = 1000
 """A constant of more elements is not written down."""
 
@@ -81,6 +84,11 @@ def derivation(
         GradcliError: E413 where an op on the way has no expression in the language.
     """
     return _Writer(recorder, inputs, forward).derivation(gradients)
+
+
+def is_sum(formula: Symbol) -> bool:
+    """Whether a formula adds up two others."""
+    return isinstance(formula, Operation) and formula.operator == "+"
 
 
 def without_expression(op: str) -> GradcliError:
@@ -367,13 +375,13 @@ def _one_hot(array: Any) -> Symbol | None:
         return None
     where = array != 0
     number = array[where][:1]
-    if (where.sum(1) != 1).any() or (array[where] != number).any():
-        return None
+    if (where.sum(1) != 1).any() or (array[where] != number).any() or number == 1:
+        return None  # the factor makes the integers of `one_hot` floating numbers
     places = Call("tensor", (Constant(where.argmax(1).tolist()),))
     found = Call("F.one_hot", (places, Constant(array.shape[1])))
     if _is_unit(where):
         found = Call("eye", (Constant(len(array)),))
-    return Operation("*", Constant(_plain(shortest(number[0]))), found)
+    return Operation("*", Constant(shortest(number[0])), found)
 
 
 def _is_unit(array: Any) -> bool:
@@ -446,6 +454,7 @@ class _Layout:
         )
         uses.update(symbol.name for symbol in self.wanted.values() if isinstance(symbol, Name))
         live = self._live()
+        is_long = len(live) > MANY
         replaced: dict[str, Symbol] = {}
         lines: list[Line] = []
         final = {
@@ -459,7 +468,7 @@ class _Layout:
                 continue
             formula = substituted(formula, replaced)
             program_name = self._program_name(name)
-            short = len(repr(formula)) <= _LONGEST
+            short = len(repr(formula)) <= _LONGEST and not (is_long and is_sum(formula))
             if uses[name] == 1 and name not in final and program_name is None and short:
                 replaced[name] = formula
                 continue

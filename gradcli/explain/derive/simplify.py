@@ -283,7 +283,7 @@ def _turned(array: Any, symbol: Symbol) -> Any:
     dims = [each.value for each in symbol.arguments[1:] if isinstance(each, Constant)]
     if symbol.function == "transpose":
         return array.swapaxes(*dims)
-    return array.transpose(dims or None)
+    return array.transpose(dims[0] if dims else None)
 
 
 def _product_shape(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | None:

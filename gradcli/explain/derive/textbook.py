@@ -19,7 +19,7 @@ from gradcli.errors import GradcliError
 from gradcli.explain.derive.algebra import number_of, simplified
 from gradcli.explain.derive.derive import agrees
 from gradcli.explain.derive.matrices import Matrices
-from gradcli.explain.derive.program import Derivation, Line
+from gradcli.explain.derive.program import MANY, Derivation, Line, is_sum
 from gradcli.explain.symbols.substitution import rebuilt, substituted
 from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import Call, Name, Operation, Symbol
@@ -144,7 +144,8 @@ def _rewritten(
             saved = sum(len(text_of(once[n])) for n in _names(line.formula) if n in once)
             better = len(text_of(joined)) <= min(len(text_of(own)) + saved, _LONGEST)
             lines.append(Line(line.name, joined if better else own, line.array))
-            if uses[line.name] == 1 and _AUTOMATIC.fullmatch(line.name):
+            regular = len(given) > MANY // 2 and is_sum(line.formula)
+            if uses[line.name] == 1 and _AUTOMATIC.fullmatch(line.name) and not regular:
                 once[line.name] = lines[-1].formula
     except (ZeroDivisionError, OverflowError):
         return None

@@ -35,8 +35,8 @@ def _layer_array(
     return lstm_layer(input, weight0, weight1, weight2 + weight3, (hx_, cx_), reverse)
 
 
-def _recorded(grads: Sequence[Any], given: Sequence[Tensor], reverse: bool) -> Any:
-    """The gradients with their graph: of the steps, written out as ops."""
+def _steps(given: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """The outputs, the last hidden state and the last cell, of the steps written out as ops."""
     input, input_weight, weight, input_bias, bias, hidden, cell = given
     steps = methods["unbind"](linear(input, input_weight, input_bias), 0)
     outputs = []
@@ -44,7 +44,12 @@ def _recorded(grads: Sequence[Any], given: Sequence[Tensor], reverse: bool) -> A
         gates = methods["chunk"](step + linear(hidden, weight, bias), 4, 1)
         hidden, cell = lstm_state(gates, cell)
         outputs.append(hidden)
-    results = (stack_(outputs[::-1] if reverse else outputs), hidden, cell)
+    return stack_(outputs[::-1] if reverse else outputs), hidden, cell
+
+
+def _recorded(grads: Sequence[Any], given: Sequence[Tensor], reverse: bool) -> Any:
+    """The gradients with their graph."""
+    results = _steps(given, reverse)
     pairs = [(made, grad) for made, grad in zip(results, grads, strict=False) if grad is not None]
     wanted = [tensor for tensor in given if tensor.requires_grad]
     found = backward.grad(
@@ -84,6 +89,10 @@ def _layer_rule(
 mkldnn_rnn_layer: Op = op(
     "mkldnn_rnn_layer",
     _layer_array,
+    decomposition=lambda input, weight0, weight1, weight2, weight3, hx_, cx_, reverse: (
+        *_steps((input, weight0, weight1, weight2, weight3, hx_, cx_), reverse),
+        None,
+    ),
     outputs=("result0", "result1", "result2", "result3"),
     differentiable=(0, 1, 2),
     inputs=("input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_"),

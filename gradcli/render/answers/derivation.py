@@ -14,6 +14,7 @@ from gradcli.explain.symbols.substitution import rebuilt
 from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol
 from gradcli.render.formulas.numpy_code import JaxWriter, NumpyWriter, Unspoken
+from gradcli.render.formulas.recurrence import elided
 
 _CLOSE = {"float16": "1e-2", "bfloat16": "1e-1", "float64": "1e-9", "complex128": "1e-9"}
 """How close numbers of a dtype must come; 1e-4 for the others."""
@@ -23,9 +24,12 @@ _COMMENT_COLUMN = 48
 _NUMPY = re.compile(r"\bnp\.")
 
 
-def program_text(found: Derivation) -> str:
-    """The formulas in the language, each with its shape, and where a factor is 0 by convention."""
+def program_text(found: Derivation, full: bool = False) -> str:
+    """The formulas in the language, each with its shape, and where a factor is 0 by convention;
+    unless `full` what an unrolled loop repeats is shown by its first and last lines.
+    """
     lines = [_noted(f"{line.name} = {_shown(line.formula)}", line) for line in found.shown]
+    lines = lines if full else elided(lines)
     return "\n".join([*lines, *(f"# 0 where {each}" for each in found.conventions)])
 
 
