@@ -45,7 +45,7 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
     target = node.target
     if c.loop is None or node.operator not in ("+", "-") or not isinstance(target, tree.Name):
         return run
-    if _reads(node.value, target.name, {"grad"}) and not _CLEARS.search(c.loop.span.source.text):
+    if _reads(node.value, target.name, {"grad"}) and not _is_cleared(c.loop):
         return _stepping(c, node, target, scope, run)
     if node.operator == "-":
         return run
@@ -120,8 +120,14 @@ def _is_leaf(value: Any) -> bool:
 
 # --- a gradient that is never cleared -------------------------------------------------------------
 
-_CLEARS = re.compile(r"zero_|\.grad\s*[-+*/]?=(?!=)|requires_grad|detach")
-"""What a program writes that sets gradients back, or makes the leaf anew."""
+_CLEARS = re.compile(r"zero_|\.grad\s*[-+*/]?=(?!=)")
+_MAKES_ANEW = re.compile(r"requires_grad|detach")
+
+
+def _is_cleared(loop: tree.Statement) -> bool:
+    """Whether the program sets gradients back somewhere, or the loop makes the leaf anew."""
+    text = loop.span.source.text
+    return bool(_CLEARS.search(text) or _MAKES_ANEW.search(loop.span.text))
 
 
 def _stepping(
