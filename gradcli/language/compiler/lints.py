@@ -13,6 +13,7 @@ from gradcli.errors import Span
 from gradcli.language.compiler import assignment, loops
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.functions.control_flow import Run
+from gradcli.language.objects.instances import Instance, attributes_of
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables, names_around
 
@@ -43,11 +44,13 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
     """
     run = assignment.augmented_assign(c, node, scope)
     target = node.target
+    if isinstance(target, tree.Attribute) and target.name == "data":
+        target = target.value
     if c.loop is None or node.operator not in ("+", "-") or not isinstance(target, tree.Name):
         return run
     if _reads(node.value, target.name, {"grad"}) and not _is_cleared(c.loop):
         return _stepping(c, node, target, scope, run)
-    if node.operator == "-":
+    if node.operator == "-" or target is not node.target:
         return run
     spent = _is_spent(node.value, target, c.loop)
     return _summing(c, node.span, target, scope, run) if spent else run
@@ -199,22 +202,30 @@ _TRAINING = frozenset(
 
 
 def _evaluated(loop: tree.For) -> list[tree.Call]:
-    """The calls of plain names in a loop that does nothing with gradients."""
+    """The calls of names, dotted ones too, in a loop that does nothing with gradients."""
     found = []
     for node in tree.nodes_of(list(loop.body)):
         name = getattr(node, "name", "")
         if name in _TRAINING and isinstance(node, (tree.Attribute, tree.Name)):
             return []
-        if isinstance(node, tree.Call) and isinstance(node.function, tree.Name):
+        if isinstance(node, tree.Call) and isinstance(node.function, (tree.Attribute, tree.Name)):
             found.append(node)
     return found
 
 
+def _held(node: tree.Expression, variables: Variables) -> Any:
+    """What a name or an attribute of an object holds now, None for nothing."""
+    if isinstance(node, tree.Name):
+        return variables.get(node.name, names_around(variables).get(node.name))
+    owner = _held(node.value, variables) if isinstance(node, tree.Attribute) else None
+    if not isinstance(owner, Instance) or not isinstance(node, tree.Attribute):
+        return None
+    return attributes_of(owner).get(node.name)
+
+
 def _check_evaluation(c: Compiler, call: tree.Call, variables: Variables) -> None:
     """Warn (W019) of the call of a model in `eval()` whose parameters are recorded for nothing."""
-    assert isinstance(call.function, tree.Name)
-    name = call.function.name
-    model: Any = variables.get(name, names_around(variables).get(name))
+    name, model = call.function.span.text, _held(call.function, variables)
     is_module = c.state.modules is not None and id(model) in c.state.modules
     if not is_module or model.training:
         return
