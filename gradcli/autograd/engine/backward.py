@@ -15,7 +15,6 @@ from gradcli.autograd.edge import GradientEdge
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.engine.engine import Root, Target, run_backward
 from gradcli.autograd.engine.identity_map import IdentityMap
-from gradcli.autograd.engine.lints import check_root
 from gradcli.autograd.node import AccumulateGrad, extra_of
 from gradcli.autograd.tensor import (
     Tensor,
@@ -149,6 +148,8 @@ def _roots(
                 labels=labels,
             )
         if type(node) is AccumulateGrad:
+            from gradcli.autograd.engine.lints import check_root  # lazy: start-up: few roots
+
             check_root(output)
         roots.append((node, output_nr, seed))
     return roots

@@ -42,7 +42,7 @@ def help(run: Run, line: Line) -> None:
     if text is None:
         explain(run, line, wanted)
     else:
-        _read(run, text)
+        run.show(text)
 
 
 def _overview(commands: Mapping[str, DotCommand]) -> str:
@@ -67,15 +67,7 @@ def explain(run: Run, line: Line, name: str, *, source: bool = False) -> None:
         error = unknown_name(name, run.session.values, span)
         error.help = error.help or "`.help` lists the topics"
         raise error
-    _read(run, text)
-
-
-def _read(run: Run, text: str) -> None:
-    """Show a text to a person: in a session on a terminal in a pager, where it is long."""
-    if run.shows_values and run.options.limits.files and not run.muted:
-        run.terminal.page(text)
-    else:
-        run.show(text)
+    run.show(text)
 
 
 def variables(run: Run, _line: Line) -> None:

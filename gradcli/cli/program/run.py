@@ -309,6 +309,8 @@ class Run:
             return
         if self.options.json and not self.shows_values:
             self._printed.append(text)
+        elif self.shows_values and type(self.statement) is Command and self.options.limits.files:
+            self.terminal.page(text)
         else:
             self.terminal.write(text)
 
