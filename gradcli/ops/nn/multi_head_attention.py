@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.catalogue import function, methods, operators
@@ -209,7 +210,7 @@ def _heads(
         for each, own in zip((q, k, v), (None, *static), strict=True)
     )
     if with_zeros:
-        zeros = Tensor(np.zeros((heads, 1, head_dim), k.array.dtype))
+        zeros = Tensor(module_of(k.array).zeros((heads, 1, head_dim), k.array.dtype))
         k, v, masks = _with_one_more(k, v, masks, (zeros, zeros), 1)
     return q, k, v, _merged(masks, batch, count)
 
