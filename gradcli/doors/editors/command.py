@@ -19,8 +19,9 @@ _SECONDS = 10.0
 def command(**limits: Any) -> int:
     """Serve editors, by the Language Server Protocol.
 
-    They get diagnostics as one types, values, completion, definitions, run and explain. An editor starts this command and speaks to it on standard input and output. Programs run in
-    processes of their own within the limits; 10 seconds unless --timeout says another number.
+    They get diagnostics as one types, values, completion, definitions, run and explain. An editor
+    starts this command and speaks to it on standard input and output. Programs run in processes of
+    their own within the limits; 10 seconds unless --timeout says another number.
     """
     try:
         from gradcli.doors.editors.server import serve  # lazy: command: pygls
