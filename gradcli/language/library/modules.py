@@ -91,6 +91,7 @@ LIBRARY: dict[str, str] = {
     "torch.cuda.amp": "torch.settings:CUDA_AMP",
     "torch.distributed": "torch.settings:DISTRIBUTED",
     "torch.mps": "torch.settings:MPS_DEVICE",
+    "torch.nn.modules.utils": "torch.settings:TUPLES",
     "torch.serialization": "torch.serialization:SERIALIZATION",
     "torch.testing": "torch.testing:TESTING",
     "torch.utils.tensorboard": "drawing.undrawn:TENSORBOARD",

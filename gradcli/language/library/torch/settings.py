@@ -12,7 +12,9 @@ from typing import Any, ClassVar
 
 from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.language.limits import check_collection
 from gradcli.language.objects.attributes import PerSession
+from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import called, type_name, type_of
 from gradcli.ops.binding.catalogue import modules
@@ -310,3 +312,27 @@ GENERATOR: dict[str, Any] = {
 
 PROFILER: dict[str, Any] = {"record_function": RecordFunction}
 """What `torch.profiler` and `torch.autograd.profiler` hold."""
+
+
+# --- torch.nn.modules.utils -----------------------------------------------------------------------
+
+
+def _ntuple(n: int, name: str = "parse") -> Callable[..., Any]:
+    """A function that gives a number for each of n dimensions, and a sequence as a tuple."""
+
+    check_collection(n)
+
+    def parse(x: Any) -> tuple[Any, ...]:
+        return tuple(bounded(x)) if hasattr(type(x), "__iter__") else (x,) * n
+
+    return called(name, parse)
+
+
+TUPLES: dict[str, Any] = {
+    "_ntuple": _ntuple,
+    **{
+        name: _ntuple(n, name)
+        for n, name in enumerate(("_single", "_pair", "_triple", "_quadruple"), 1)
+    },
+}
+"""What `torch.nn.modules.utils` holds."""
