@@ -86,10 +86,10 @@ def test_nothing_grows(name: str) -> None:
 
     tracemalloc.start()
     try:
-        run(SETUP + rounds(100))
+        run(SETUP + rounds(70))
         # A session keeps what it compiled of a statement.
-        few = -run(rounds(100)) + run(rounds(100))
-        many = -run(rounds(100)) + run(rounds(300))
+        few = -run(rounds(70)) + run(rounds(70))
+        many = -run(rounds(70)) + run(rounds(200))
         assert many - few < 10_000
     finally:
         tracemalloc.stop()
