@@ -25,7 +25,7 @@ _NAMES = {
     "_pdist_forward": "pdist", "linalg_inv_ex": "linalg_inv",
     "linalg_solve_ex": "linalg_solve", "linalg_cholesky_ex": "linalg_cholesky",
     "linalg_lu_factor_ex": "linalg_lu_factor", "native_channel_shuffle": "channel_shuffle",
-    "affine_grid_generator": "affine_grid", "diagonal_copy": "diagonal",
+    "affine_grid_generator": "affine_grid",
     "grid_sampler_2d": "grid_sample", "grid_sampler_3d": "grid_sample",
 }  # fmt: skip
 """Entries whose function has another name."""

@@ -227,6 +227,14 @@ def _index_put(given: Given, shape: tuple[int, ...]) -> Symbol:
     return method("put", target, function("tensor", places), *arguments)
 
 
+def _segments(given: Given, _shape: tuple[int, ...]) -> Symbol:
+    named = {"axis": given["axis"] or None, "initial": given["initial"]}
+    lengths = Keyword("lengths", function("tensor", list(given["lengths"])))
+    more = [Keyword(name, Constant(value)) for name, value in named.items() if value is not None]
+    operands = (lifted(given["data"]), Constant(given["reduce"]))
+    return Call("torch.segment_reduce", (*operands, lengths, *more))
+
+
 def _padded(mode: str) -> Writer:
     """A padding with the tensor's own elements."""
     return lambda given, _shape: Call(
@@ -379,6 +387,7 @@ WRITERS: dict[str, Writer] = {
     "copy": _copy,
     "tanh_backward": _saturating(lambda y: 1 - y**2),
     "sigmoid_backward": _saturating(lambda y: (1 - y) * y),
+    "segment_reduce": _segments,
     "repeat": lambda given, shape: method("repeat", given["self"], *given["repeats"]),
     "_to_copy": lambda given, shape: method("to", given["self"], Name(str(given["dtype"]))),
     "expand": lambda given, shape: method("expand", given["self"], shape),
@@ -394,6 +403,7 @@ WRITERS: dict[str, Writer] = {
     ),
     "transpose": _transpose,
     "slice": _slice,
+    "narrow": _slice,
     "as_strided": _strided,
     "scatter": lambda given, shape: method(
         "scatter", given["self"], given["dim"], given["index"], given.get("src", given.get("value"))

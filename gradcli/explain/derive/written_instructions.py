@@ -30,6 +30,8 @@ def written(call: OpCall, given: Given, output_nr: int) -> Symbol:
     """The expression of an output of a call; raises Unwritten where there is none."""
     # The form that writes its result is written as the one that makes a new tensor.
     name = call.op.name.rstrip("_") or call.op.name
+    if name not in ("_to_copy", "copy", "index_copy"):
+        name = name.removesuffix("_copy")  # what a view shows
     array = call.made[output_nr].array
     shape = tuple(array.shape)
     if name in SEVERAL:

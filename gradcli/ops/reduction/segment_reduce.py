@@ -9,11 +9,13 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.ops.arithmetic.arithmetic import no_derivative
+from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.op import Op, op
+from gradcli.ops.elementwise.comparison import where
+from gradcli.ops.indexing.select import index_add, index_select
 
 _FIRST = {"max": -np.inf, "mean": np.nan, "min": np.inf, "prod": 1.0, "sum": 0.0}
 """What an empty part gives, by the reduction."""
@@ -69,11 +71,39 @@ def _gradient(
     return np.moveaxis(found, 0, axis)
 
 
+def _gradient_decomposed(
+    grad: Tensor,
+    output: Tensor,
+    data: Tensor,
+    reduce: str,
+    lengths: tuple[int, ...],
+    axis: int,
+    initial: float | None,
+) -> Tensor:
+    """`_gradient` of finite elements that are not 0, step by step."""
+    segments = Tensor(np.repeat(np.arange(len(lengths)), lengths))
+    spread: Tensor = index_select(grad, axis, segments)
+    if reduce == "sum":
+        return spread
+    if reduce == "mean":
+        counts = np.repeat(lengths, lengths).astype(data.array.dtype)
+        shape = [1] * data.ndim
+        shape[axis] = -1
+        return spread / Tensor(counts.reshape(shape))
+    results = index_select(output, axis, segments)
+    if reduce == "prod":
+        return spread * results / data
+    picked = where(data == results, ones(data, ()), zeros(data, ()))
+    totals = index_add(zeros(output, tuple(output.shape)), axis, segments, picked)
+    return spread * picked / index_select(totals, axis, segments)
+
+
 _no_second = no_derivative("the gradient of segment_reduce", "reduce the parts one by one")
 
 segment_reduce_backward: Op = op(
     "_segment_reduce_backward",
     _gradient,
+    decomposition=_gradient_decomposed,
     node="NotImplemented",
     grad=_no_second,
     output=_no_second,
