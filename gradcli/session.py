@@ -264,12 +264,14 @@ class Session:
 
 
 def _hot_loop(compiler: Compiler, loop: For | While, scope: Scope, body: Run) -> HotLoop:
-    """What may compile a loop's iterations."""
+    """What may compile a loop's iterations: one for each loop, however often that is compiled."""
     from gradcli.language.loops import hot_loop  # lazy: start-up
 
-    made = hot_loop.HotLoop(compiler, loop, scope, body)
-    compiler.interpreter.hot_loops.append(made)
-    return made
+    known = compiler.interpreter.hot_loops
+    found = known.get(id(loop))
+    if found is None:
+        found = known[id(loop)] = hot_loop.HotLoop(compiler, loop, scope, body)
+    return found
 
 
 def no_commands(command: Command) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.benchmarks import work
-from tests.benchmarks.__main__ import Bench
+from tests.benchmarks.__main__ import Bench, wanted_rounds
 from tests.benchmarks.measure import alternate
+from tests.benchmarks.where import where
 from tests.command_line import ROOT
 
 
@@ -29,6 +31,22 @@ def test_figures_have_to_grow(
     bench.run(work.Work("planted"))
     assert bench.refused == (["planted"] if is_refused else [])
     assert bench.close() == is_refused
+
+
+@pytest.mark.parametrize(
+    ("once", "thrice", "wanted"),
+    [(1.0, 3.0, 3), (1.25, 1.75, 120), (100.0, 300.0, 1), (1.0, 1.0, 160), (9.0, 9.3, 160)],
+)
+def test_rounds_last_long_beside_the_first_ones(once: float, thrice: float, wanted: int) -> None:
+    assert wanted_rounds(10, once, thrice) == wanted
+
+
+def test_where_the_time_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    where(work.Work("training"), 150)
+    shown = capsys.readouterr().out
+    shares = {part: int(share) for part, share in re.findall(r"(\w+) (\d+)%", shown)}
+    assert {"interpreter", "engine", "kernels", "loop"} <= shares.keys()
+    assert 95 <= sum(shares.values()) <= 105
 
 
 @pytest.mark.parametrize(

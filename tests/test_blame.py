@@ -441,3 +441,33 @@ def test_loops_of_generators_are_run(capsys: pytest.CaptureFixture[str]) -> None
     shown = CommandLine(capsys)("blame", program, "x=0")
     assert shown.code == 1, shown.err
     assert "in round 3 of the loop at program:4:1" in shown.out
+
+
+_TRAINED = """\
+w = torch.tensor([1., 1.], requires_grad=True)
+opt = torch.optim.SGD([w], lr={rate})
+for step in range({rounds}):
+    loss = {loss}
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "rate", "rounds", "found"),
+    [
+        # Finite for many rounds: the step of the one before spoils the parameter.
+        ("(w ** 2).sum()", 1.5, 200, ("overflow", ["w"], 128)),
+        # The formula itself overflows, in the first round.
+        ("torch.exp(w * 100).sum()", 0.1, 3, ("overflow", [], 1)),
+        # A NaN of a formula, which the step carries into the parameter.
+        ("torch.where(w > 2, w, w - w.detach()).sqrt().sum()", 0.1, 3, ("infinite slope", [], 1)),
+    ],
+)
+def test_the_round_that_spoils_a_parameter(
+    loss: str, rate: float, rounds: int, found: tuple[Any, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = _TRAINED.format(loss=loss, rate=rate, rounds=rounds)
+    blamed = json.loads(CommandLine(capsys)("blame", program, "--json").out)["blamed"]
+    assert (blamed["kind"], blamed["diverges"], blamed["rounds"][-1]["number"]) == found

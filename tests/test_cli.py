@@ -180,11 +180,14 @@ def test_unused_arguments(gradcli: CommandLine) -> None:
 
 
 def test_large_graphs_are_drawn_when_asked(gradcli: CommandLine) -> None:
-    program = "y = x\nfor i in range(200):\n    y = y * 2"
+    program = "\n".join(["y = x", *["y = y * 2"] * 200])
     shown = gradcli(program, "x=1", "--dtype=float64")
     assert "201 nodes" in shown.err
     assert "Mul" not in shown.out.partition("x.grad")[2]
-    assert gradcli(program, "x=1", "--trace", "--expand").out.count("MulBackward0") > 200
+    assert gradcli(program, "x=1", "--trace").out.count("MulBackward0") > 200
+    loop = "y = x\nfor i in range(200):\n    y = y * 2"
+    assert "… × 198" in gradcli(loop, "x=1", "--dtype=float64").out
+    assert "6,001 nodes" in gradcli(loop.replace("200", "6000"), "x=1").err
 
 
 def test_json_has_the_values_of_a_trace_whole(gradcli: CommandLine) -> None:

@@ -12,6 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.compiler import loops
 from gradcli.language.loops import hot_loop as hot
 from gradcli.limits import Limits
+from gradcli.trace import codegen
 from tests.random_loops import random_loop
 from tests.random_training import random_training
 from tests.running import Outcome, run
@@ -69,6 +70,7 @@ LOSSES = [
     "(b + b).sum() * s * s + (w - w.mean()).square().sum()",
     "w.square().sum() + b.mean() + s",
     "torch.log(b).sum() + w.sum() / (s - s) + (w * 1e30).exp().mean()",
+    "(torch.outer(b, torch.linspace(0, 1, 2000)).exp().tanh() * s).sum() + w.sum()",
 ]
 
 # Each is a program, and how often it finds a round that can be written; all print what they leave.
@@ -1650,6 +1652,16 @@ def test_losses(loss: str, written: list[Any], monkeypatch: pytest.MonkeyPatch) 
     assert len(written) == 1
 
 
+@pytest.mark.parametrize("loss", LOSSES[::3])
+def test_a_long_round_is_written_in_pieces(
+    loss: str, written: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codegen, "_PIECE", 2)
+    in_both_ways(TRAINING.format(loss), monkeypatch)
+    assert len(written) == 1
+    assert "piece1" in written[0].namespace
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str, written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     program, count = PROGRAMS[name]
@@ -1816,3 +1828,27 @@ def test_the_limit_of_steps(
     outcome = in_both_ways(program, monkeypatch, limits=Limits(steps=steps))
     assert outcome.error is not None
     assert outcome.error.code == "E605"
+
+
+def test_a_loop_inside_one_that_cannot_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attempts at the outer loop leave the inner one compiled."""
+    program = """
+import time
+for n in range(12):
+    time.process_time()
+    for each in range(20):
+        loss = ((x @ w + b) ** 2).mean() * s
+        loss.backward()
+        with torch.no_grad():
+            for p in parameters:
+                p -= 0.001 * p.grad
+                p.grad = None
+print(loss)
+"""
+    monkeypatch.setattr(loops, "_MANY", 8)
+    outcome = in_both_ways(program, monkeypatch)
+    found = outcome.session.interpreter.hot_loops.values()
+    outer, inner, _ = sorted(found, key=lambda each: each.node.span.start)
+    assert outer.compiled_count == 0
+    assert outer.broken is not None
+    assert inner.compiled_count > 200

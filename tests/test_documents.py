@@ -17,6 +17,8 @@ COMMENTS = {  # a line of a program, with what check-doc says of its comment
     "print(x)  # 6.0": "agree",
     "x  # 7": "7",
     "x  # => 6.": "agree",
+    "print(x, x.requires_grad)  # False": "agree",
+    "print(x, x.requires_grad)  # True": "True",
     "x  # prints: six": "six",
     "print(x, 'of all')  # tensor(7.) of all": "tensor(7.) of all",
     "print(x)  # six of them": "no output",
@@ -146,7 +148,7 @@ def test_a_notebook_runs_cell_by_cell(tmp_path: Path) -> None:
     path.write_text(
         notebook(
             "%matplotlib inline\nx = 3\nfor i in range(1):\n    !ls\nx",
-            "x + 1;",
+            "torch.*Tensor?\nx + 1;",
             "s = '''\n%not magic\n'''\nprint(s, end='')\n(x\n % 2)",
             "x.nothing",
         )
@@ -158,8 +160,22 @@ def test_a_notebook_runs_cell_by_cell(tmp_path: Path) -> None:
     assert [note.partition("ipynb:")[2] for note in notes] == [
         "cell 1:1:1: `%matplotlib inline` is skipped",
         "cell 1:4:5: `!ls` is skipped",
+        "cell 2:1:1: `torch.*Tensor?` is skipped",
     ]
     assert "lesson.ipynb:cell 4:1:1" in finished.stderr
+
+
+def test_several_documents_have_a_session_each(tmp_path: Path) -> None:
+    texts = {"a.md": "python\nx = 1\nx  # 2", "b.md": "python\nx", "c.md": "python\n1  # 1"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(markdown(text))
+    finished = invoke("check-doc", *(str(tmp_path / name) for name in texts))
+    assert finished.code == 1
+    assert "b.md:2:1" in finished.stderr
+    assert [line.rpartition(": ")[2] for line in finished.stdout.splitlines()[-2:]] == [
+        "1 of 1 outputs differs",
+        "the output agrees",
+    ]
 
 
 REFUSED = {

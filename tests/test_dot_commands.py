@@ -361,3 +361,44 @@ def test_every_command_has_help(script: Script) -> None:
         assert f"  {command.usage}  " in overview
         assert script(f".help {command.name}\n")[0].startswith(f"{command.usage}\n")
     assert max(map(len, overview.splitlines())) <= 100
+
+
+# --- commands that look and take back -----------------------------------------------------------
+
+
+def test_undo_takes_the_last_statement_back(script: Script) -> None:
+    text = "x = tensor(2., requires_grad=True)\ny = x ** 3\ny.backward()\nz = 1\n.undo\n.undo\n"
+    out, err, code = script(f"{text}.vars\nprint(x.grad)\ny.backward()\nprint(x.grad)\n")
+    assert code == 0, err
+    assert "taken back: z = 1" in err
+    assert "taken back: y.backward()" in err
+    assert "z " not in out
+    assert out.endswith("None\ntensor(12.)\n")
+
+
+def test_undo_of_a_write_and_of_a_draw(script: Script) -> None:
+    text = "x = ones(2)\na = torch.rand(2)\nx += 1\n.undo\nprint(x)\nb = torch.rand(2)\n"
+    out, err, code = script(f"{text}torch.manual_seed(0)\nprint((torch.rand(4)[2:] == b).all())\n")
+    assert code == 0, err
+    assert out == "tensor([1., 1.])\ntensor(True)\n"
+
+
+def test_undo_of_nothing(script: Script) -> None:
+    _, err, code = script(".undo\n")
+    assert code == 2
+    assert "there is no statement to take back" in err
+
+
+def test_explain_and_derive_of_the_last_tensor(script: Script) -> None:
+    out, err, code = script("x = tensor(3., requires_grad=True)\ny = x * x\n.explain\n.derive y\n")
+    assert code == 0, err
+    assert "MulBackward0" in out
+    assert "grad_x = 2 * x" in out
+
+
+@pytest.mark.parametrize("asked", ["x?", "?x", "x??", "??x", "? x"])
+def test_question_marks(asked: str, script: Script) -> None:
+    out, err, code = script(f"x = tensor(3.)\n{asked}\n")
+    assert code == 0, err
+    assert out.startswith("x\n  type")
+    assert ("\nx = tensor(3.)\n" in out) is ("??" in asked)

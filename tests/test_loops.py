@@ -23,7 +23,7 @@ def test_kinds(name: str) -> None:
     compiled = outcome_of(KINDS[name], compiled=True)
     interpreted = outcome_of(KINDS[name], compiled=False)
     assert compiled.stdout == interpreted.stdout
-    loops = compiled.session.interpreter.hot_loops
+    loops = list(compiled.session.interpreter.hot_loops.values())
     if name not in BREAKS:
         assert sum(loop.compiled_count for loop in loops) > 200
         return

@@ -84,6 +84,17 @@ def test_a_cell_shows_its_last_value(client: Any) -> None:
     assert ran(client, "x.grad")[1][0][1]["data"] == {"text/plain": "tensor([2., 4.])"}
 
 
+def test_figures_are_pictures(client: Any) -> None:
+    head = "import matplotlib.pyplot as plt\n"
+    reply, sent = ran(client, f"{head}plt.plot([1, 2], label='up')\nplt.legend()\nplt.show()\n1")
+    assert reply["status"] == "ok"
+    assert [kind for kind, _ in sent] == ["display_data", "execute_result"]
+    assert ">up</text>" in sent[0][1]["data"]["image/svg+xml"]
+    assert [kind for kind, _ in ran(client, "plt.plot([3])\nx = 1")[1]] == ["display_data"]
+    assert [kind for kind, _ in ran(client, "plot([1, 2])")[1]] == ["display_data"]
+    assert ran(client, "2 + 2")[1][0][0] == "execute_result"
+
+
 def test_dot_commands_and_help(client: Any) -> None:
     ran(client, "q = tensor(2., requires_grad=True)\np = q * 3")
     _, sent = ran(client, ".why q.requires_grad")

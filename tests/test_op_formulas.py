@@ -37,6 +37,9 @@ WITHOUT: dict[str, str] = {
     ),
     "_ctc_loss": "a recursion over time and labels, whose length depends on the data",
     **dict.fromkeys(
+        ("segment_reduce", "_segment_reduce_backward"), "as many cases as there are segments"
+    ),
+    **dict.fromkeys(
         ("_standard_gamma", "_sample_dirichlet"), "drawn numbers, of which there is no formula"
     ),
 }  # fmt: skip

@@ -314,7 +314,7 @@ EXTREMES = [
     "plt.axis([0, 0, 0, 0])\nplt.plot([1])", "plt.fill_between([], [])",
     "plt.figure(figsize=(0.1, 1))",
 
-    "plt.plot(range(100000))", "plt.axhline(float('inf'))",
+    "plt.plot(range(30000))", "plt.axhline(float('inf'))",
     "plt.imshow([[1]], vmin=float('nan'))", "plt.xticks([1e308])\nplt.plot([1])",
 ]  # fmt: skip
 
@@ -347,6 +347,12 @@ def test_a_line_as_plain_characters() -> None:
     assert columns == sorted(columns, reverse=True)  # it rises
     assert len(columns) >= 14
     assert lines[17].strip().startswith("+-")
+
+
+def test_a_square_image_is_square() -> None:
+    plot = drawn("plt.imshow([[0, 1], [2, 3]])\nplt.show()")[0]
+    lines = plot_text(plot, "ascii").splitlines()
+    assert {len(re.split(r"[|+]", line)[1]) for line in lines[8:16]} == {32}
 
 
 def test_colours_on_a_terminal_that_has_them() -> None:
@@ -433,7 +439,7 @@ def test_what_is_no_curve_is_said(given: list[str], code: int, said: str) -> Non
 @pytest.mark.parametrize(
     ("name", "words_", "said"),
     [
-        ("x.pdf", [], "none of .svg, .png"),
+        ("x.foo", [], "no format of pictures"),
         ("nowhere/x.svg", [], "no such file"),
         ("x.svg", ["--sandbox"], "E606"),
     ],
@@ -449,17 +455,31 @@ def test_savefig_goes_through_the_gate(
     assert [path.name for path in tmp_path.iterdir()] == ["p.py"]
 
 
-def test_without_a_converter_an_svg_stands_for_a_png(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["x.png", "x", "x.pdf", "x.jpg"])
+def test_an_svg_stands_for_what_is_not_made_here(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", "")
-    Path("p.py").write_text(f"{HEAD}plt.plot([1])\nplt.savefig('x.png')\n")
+    Path("p.py").write_text(f"{HEAD}plt.plot([1])\nplt.savefig('{name}')\n")
     finished = invoke("run", "p.py")
     assert finished.code == 0
     assert "so x.svg is written" in finished.stderr
     checked_svg(Path("x.svg").read_text("utf-8"))
-    assert not Path("x.png").exists()
+    assert not Path(name).exists()
+
+
+def test_a_converter_at_hand_makes_the_png(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    converter = tmp_path / "bin" / "rsvg-convert"
+    converter.parent.mkdir()
+    converter.write_text("#!/bin/sh\nprintf '\\211PNG'; grep -c '<svg'\n")
+    converter.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{converter.parent}:/usr/bin:/bin")
+    Path("p.py").write_text(f"{HEAD}plt.plot([1])\nplt.savefig('x.png')\n")
+    finished = invoke("run", "p.py")
+    assert (finished.code, finished.stderr) == (0, "")
+    assert Path("x.png").read_bytes() == b"\x89PNG1\n"
 
 
 def test_show_in_a_pipe_is_one_note() -> None:

@@ -15,10 +15,9 @@ from gradcli.cli.dispatch import HANDLERS
 from gradcli.cli.process.terminal import Terminal
 from gradcli.cli.program.run import Run
 from gradcli.cli.repl.completion import EntryCompleter
-from gradcli.cli.repl.editor import pasted
 from gradcli.cli.repl.highlighting import pieces
 from gradcli.cli.repl.history import EntryHistory, history_path
-from gradcli.cli.repl.plain import plain_reader
+from gradcli.cli.repl.plain import pasted, plain_reader
 from gradcli.cli.repl.repl import repl, run_entry
 from tests.machine import takes_at_most
 
@@ -301,3 +300,15 @@ def test_prompts_and_margins_are_not_pasted() -> None:
     )
     assert pasted("    x = 1\n    if x:\n        y\n") == "x = 1\nif x:\n    y\n"
     assert pasted("x = '>>> 1'\n  y") == "x = '>>> 1'\n  y"
+
+
+def test_prompts_of_ipython_are_not_pasted() -> None:
+    text = "In [1]: x = 1\n\nIn [2]: for i in y:\n   ...:     x\n   ...: \nOut[2]: 1\n"
+    assert pasted(text) == "x = 1\nfor i in y:\n    x\n"
+
+
+def test_what_is_typed_most_comes_first(completer: EntryCompleter) -> None:
+    assert list(completed(completer, "xenon."))[:3] == ["grad", "backward", "shape"]
+    offered = list(completed(completer, "xenon."))
+    assert offered.index("abs") < offered.index("H")
+    assert next(iter(completed(completer, "torch.ra"))) == "randn"

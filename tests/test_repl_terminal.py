@@ -237,3 +237,55 @@ def test_a_dumb_terminal(start: Start) -> None:
     screen.type(CTRL_C)
     screen.wait_for("interrupted")
     assert screen.leave() == 0
+
+
+def test_enter_runs_what_the_search_has_found(start: Start) -> None:
+    first = start()
+    first.type(f"'found %d' % (6 * 7){ENTER}")
+    first.wait_for("'found 42'")
+    assert first.leave() == 0
+    second = start()
+    second.type(f"{CTRL_R}found")
+    second.wait_for("I-search backward: ")
+    second.type(ENTER)
+    second.wait_for("'found 42'")
+
+
+def test_pastes_of_ipython(screen: Screen) -> None:
+    screen.paste("In [1]: a = 6\n\nIn [2]: for i in range(2):\n   ...:     a = a * 2\n   ...: \n")
+    screen.paste("In [3]: 'it is %s' % a\nOut[3]: 'it is nothing'\n")
+    screen.wait_for("'it is 24'")
+
+
+def test_words_as_people_type_them(screen: Screen) -> None:
+    screen.type(f"x = tensor(2., requires_grad=True){ENTER}?x{ENTER}")
+    screen.wait_for("requires_grad  True")
+    screen.type(f"def twice(t):{ENTER}return t * 2{ENTER}{ENTER}twice??{ENTER}")
+    screen.wait_for("signature")
+    screen.wait_for("return t * 2")
+    screen.type(f"help(exp){ENTER}")
+    screen.wait_for("ExpBackward0")
+    screen.type(f"help relu{ENTER}")
+    screen.wait_for("ReluBackward0")
+
+
+def test_expressions_at_a_step(screen: Screen) -> None:
+    screen.type(f"x = tensor(3., requires_grad=True){ENTER}y = x * x{ENTER}.step y{ENTER}")
+    screen.wait_for("step>")
+    screen.type(f"x + 39{ENTER}")
+    screen.wait_for("tensor(42.")
+    screen.type(f"nothing.grad{ENTER}")
+    screen.wait_for("E101")
+    screen.type(f"n{ENTER}")
+    screen.wait_for("x.grad = tensor(6.)")
+
+
+def test_long_help_goes_to_a_pager(start: Start) -> None:
+    screen = start(GRADCLI_PAGER="sed s/^/PAGED:/", LINES="24", COLUMNS="80")
+    screen.type(f".help language{ENTER}")
+    screen.wait_for("PAGED:The language")
+    screen.wait_for(">>>")
+    screen.type(f".help seed{ENTER}")
+    assert "PAGED" not in screen.wait_for("The gradient that a pass starts from")
+    screen.type(f".mode{ENTER}")
+    screen.wait_for("text")

@@ -216,3 +216,13 @@ def test_no_text_breaks_out(text: str) -> None:
         "svg", "title", "style", "rect", "g", "path", "polygon", "text",
     }  # fmt: skip
     assert not re.search(r"<[^>]* on\w+=", svg)
+
+
+@pytest.mark.parametrize("text", ["y = 3", "y = tensor(2.) * 3"])
+@pytest.mark.parametrize("suffix", ["svg", "html"])
+def test_there_is_no_picture_of_nothing(text: str, suffix: str, tmp_path: Path) -> None:
+    file = tmp_path / f"y.{suffix}"
+    found = invoke(text, "-o", str(file))
+    assert found.code == 3
+    assert "E402" in found.stderr
+    assert not file.exists()

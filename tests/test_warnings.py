@@ -231,3 +231,48 @@ def test_a_program_hears_what_pytorch_warns_of(program: str, said: str) -> None:
     assert session.values["heard"] == (said, 1)
     assert session.values["raised"] == said
     assert shown == []
+
+
+# --- training loops -----------------------------------------------------------------------------
+
+_TRAINER = """\
+class Trainer:
+    def __init__(self):
+        self.model = nn.Linear(2, 1)
+    {decorator}
+    def evaluate(self, batches):
+        self.model.eval()
+        return [out for out in self.each(batches)]
+    def each(self, batches):
+        found = []
+        for batch in batches:
+            found.append(self.model(batch))
+        return found
+Trainer().evaluate(ones(2, 3, 2))
+"""
+
+
+def test_evaluation_by_an_object() -> None:
+    (warned,) = warnings_of(_TRAINER.format(decorator="x = 1"))
+    assert warned.code == "W019"
+    assert warned.message.startswith("`self.model` evaluates")
+    assert codes_of(_TRAINER.format(decorator="@torch.no_grad()")) == []
+
+
+_STEPS = (
+    "w = ones(2, requires_grad=True)\nfor i in range(3):\n    (w * w).sum().backward()\n{step}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "codes"),
+    [
+        ("    with torch.no_grad():\n        w -= 0.1 * w.grad", ["W017"]),
+        ("    w.data -= 0.1 * w.grad", ["W017"]),
+        ("    with torch.no_grad():\n        w -= 0.1 * w.grad\n    w.grad = None", []),
+        ("    with torch.no_grad():\n        w -= 0.1 * w.grad\n    w.grad.zero_()", []),
+        ("    with torch.no_grad():\n        w -= 0.1 * w.grad\n        w.grad *= 0.9", []),
+    ],
+)
+def test_gradients_of_loops_by_hand(step: str, codes: list[str]) -> None:
+    assert codes_of(_STEPS.format(step=step)) == codes

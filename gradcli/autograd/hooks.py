@@ -49,7 +49,11 @@ def register_post_accumulate_grad_hook(
     gradient_edge(tensor)  # replays a stale view's history
     if not tensor.requires_grad or tensor.grad_fn is not None:
         raise GradcliError(
-            "E402", "register_post_accumulate_grad_hook() needs a leaf that requires grad"
+            "E402",
+            "register_post_accumulate_grad_hook() needs a leaf that requires grad",
+            text="post accumulate grad hooks cannot be registered on non-leaf tensors"
+            if not tensor.is_leaf
+            else None,
         )
     return RemovableHandle(meta_of(tensor).accumulated_hooks, hook)
 

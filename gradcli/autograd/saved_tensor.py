@@ -79,7 +79,12 @@ def unchanging(pack: Pack) -> Pack:
         with NoGrad():
             value = pack(tensor)
         if tensor.version != before:
-            raise runtime_error("pack_hook changed its tensor in place")
+            raise runtime_error(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as"
+                " input to pack hook cannot be modified by in-place operations as this can lead to"
+                " unexpected side-effects. Please open an issue if you need to perform in-place"
+                " operations on the input to a pack hook."
+            )
         return value
 
     return packed

@@ -27,7 +27,7 @@ _EXAMPLES = """\
 """
 
 
-DOORS = {"mcp": "gradcli.doors.agents.command"}
+DOORS = {"lsp": "gradcli.doors.editors.command", "mcp": "gradcli.doors.agents.command"}
 """The commands that stand in a door's own folder."""
 
 

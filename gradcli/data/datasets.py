@@ -32,7 +32,7 @@ class Dataset(Extensible):
         """Nothing to set up."""
 
     def __getitem__(self, index: Any) -> Any:
-        raise GradcliError("E205", "a data set has to define __getitem__()")
+        raise GradcliError("E205", "Subclasses of Dataset should implement __getitem__.")
 
     def __add__(self, other: Any) -> ConcatDataset:
         return ConcatDataset([self, other])
@@ -144,7 +144,9 @@ class ConcatDataset(_Finite):
     def __init__(self, datasets: Any) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
-            raise GradcliError("E204", "there has to be a data set", raises="AssertionError")
+            raise GradcliError(
+                "E204", "datasets should not be an empty iterable", raises="AssertionError"
+            )
         self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
 
     def __getitem__(self, index: int) -> Any:
@@ -178,7 +180,9 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) 
     else:
         sizes = [int(length) for length in lengths]
     if sum(sizes) != count:
-        raise GradcliError("E204", f"the lengths sum to {sum(sizes)}, and there are {count} items")
+        raise GradcliError(
+            "E204", "Sum of input lengths does not equal the length of the input dataset!"
+        )
     order = modules["torch"]["randperm"](count, generator=generator).array.tolist()
     ends = list(accumulate(sizes))
     return [Subset(dataset, order[end - size : end]) for end, size in zip(ends, sizes, strict=True)]

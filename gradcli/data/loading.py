@@ -10,8 +10,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.data.datasets import TABLE, IterableDataset, items_of, stacked
 from gradcli.data.samplers import RandomSampler, SequentialSampler, batches, draw_seed
-from gradcli.errors import GradcliError, runtime_error
-from gradcli.nn.attributes import kind_of
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.ops.shape.joining import stack_
 
 
@@ -43,7 +42,10 @@ def default_collate(batch: Any) -> Any:
             raise runtime_error("the items of a batch are of different lengths")
         parts = [default_collate(list(part)) for part in zip(*batch, strict=True)]
         return tuple(parts) if isinstance(first, tuple) and type(first) is not tuple else parts
-    raise GradcliError("E202", f"a batch cannot be made of {kind_of(first)}")
+    raise type_error(
+        "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found"
+        f" <class '{type(first).__name__}'>"
+    )
 
 
 class DataLoader:
@@ -97,12 +99,17 @@ class DataLoader:
         persistent_workers: bool = False,
     ) -> None:
         if num_workers < 0:
-            raise GradcliError("E204", f"num_workers is 0 or more, not {num_workers}")
+            raise value_error(
+                "num_workers option should be non-negative; use num_workers=0 to disable"
+                " multiprocessing."
+            )
         if sampler is not None and shuffle:
-            raise GradcliError("E204", "a sampler excludes shuffle=True")
+            raise GradcliError("E204", "sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None and (batch_size != 1 or shuffle or sampler or drop_last):
             raise GradcliError(
-                "E204", "a batch_sampler excludes batch_size, shuffle, sampler and drop_last"
+                "E204",
+                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and"
+                " drop_last",
             )
         if batch_size is None and drop_last:
             raise GradcliError("E204", "without batches there is no last one to drop")

@@ -32,6 +32,7 @@ def positions_of(name: str, argnums: Any, count: int) -> list[int]:
             raise GradcliError(
                 "E201",
                 f"{name}(): argnums names the argument {argnum!r}, and there are {count}",
+                text=f"Got argnum={argnum}, but only {count} positional inputs",
                 raises="RuntimeError",
             )
         positions.append(argnum % count)
@@ -56,7 +57,12 @@ def split_aux(name: str, value: Any, has_aux: bool) -> tuple[Any, Any]:
         return value, None
     if not isinstance(value, tuple) or len(value) != 2:
         raise runtime_error(
-            f"{name}(): with has_aux the function has to return a tuple (output, aux)"
+            f"{name}(): with has_aux the function has to return a tuple (output, aux)",
+            text="grad_and_value(f)(*args): output of function f should be a tuple: (output, aux)"
+            " if has_aux is True"
+            if name == "grad"
+            else f"{name}(f, *primals): output of function f should be a tuple: (output, aux) if"
+            " has_aux is True",
         )
     tensors_of(name, value[1])
     return value
@@ -72,7 +78,8 @@ def check_moved(what: str, tensors: list[Any]) -> None:
         if not isinstance(tensor, Tensor):
             raise GradcliError(
                 "E202",
-                f"a {what} must be a tensor, not {type(tensor).__name__}",
+                f"jvp(f, primals, tangents): Expected {what}s to only contain Tensors, got <class"
+                f" '{type(tensor).__name__}'>",
                 raises="RuntimeError",
             )
         if tensor.dtype.category in ("int", "bool"):
@@ -238,12 +245,19 @@ def jvp(
     """
     if not isinstance(primals, tuple):
         raise GradcliError(
-            "E202", "jvp(): primals must be a tuple of tensors", raises="RuntimeError"
+            "E202",
+            "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to"
+            " call f(*primals).",
+            raises="RuntimeError",
         )
     _check_layouts(primals, tangents)
     output, move, aux, outputs = _linearized("jvp", func, primals, has_aux)
     if strict and not all(tensor.requires_grad for tensor in outputs):
-        raise GradcliError("E407", "jvp(): an output does not depend on the inputs")
+        raise GradcliError(
+            "E407",
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs."
+            " This is not allowed with strict=True.",
+        )
     moved = move(tangents)
     return (output, moved, aux) if has_aux else (output, moved)
 

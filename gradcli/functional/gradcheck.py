@@ -230,7 +230,8 @@ class _Check:
             raise _failed(
                 f"the{mode} Jacobian of output {output_nr} with respect to {self._named(number)}"
                 f" differs from central differences, most at element [{row}, {column}]",
-                text=f"Jacobian mismatch for output {output_nr} with respect to input {number},\n"
+                text=f"Jacobian {'computed with forward mode ' if mode else ''}mismatch for output"
+                f" {output_nr} with respect to input {number},\n"
                 f"numerical:{Tensor(numeric)!r}\nanalytical:{Tensor(analytic)!r}\n",
                 notes=(
                     f"numerical:  {_shown(numeric)}",

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor, with_history
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.functional.derivatives import (
     check_moved,
     check_real,
@@ -83,7 +83,7 @@ def jacrev(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         positions = positions_of("jacrev", argnums, len(args))
         if chunk_size is not None and not chunk_size > 0:
-            raise GradcliError("E204", f"jacrev(): chunk_size is {chunk_size}, and not above 0")
+            raise value_error("jacrev: `chunk_size` should be greater than 0.")
         if chunk_size is not None and not isinstance(chunk_size, int):
             raise GradcliError("E202", f"jacrev(): chunk_size must be an integer: {chunk_size!r}")
         check_real("jacrev", "the input", leaves([args[position] for position in positions]))

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.node import AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.batching.description import described
 from gradcli.functional.structure import leaves, mapped
 from gradcli.ops.creation.copies import detach
@@ -208,18 +208,25 @@ def reaches_leaf(tensors: Sequence[Tensor], besides: Mapping[int, Tensor] = _NON
     )
 
 
+_CALLED = {"jvp": "jvp(f, primals, tangents)", "vjp": "vjp(f, *primals)"}
+"""How PyTorch's errors call the transforms; Jacobians are made of `vjp` and `jvp`."""
+_CALLED["jacfwd"] = _CALLED["jvp"]
+
+
 def tensors_of(name: str, value: Any) -> list[Tensor]:
     """The leaves of what a function returned; raises E202 for one that is no tensor."""
     found = leaves(value)
     if not found:
-        raise GradcliError(
-            "E202", f"{name}(): the function returned nothing", raises="RuntimeError"
+        raise runtime_error(
+            f"{_CALLED.get(name, _CALLED['vjp'])}: Expected f to be a function that has non-empty"
+            " output (got output = [])"
         )
     for leaf in found:
         if not isinstance(leaf, Tensor):
             raise GradcliError(
                 "E202",
-                f"{name}(): the function has to return tensors, not {type(leaf).__name__}",
+                f"{_CALLED.get(name, _CALLED['vjp'])}: expected f(*primals) to return only tensors,"
+                f" got unsupported type <class '{type(leaf).__name__}'>",
                 raises="RuntimeError",
             )
     return found

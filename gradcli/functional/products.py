@@ -71,13 +71,19 @@ class _Call:
                 raise GradcliError(
                     "E406",
                     f"{self.name}(): the vector v can only be left out where it has one element",
+                    text="The vector v can only be None if the input to the user-provided function"
+                    " is a single Tensor with a single element.",
                     help="pass v, of the same shapes",
                 )
             return None
         given, _ = _tensors(self.name, "v", v)
         if len(given) != len(like):
             raise GradcliError(
-                "E406", f"{self.name}(): v holds {len(given)} tensors where {len(like)} are needed"
+                "E406",
+                f"{self.name}(): v holds {len(given)} tensors where {len(like)} are needed",
+                text="The given v should contain a single Tensor."
+                if not several
+                else f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}.",
             )
         for number, (have, want) in enumerate(zip(given, like, strict=True)):
             if have.array.shape != want.array.shape:
@@ -86,6 +92,9 @@ class _Call:
                     "E406",
                     f"{self.name}(): {entry} has shape {tuple(have.array.shape)} where"
                     f" {tuple(want.array.shape)} is needed",
+                    text=f"{f'Entry {number} in ' if several else ''}v has invalid size: should be"
+                    f" torch.Size({list(want.array.shape)}) but got"
+                    f" torch.Size({list(have.array.shape)}).",
                 )
         return [_fresh(tensor, self.create_graph, False) for tensor in given]
 
@@ -399,7 +408,9 @@ def hessian(
         if not isinstance(value, Tensor) or value.array.size != 1:
             raise runtime_error(
                 "hessian(): the function has to return a single tensor with one element",
-                text="The Tensor returned by the function given to hessian should contain a single"
+                text="The function given to hessian should return a single Tensor"
+                if not isinstance(value, Tensor)
+                else "The Tensor returned by the function given to hessian should contain a single"
                 " element",
             )
         return reshape_(value, ())

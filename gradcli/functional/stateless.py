@@ -82,6 +82,8 @@ def _tied(given: dict[str, Any], slots: dict[str, Tensor]) -> dict[str, Any]:
                     "E204",
                     f"functional_call(): {key!r} and {other!r} are one tensor in the module, and"
                     " two are given",
+                    text=f"functional_call got multiple values for keys {sorted([key, other])},"
+                    " which are tied. Consider using tie_weights=False",
                     help="pass tie_weights=False",
                 )
             new[other] = tensor

@@ -65,7 +65,7 @@ class Interpreter:
         self.overrides: dict[str, Callable[[Any], Any]] = {}
         self.last_assigned: str | None = None
         self.handled: list[GradcliError] = []
-        self.hot_loops: list[Any] = []
+        self.hot_loops: dict[int, Any] = {}  # by the id of the loop's node
         self.steps = state.steps
         self.provenance: Provenance | None = None
         self.make_hot_loop: MakeHotLoop | None = None

@@ -203,7 +203,7 @@ class Rprop(Optimizer):
     ) -> None:
         check_range("lr", number(lr))
         if not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise GradcliError("E204", f"etas are factors below and above 1, not {etas}")
+            raise GradcliError("E204", f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, settings_of(locals(), capturable=""))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:

@@ -41,7 +41,9 @@ def _check_parts(parts: Any, optimizer: Optimizer | None) -> Optimizer:
     for schedules of several optimisers.
     """
     if not parts:
-        raise GradcliError("E204", "there has to be a schedule at least")
+        raise GradcliError(
+            "E204", "SequentialLR expects at least one scheduler, but got no scheduler."
+        )
     for part in parts:
         if not isinstance(part, LRScheduler):
             raise GradcliError("E202", f"a list of schedules is needed, and has {kind_of(part)}")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.optim.optimizer import Group, Optimizer
 from gradcli.optim.schedules import LRScheduler, check_optimizer, set_rate
 
@@ -28,9 +28,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
-            raise GradcliError("E204", f"T_0 has to be a positive integer, and is {T_0}")
+            raise GradcliError("E204", f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
-            raise GradcliError("E204", f"T_mult has to be a positive integer, and is {T_mult}")
+            raise GradcliError("E204", f"Expected integer T_mult >= 1, but got {T_mult}")
         self.T_0 = T_0
         self.T_i = T_0
         self.T_mult = T_mult
@@ -84,6 +84,9 @@ def _linear(start: float, end: float, part: float) -> float:
     return (end - start) * part + start
 
 
+_NO_STEPS = "You must define either total_steps OR (epochs AND steps_per_epoch)"
+
+
 class OneCycleLR(LRScheduler):
     """The rate rises to `max_lr` and falls to almost nothing; momentum goes the other way.
 
@@ -124,10 +127,10 @@ class OneCycleLR(LRScheduler):
         check_optimizer(optimizer)
         if total_steps is None:
             if epochs is None or steps_per_epoch is None:
-                raise GradcliError("E204", "OneCycleLR() needs total_steps")
+                raise value_error(_NO_STEPS)
             total_steps = epochs * steps_per_epoch
         if total_steps <= 0:
-            raise GradcliError("E204", f"total_steps has to be positive, and is {total_steps}")
+            raise value_error(f"Expected positive integer total_steps, but got {total_steps}")
         if not 0 <= pct_start <= 1:
             raise GradcliError("E204", f"pct_start has to be from 0 to 1, and is {pct_start}")
         if anneal_strategy not in ("cos", "linear"):

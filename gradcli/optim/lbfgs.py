@@ -53,12 +53,16 @@ class LBFGS(Optimizer):
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         super().__init__(params, settings_of(locals()))
         if len(self.param_groups) != 1:
-            raise GradcliError("E204", "LBFGS takes one group of parameters")
+            raise GradcliError(
+                "E204", "LBFGS doesn't support per-parameter options (parameter groups)"
+            )
 
     def _step(self, closure: Closure | None = None) -> Any:
         if closure is None:
             raise GradcliError(
-                "E201", "LBFGS.step() needs a closure, which computes the loss and its gradients"
+                "E201",
+                "LBFGS.step() needs a closure, which computes the loss and its gradients",
+                text="LBFGS.step() missing 1 required positional argument: 'closure'",
             )
         with NoGrad():
             return _Step(self.param_groups[0], self.state, closure).run()

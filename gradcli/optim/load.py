@@ -9,6 +9,7 @@ from gradcli.optim import (  # noqa: F401
     combined,
     cycles,
     lbfgs,
+    matrices,
     plateau,
     schedules,
     sgd,

@@ -13,7 +13,7 @@ from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.extensible import Extensible, Slotted, arguments_of
 from gradcli.nn.module import clear_grad
@@ -161,9 +161,11 @@ class Optimizer(Extensible, metaclass=Slotted):
         already, E207 for a group without `params`.
         """
         if not isinstance(param_group, dict):
-            raise GradcliError("E202", f"a group is a dict, not {kind_of(param_group)}")
+            raise type_error(
+                f"param_group must be a dict, but got <class '{type(param_group).__name__}'>"
+            )
         if "params" not in param_group:
-            raise GradcliError("E207", "a group needs the key 'params'")
+            raise GradcliError("E207", "a group needs the key 'params'", text="'params'")
         params = param_group["params"]
         if isinstance(params, set):
             raise GradcliError("E202", "parameters need an order, and a set has none")

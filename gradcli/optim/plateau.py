@@ -44,10 +44,10 @@ class ReduceLROnPlateau(LRScheduler):
         eps: float = 1e-8,
     ) -> None:
         if factor >= 1.0:
-            raise GradcliError("E204", f"factor has to be below 1, and is {factor}")
+            raise GradcliError("E204", "Factor should be < 1.0.")
         check_optimizer(optimizer)
         if mode not in ("min", "max"):
-            raise GradcliError("E204", f"mode is 'min' or 'max', not {mode!r}")
+            raise GradcliError("E204", f"mode {mode} is unknown!")
         if threshold_mode not in ("rel", "abs"):
             raise GradcliError("E204", f"threshold_mode is 'rel' or 'abs', not {threshold_mode!r}")
         count = len(optimizer.param_groups)
@@ -104,7 +104,10 @@ class ReduceLROnPlateau(LRScheduler):
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
                 raise runtime_error(
-                    f"there are {len(groups)} groups by now, and {len(self.min_lrs)} least rates"
+                    f"The number of param groups in the `optimizer` ({len(groups)}) differs from"
+                    f" when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due"
+                    " to a new param group being added to the optimizer. Please modify the"
+                    " `min_lrs` field to match the length of the `optimizer` param groups."
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):

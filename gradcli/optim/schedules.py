@@ -189,7 +189,7 @@ def _functions(lr_lambda: Any, optimizer: Optimizer) -> list[Callable[[int], flo
     if not isinstance(lr_lambda, (list, tuple)):
         return [lr_lambda] * count
     if len(lr_lambda) != count:
-        raise GradcliError("E204", f"{count} functions are needed, and there are {len(lr_lambda)}")
+        raise GradcliError("E204", f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
     return list(lr_lambda)
 
 

@@ -46,7 +46,7 @@ class SGD(Optimizer):
     ) -> None:
         check_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise GradcliError("E204", "nesterov=True needs momentum, and no dampening")
+            raise GradcliError("E204", "Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, settings_of(locals()))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.trace.guards import Guard, Kind
 from gradcli.trace.ir import Inline, Instruction, Kernel, Operand, Trace, Value
-from gradcli.trace.passes import kept_values
+from gradcli.trace.passes import FREE, kept_values
 
 
 class Code:
@@ -127,6 +127,31 @@ def _is_idle(line: str) -> bool:
     return bool(sign) and name == value
 
 
+_PIECE = 250
+"""Instructions in one function: Python's parser takes 5 KB a line, until the function ends."""
+
+
+def _body(code: Code, trace: Trace, kept: list[Value], where: str) -> Iterable[str]:
+    """The lines of one run: of a long trace, calls of functions of pieces, which hand values on as
+    globals.
+    """
+    every = trace.instructions
+    if len(every) <= 2 * _PIECE:
+        return code.statements(every)
+    pieces = [every[start : start + _PIECE] for start in range(0, len(every), _PIECE)]
+    homes = {v: number for number, piece in enumerate(pieces) for each in piece for v in each.made}
+    shared = set(kept)
+    for number, piece in enumerate(pieces):
+        shared.update(v for each in piece for v in each.reads if homes.get(v, number) != number)
+    for number, piece in enumerate(pieces):
+        bound = [value for each in piece for value in each.made if value in shared]
+        bound += [value for each in piece if each.op is FREE for value in each.reads]
+        names = ", ".join(dict.fromkeys(code.name(value) for value in bound if value in shared))
+        head = [f"global {names}"] if names else []
+        code.function(f"piece{number}()", [*head, *code.statements(piece)], where)
+    return [f"piece{number}()" for number in range(len(pieces))]
+
+
 Runs = tuple[Callable[[], Any], Callable[[], Any], Callable[[Any], Any]]
 """The prologue, the body and the epilogue, as functions."""
 
@@ -137,14 +162,11 @@ def functions_of(trace: Trace) -> Runs:
     """
     code, kept, where = Code(trace), kept_values(trace), "compiled loop"
     once = [code.name(value) for each in trace.prologue for value in each.made]
+    returned = f"return {code.tuple_of(kept)}"
     begin = [f"global {', '.join(once)}"] if once else ["pass"]
     return (
         code.function("begin()", [*begin, *code.statements(trace.prologue)], where),
-        code.function(
-            "run()",
-            [*code.statements(trace.instructions), f"return {code.tuple_of(kept)}"],
-            where,
-        ),
+        code.function("run()", [*_body(code, trace, kept, where), returned], where),
         code.function(
             "finish(kept)",
             [

@@ -1,5 +1,5 @@
 """`python -m tests.benchmarks [NAME…]`: the table of gradcli against torch; `--profile` and
-`--scaling` print tables of what an op, a node and a line cost.
+`--scaling` print tables of what an op, a node and a line cost, `--where` where a round's time goes.
 
 Each program runs under `gradcli run FILE` and under `python FILE` with torch, in turn, and says by
 its own clock how long its loop took; the table has medians. It runs N and 3 N rounds, so many that
@@ -24,6 +24,7 @@ from gradcli.native.dispatch import core
 from tests.benchmarks.measure import Series, alternate
 from tests.benchmarks.per_op import profile
 from tests.benchmarks.scaling import scaling
+from tests.benchmarks.where import where
 from tests.benchmarks.work import COLD_START, NUMPY_COLD_START, ONE_SHOT, PROGRAMS, WORKS, Work
 
 HEADINGS = (
@@ -54,6 +55,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs; all when none is named")
     parser.add_argument("--profile", action="store_true", help="microseconds an op and a node")
     parser.add_argument("--scaling", action="store_true", help="does the cost of one grow?")
+    parser.add_argument("--where", action="store_true", help="where a round spends its time")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, once: does it all run?")
     parser.add_argument("--times", type=int, default=5, help="runs of each (5)")
     parser.add_argument("--torch", metavar="PYTHON", default=sys.executable, help="with torch")
@@ -62,6 +64,11 @@ def main() -> int:
     unknown = set(arguments.names) - {work.name for work in WORKS}
     if unknown:
         parser.error(f"no program {', '.join(sorted(unknown))}")
+    works = [work for work in WORKS if not arguments.names or work.name in arguments.names]
+    if arguments.where:
+        for work in works:
+            where(work, work.rounds(arguments.quick))
+        return 0
     torch = arguments.torch if has_torch(arguments.torch) else None
     if torch is None:
         print(f"{arguments.torch} has no torch: gradcli's own figures only")
@@ -75,9 +82,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), gradcli(arguments.gradcli), torch, arguments.quick, times)
         bench.cold_start()
-        for work in WORKS:
-            if not arguments.names or work.name in arguments.names:
-                bench.run(work)
+        for work in works:
+            bench.run(work)
         return bench.close()
 
 

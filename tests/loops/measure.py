@@ -40,7 +40,7 @@ def seconds(program: str, compiled: bool) -> float:
 def verdict(outcome: Outcome) -> str:
     """What became of the loops of a program."""
     found = []
-    for loop in outcome.session.interpreter.hot_loops:
+    for loop in outcome.session.interpreter.hot_loops.values():
         if loop.compiled_count:
             found.append(f"compiled {loop.compiled_count}/{loop.interpreted_count}")
         elif loop.broken is not None:

@@ -15,7 +15,6 @@ from gradcli.autograd.edge import GradientEdge
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.engine.engine import Root, Target, run_backward
 from gradcli.autograd.engine.identity_map import IdentityMap
-from gradcli.autograd.engine.lints import check_root
 from gradcli.autograd.node import AccumulateGrad, extra_of
 from gradcli.autograd.tensor import (
     Tensor,
@@ -149,6 +148,8 @@ def _roots(
                 labels=labels,
             )
         if type(node) is AccumulateGrad:
+            from gradcli.autograd.engine.lints import check_root  # lazy: start-up: few roots
+
             check_root(output)
         roots.append((node, output_nr, seed))
     return roots
@@ -365,7 +366,13 @@ def retain_grad(tensor: Tensor) -> None:
 
     Example: (tensor(1., requires_grad=True) * 2).retain_grad()
     """
-    refuse_transformed("retain_grad()")
+    refuse_transformed(
+        "retain_grad()",
+        "You are attempting to call Tensor.retain_grad() inside of a function being transformed"
+        " by a functorch transform. This is unsupported, please attempt to use the functorch"
+        " transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() outside of a"
+        " function being transformed instead.",
+    )
     if tensor.retains_grad:
         return
     node, output_nr = gradient_edge(tensor)

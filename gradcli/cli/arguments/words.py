@@ -25,6 +25,7 @@ COMMANDS = {
     "help": "Explain a topic, an op, or the code of an error.",
     "info": "Show versions and devices, for reports of bugs.",
     "kernel": "Install the kernel for notebooks in the language.",
+    "lsp": "Serve editors, by the Language Server Protocol.",
     "mcp": "Serve gradcli's questions to agents, by the Model Context Protocol.",
     "ops": "List the ops by family.",
     "plot": "Draw a function of one number, its derivative and its tangents.",

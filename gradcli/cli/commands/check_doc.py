@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -13,19 +14,21 @@ from gradcli.cli.documents.cells import SUFFIXES
 
 @click.command("check-doc")
 @click.option("--update", is_flag=True, help="Write the outputs that differ into the document.")
-@click.argument("file", metavar="FILE")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @with_json
 @with_settings
-def command(file: str, update: bool, **given: Any) -> int:
+def command(files: Sequence[str], update: bool, **given: Any) -> int:
     """Compare the outputs in a document with what its programs print.
 
     The `python` and `grad` blocks of a Markdown text run in order, in one session. Outputs are the
     block behind a program, what follows `>>>`, and comments such as `# tensor(4.)`. Exits with 1
-    where one differs.
+    where one differs, or with the code of an error that no output shows.
     """
     from gradcli.cli.documents.check import check_document  # lazy: command: its body
 
-    if not file.endswith(SUFFIXES):
-        raise UsageError(f"the suffix of {file} is none of {', '.join(SUFFIXES)}")
-    terminal = terminal_of(given)
-    return terminal.checked(check_document(terminal, file, options_of(given), update))
+    for file in files:
+        if not file.endswith(SUFFIXES):
+            raise UsageError(f"the suffix of {file} is none of {', '.join(SUFFIXES)}")
+    terminal, options = terminal_of(given), options_of(given)
+    codes = [check_document(terminal, file, options, update) for file in files]
+    return terminal.checked(next(filter(None, codes), 0))

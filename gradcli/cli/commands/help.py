@@ -30,7 +30,7 @@ def command(topic: Sequence[str]) -> int:
     if text is None:
         kind = "flag" if word.startswith("-") else "topic or op"
         raise unknown(kind, word, flags() if word.startswith("-") else names())
-    terminal.write(text)
+    terminal.page(text)
     return 0
 
 
@@ -46,9 +46,12 @@ def _options() -> Iterator[tuple[str, click.Option]]:
     assert isinstance(group, click.Group)
     for name in COMMANDS:
         found = group.get_command(context, name)
-        for each in found.params if found is not None else ():
-            if isinstance(each, click.Option):
-                yield "gradcli" if name == PROGRAM else f"gradcli {name}", each
+        called = "gradcli" if name == PROGRAM else f"gradcli {name}"
+        inner = found.commands.items() if isinstance(found, click.Group) else ()
+        for words, each in ((called, found), *((f"{called} {n}", each) for n, each in inner)):
+            for option in each.params if each is not None else ():
+                if isinstance(option, click.Option):
+                    yield words, option
 
 
 def _names_of(option: click.Option) -> list[str]:

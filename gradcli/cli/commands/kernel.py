@@ -17,7 +17,7 @@ from gradcli.errors import GradcliError
 
 @click.group("kernel")
 def command() -> None:
-    """Work with the kernel for notebooks."""
+    """Install the kernel for notebooks in the language."""
 
 
 @command.command("install")

@@ -203,7 +203,7 @@ def run_file(
         terminal.error(failure)
         error = failure
     if options.explain_loops:
-        terminal.explain_loops(run.session.interpreter.hot_loops)
+        terminal.explain_loops([*run.session.interpreter.hot_loops.values()])
     if run.bindings is not None:
         run.bindings.warn_unused(terminal, known if error is not None else ())
     return error

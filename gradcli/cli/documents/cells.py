@@ -57,7 +57,7 @@ class Cell(Record):
     outputs: Sequence[Output] = ()
 
 
-_MAGIC = re.compile(r"([^\S\n]*)([%!?].*|[\w.]+\?\??[^\S\n]*)$")
+_MAGIC = re.compile(r"([^\S\n]*)([%!?].*|[\w.*]+\?\??[^\S\n]*)$")
 """A line that IPython takes for itself."""
 
 

@@ -17,13 +17,15 @@ def same(expected: str, found: str, alone: bool = False) -> bool:
     """Whether an output is as expected.
 
     Args:
-        alone: whether a number that stands alone stands for the only one of the output:
-            `# 4.0` for `tensor(4.)`.
+        alone: whether a part may stand for all: a number for the only one of the output, `# 4.0`
+            for `tensor(4.)`, and the last words of a line for the line, `# True` for `y True`.
     """
     left, right = _lines(expected), _lines(found)
     if left == right:
         return True
     if len(left) == len(right) and all(map(_same_line, left, right)):
+        return True
+    if alone and len(left) == len(right) == 1 and right[0].endswith(f" {left[0]}"):
         return True
     if alone and _NUMBER.fullmatch(expected.strip()):
         numbers = _NUMBER.findall(found)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.cli.documents import markdown, notebook
 from gradcli.cli.documents.cells import Cell, without_magics
+from gradcli.cli.plots.show import show_open_figures
 from gradcli.errors import GradcliError, SyntaxErrors
 from gradcli.language.parser.parser import parse_program
 from gradcli.language.tree.syntax import ExpressionStatement, Statement
@@ -69,18 +70,9 @@ def run_cells(run: Run, cells: Sequence[Parsed], arguments: Sequence[Argument]) 
         if result.value is not None and home[result.statement].shows(result.statement):
             with run.session.running(result.span):
                 run.show_value(result.value)
-        if result.statement is home[result.statement].statements[-1]:
-            _show_figures(run)
+        ends_cell = result.statement is home[result.statement].statements[-1]
+        if ends_cell and run.terminal.style.width is not None:
+            show_open_figures(run)
         run.terminal.flush()
 
     run.execute(home, arguments, after)
-
-
-def _show_figures(run: Run) -> None:
-    """Show the figures that a cell drew and left open, as a notebook does behind the cell."""
-    figures = run.session.state.library.get("figures")
-    if figures is not None and figures.open and run.terminal.style.width is not None:
-        from gradcli.language.library.drawing.pyplot import show  # lazy: command: few cells draw
-
-        with run.session.running():
-            show()

@@ -1,5 +1,5 @@
-"""Dot-commands that look at the session: `.help .vars .grads .trace .show .why .blame .check`, and
-`x?`.
+"""Dot-commands that look at the session: `.help .vars .grads .trace .explain .derive .show .why
+.blame .check`, and `x?`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gradcli.cli.dot_commands.line import DotCommand, Line
 from gradcli.cli.process.desktop import opens
 from gradcli.cli.program.report import parameters_of
 from gradcli.errors import GradcliError
-from gradcli.language.events import Asked, Shown, Traced
+from gradcli.language.events import Asked, Explained, Shown, Traced
 from gradcli.language.library.namespace import unknown_name
 from gradcli.render.help.manual import rendered
 from gradcli.render.help.pages import page, topics
@@ -54,9 +54,13 @@ def _overview(commands: Mapping[str, DotCommand]) -> str:
     return "\n".join([*rows, "", rendered(known)])
 
 
-def explain(run: Run, line: Line, name: str) -> None:
-    """Show what a name stands for; raises E101 for one without a value."""
+def explain(run: Run, line: Line, name: str, *, source: bool = False) -> None:
+    """Show what a name stands for, with `source` the statement that gave it its value too; raises
+    E101 for one without a value.
+    """
     text = answer(run, name)
+    if text is not None and source and (span := run.transcript.assignment(name)) is not None:
+        text = f"{text}\n{span.text}\n"
     if text is None:
         start = line.source.text.rindex(name)
         span = line.span(start, start + len(name))
@@ -154,6 +158,18 @@ def _with_graph(run: Run, line: Line, *, last: bool) -> tuple[str, Tensor]:
             "E402", f"`{name}` does not require grad, so it has no graph", span=line.words[-1]
         )
     return name, tensor
+
+
+def ledger(run: Run, line: Line) -> None:
+    """Show the chain rule at work: of the tensor assigned last if none is named."""
+    _, tensor = _with_graph(run, line, last=False)
+    run.session.emit(Explained(tensor, derived=False))
+
+
+def formulas(run: Run, line: Line) -> None:
+    """Show the gradients of a tensor as formulas."""
+    _, tensor = _with_graph(run, line, last=False)
+    run.session.emit(Explained(tensor, derived=True))
 
 
 def show(run: Run, line: Line) -> None:

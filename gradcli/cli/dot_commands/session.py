@@ -1,4 +1,4 @@
-"""Dot-commands that change the session: `.backward .read .save .reset .timer .mode .quit`."""
+"""Dot-commands that change the session: `.backward .read .save .undo .reset .timer .mode .quit`."""
 
 from __future__ import annotations
 
@@ -71,6 +71,29 @@ def save(run: Run, line: Line) -> None:
     failed = run.transcript.failed
     left_out = f", without {failed:,} that failed or were interrupted" if failed else ""
     run.terminal.note(f"{statements} saved to {path}{left_out}")
+
+
+def undo(run: Run, line: Line) -> None:
+    """Take the last statement back: the others run again from the start, and nothing that they show
+    is shown again.
+    """
+    last = run.transcript.last()
+    if last is None:
+        raise line.wrong("there is no statement to take back", line.words[0])
+    *kept, _ = run.session.parse(run.transcript.program(), "session")
+    given = [(name, run.session.values[name]) for name in run.given()]
+    failed = run.transcript.failed
+    run.reset()
+    for name, value in given:
+        run.session.bind(name, value)
+    before, run.muted = run.muted, True
+    try:
+        for _ in run.follow(kept):
+            pass
+    finally:
+        run.muted = before
+        run.transcript.failed = failed
+    run.terminal.note(f"taken back: {last.text.splitlines()[0]}")
 
 
 def reset(run: Run, _line: Line) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from gradcli.cli.dot_commands.line import Line
 from gradcli.cli.program.replay import explained
 from gradcli.cli.program.report import advising_seed
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, Source
 from gradcli.explain.ledger.walk import Walk
 from gradcli.language.hints.spelling import closest
+from gradcli.language.objects.repr import display
 from gradcli.render.graph.walk import KEYS, gradients_text, list_text, stop_text
 
 if TYPE_CHECKING:
@@ -79,11 +80,24 @@ def _obey(run: Run, walk: Walk, text: str) -> bool:
             ends = "the first step" if walk.at == 0 else "the last step"
             run.terminal.note(f"this is {ends}")
         run.show(stop_text(walk, style))
-    else:
-        if word not in ("?", "h", "help"):
-            run.terminal.note(f"there is no `{text}` here")
+    elif word in ("?", "h", "help"):
         run.show(KEYS)
+    elif text.isidentifier() and text not in run.session.values:
+        run.terminal.note(f"there is no `{text}` here")
+        run.show(KEYS)
+    else:
+        _evaluate(run, text)
     return True
+
+
+def _evaluate(run: Run, text: str) -> None:
+    """Show the value of an expression; the walk goes on where it has none."""
+    try:
+        value = run.session.evaluate(Source("step", text))
+        with run.session.running():
+            run.show(f"{display(value)}\n")
+    except GradcliError as error:
+        run.terminal.error(error)
 
 
 def _move(walk: Walk, word: str, rest: str) -> bool:

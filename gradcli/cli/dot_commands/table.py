@@ -12,15 +12,26 @@ from gradcli.cli.dot_commands.inspect import (
     blame,
     check,
     explain,
+    formulas,
     grads,
     help,
+    ledger,
     show,
     trace,
     variables,
     why,
 )
 from gradcli.cli.dot_commands.line import DotCommand, Line
-from gradcli.cli.dot_commands.session import backward, mode, quit, read, reset, save, timer
+from gradcli.cli.dot_commands.session import (
+    backward,
+    mode,
+    quit,
+    read,
+    reset,
+    save,
+    timer,
+    undo,
+)
 from gradcli.cli.dot_commands.step import step
 from gradcli.language.hints.spelling import closest
 
@@ -40,6 +51,18 @@ TABLE = {
             trace,
             "the graph of a tensor, or of the one assigned last",
             [("NAME", "tensor"), ("STYLE", TRACES)],
+        ),
+        DotCommand(
+            ".explain",
+            ledger,
+            "the chain rule at work, edge by edge",
+            [("NAME", "tensor")],
+        ),
+        DotCommand(
+            ".derive",
+            formulas,
+            "the gradients of a tensor as formulas",
+            [("NAME", "tensor")],
         ),
         DotCommand(
             ".show",
@@ -71,6 +94,7 @@ TABLE = {
         DotCommand(
             ".save", save, "write the statements that succeeded", [("FILE", "file")], needed=1
         ),
+        DotCommand(".undo", undo, "take the last statement back"),
         DotCommand(".reset", reset, "forget all values"),
         DotCommand(".timer", timer, "show how long statements take", [("SWITCH", ("on", "off"))]),
         DotCommand(".mode", mode, "how values are shown", [("FORMAT", FORMATS)]),
@@ -83,8 +107,9 @@ TABLE = {
 def carry_out(run: Run, command: Command) -> None:
     """Do what a line says; raises E104 for an unknown command, E105 for wrong words."""
     line = Line(command.span, TABLE)
-    if not line.words[0].text.startswith("."):
-        explain(run, line, line.words[0].text.rstrip("? \t"))
+    text = line.words[0].text
+    if not text.startswith("."):
+        explain(run, line, text.strip("? \t"), source="??" in text)
         return
     known = TABLE.get(line.words[0].text)
     if known is None:

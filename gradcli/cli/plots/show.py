@@ -14,6 +14,7 @@ from gradcli.render.plots.text import kind_of, plot_text, sparkline
 from gradcli.render.style import Style
 
 if TYPE_CHECKING:
+    from gradcli.cli.process.terminal import Terminal
     from gradcli.cli.program.run import Run
     from gradcli.language.events import Plotted
     from gradcli.language.library.drawing.document import Plot
@@ -23,7 +24,8 @@ WIDTH = 80
 
 WIDEST = 120
 
-_SUFFIXES = (".svg", ".png")
+_OTHERS = (".pdf", ".jpg", ".jpeg", ".eps", ".ps", ".tif", ".tiff", ".webp")
+"""Suffixes of pictures that are not made here."""
 
 
 def show_plot(run: Run, event: Plotted) -> None:
@@ -33,11 +35,7 @@ def show_plot(run: Run, event: Plotted) -> None:
     """
     terminal = run.terminal
     if event.file is not None:
-        path = event.file
-        if path.endswith(".png") and not has_converter():
-            path = f"{path.removesuffix('.png')}.svg"
-            terminal.note(f"nothing is here that makes a PNG, so {path} is written")
-        write_plot(event.plot, path)
+        _save(terminal, event.plot, event.file)
         return
     if event.asked or terminal.style.width is not None:
         run.show(text_of(event.plot, terminal.style))
@@ -46,15 +44,33 @@ def show_plot(run: Run, event: Plotted) -> None:
         terminal.note("show() draws on a terminal only; plt.savefig('plot.svg') keeps the picture")
 
 
-def write_plot(plot: Plot, path: str) -> None:
-    """Write a plot as SVG, or as PNG where a converter is at hand."""
-    if not path.endswith(_SUFFIXES):
+def show_open_figures(run: Run) -> None:
+    """Show the figures that a cell drew and left open, as a notebook does behind the cell."""
+    figures = run.session.state.library.get("figures")
+    if figures is not None and figures.open:
+        from gradcli.language.library.drawing.pyplot import show  # lazy: command: few cells draw
+
+        with run.session.running():
+            show()
+
+
+def _save(terminal: Terminal, plot: Plot, path: str) -> None:
+    """Write a plot to the file that a program names, as PNG where there is no suffix; where no such
+    file can be made here, an SVG of that name, so that the program leaves its picture.
+    """
+    stem, suffix = os.path.splitext(path)
+    suffix = suffix or ".png"
+    if suffix not in (".svg", ".png", *_OTHERS):
         raise GradcliError(
             "E204",
-            f"the suffix of {path!r} is none of {', '.join(_SUFFIXES)}",
-            help="an .svg is shown by browsers and word processors",
+            f"there is no format of pictures for the suffix of {path!r}",
+            text=f"Format {suffix[1:]!r} is not supported",
+            help=".svg is shown by browsers and word processors, .png is made of it",
         )
-    write_text(path, svg(plot))
+    if suffix in _OTHERS or (suffix == ".png" and not has_converter()):
+        suffix = ".svg"
+        terminal.note(f"nothing is here that makes {path}, so {stem}.svg is written")
+    write_text(f"{stem}{suffix}", svg(plot))
 
 
 def text_of(plot: Plot, style: Style) -> str:

@@ -32,6 +32,8 @@ class Terminal:
         progress: the line that says how far a run has come, None where there is none.
     """
 
+    progress: Progress | None = None
+
     def __init__(
         self,
         color: str = "auto",
@@ -49,7 +51,6 @@ class Terminal:
         self.quiet = quiet
         self.strict = strict
         self.warnings = 0
-        self.progress: Progress | None = None
         self._form = error_format
 
     def write(self, text: str) -> None:
@@ -62,6 +63,16 @@ class Terminal:
             raise  # whoever listened has gone: the run ends quietly
         except OSError as error:
             raise output_lost(error) from error
+
+    def page(self, text: str) -> None:
+        """Show a text that people read from its beginning: in a pager where it is long."""
+        if sys.stdout.isatty():
+            from gradcli.cli.process.pager import paged  # lazy: start-up: terminals alone
+
+            self.flush()
+            if paged(text):
+                return
+        self.write(text)
 
     def answer(self, answer: Answer, format: str) -> None:
         """Show the answer to a question in a format."""

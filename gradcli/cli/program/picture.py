@@ -38,8 +38,11 @@ MOST_BOXES = 3_000
 def picture_text(session: Session, options: Options, result: Result, format: str) -> str:
     """The backward graph with values and gradients, in one of `PICTURES`.
 
-    Raises E602 where the picture is too large.
+    Raises:
+        GradcliError: E402 where the output has no graph, E602 where the picture is too large.
     """
+    if result.graph.root is None:
+        raise no_graph(result)
     annotated = annotated_graph(session, result)
     if format in _TEXTUAL:
         return _TEXTUAL[format](annotated)
@@ -52,6 +55,17 @@ def picture_text(session: Session, options: Options, result: Result, format: str
         moves = trace is not None and follows_leaves(result.graph, trace)
         document = page_document(result, rows, annotated, picture.picture, moves)
         return page(document, svg(picture))
+
+
+def no_graph(result: Result | None) -> GradcliError:
+    """The error of a picture of nothing."""
+    if result is None:
+        return GradcliError("E402", "the program computes no tensor to draw the graph of")
+    return GradcliError(
+        "E402",
+        f"{result.name or 'the output'} does not require grad, so there is no graph to draw",
+        help="--of NAME draws the graph of another tensor",
+    )
 
 
 def format_of(path: str) -> str:

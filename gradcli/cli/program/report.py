@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from gradcli.render.style import Style
     from gradcli.session import Session
 
-_LARGEST_TREE = 100
-"""A graph of more nodes is drawn only when that is asked for."""
+_LARGEST_TREE = 150
+"""A tree of more lines is printed only when that is asked for, and one of more nodes not made."""
+
+_MOST_NODES = 5_000
 
 
 def result_of(
@@ -257,14 +259,15 @@ def _show_trace(terminal: Terminal, session: Session, options: Options, result: 
     graph = result.graph
     if options.trace == "none" or graph.root is None:
         return
-    if options.trace is None:
-        if options.quiet:
-            return
-        if len(graph.nodes) > _LARGEST_TREE:
-            terminal.note(f"the graph has {len(graph.nodes):,} nodes: --trace prints it")
-            return
-    text = trace_text(terminal, session, options, options.trace or "tree", result)
-    terminal.write(f"\n{text}\n")
+    if options.trace is None and options.quiet:
+        return
+    text = ""
+    if options.trace is not None or len(graph.nodes) <= _MOST_NODES:
+        text = trace_text(terminal, session, options, options.trace or "tree", result)
+    if options.trace is None and not 0 < len(text.splitlines()) <= _LARGEST_TREE:
+        terminal.note(f"the graph has {len(graph.nodes):,} nodes: --trace prints it")
+    else:
+        terminal.write(f"\n{text}\n")
 
 
 def trace_text(

@@ -186,6 +186,10 @@ class Run:
                     after(result)
         return value
 
+    def given(self) -> list[str]:
+        """The names that arguments were bound to."""
+        return [] if self.bindings is None else [name for name, _ in self.bindings.inputs()]
+
     def arguments(self) -> list[Argument]:
         """The arguments that the program was given."""
         if self.bindings is None:
@@ -254,13 +258,16 @@ class Run:
 
     def _written(self, result: Any) -> str:
         """What a file of text holds of the result: its graph as a picture, or its document."""
-        if result is None or not self.options.draws:
+        if not self.options.draws:
             return self._json(result, False)
         from gradcli.cli.program.picture import (  # lazy: start-up: few pictures
             format_of,
+            no_graph,
             picture_text,
         )
 
+        if result is None:
+            raise no_graph(None)
         format = format_of(self.options.output or "")
         return picture_text(self.session, self.options, result, format)
 
@@ -302,6 +309,8 @@ class Run:
             return
         if self.options.json and not self.shows_values:
             self._printed.append(text)
+        elif self.shows_values and type(self.statement) is Command and self.options.limits.files:
+            self.terminal.page(text)
         else:
             self.terminal.write(text)
 

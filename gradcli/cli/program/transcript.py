@@ -41,6 +41,10 @@ class Transcript:
             self._statements.popleft()
             self._forgotten += 1
 
+    def last(self) -> Span | None:
+        """The statement that was kept last."""
+        return self._statements[-1][0] if self._statements else None
+
     def clear(self) -> None:
         """Forget everything."""
         self._statements.clear()

@@ -150,10 +150,29 @@ def files(session: Session, path: str) -> Iterator[Completion]:
 # --- names --------------------------------------------------------------------------------------
 
 
+# fmt: off
+_USED_MOST = (
+    "grad", "backward", "shape", "requires_grad", "item", "detach", "sum", "mean", "view",
+    "reshape", "tensor", "randn", "zeros", "ones", "nn", "optim", "no_grad", "manual_seed",
+    "parameters", "zero_grad", "step", "train", "eval", "state_dict", "size", "dtype", "T",
+    "squeeze", "unsqueeze", "exp", "log", "sqrt", "abs", "max", "argmax", "softmax", "relu",
+    "sigmoid", "tanh", "matmul", "stack", "cat", "arange", "linspace", "where", "clone", "numpy",
+    "to", "float", "long", "requires_grad_", "retain_grad", "grad_fn", "is_leaf", "register_hook",
+    "print", "range", "for", "def", "import",
+)
+# fmt: on
+"""What is typed most, the most used first."""
+
+_RANKS = {name: rank for rank, name in enumerate(_USED_MOST)}
+
+
 def _fitting(found: Iterable[str], word: str) -> list[str]:
-    """The names that begin with a word, without those of one's own use unless it asks for them."""
+    """The names that begin with a word, the most used first, then by the alphabet, without those of
+    one's own use unless it asks for them.
+    """
     own = word.startswith("_")
-    return sorted({n for n in found if n.startswith(word) and (own or not n.startswith("_"))})
+    fitting = {n for n in found if n.startswith(word) and (own or not n.startswith("_"))}
+    return sorted(fitting, key=lambda name: (_RANKS.get(name, len(_RANKS)), name.casefold(), name))
 
 
 def _completion(name: str, word: str, shown: Any = "") -> Completion:

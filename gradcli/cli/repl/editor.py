@@ -5,23 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from textwrap import dedent
 from threading import Thread
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.completion import CompleteEvent, get_common_complete_suffix
-from prompt_toolkit.filters import Condition, has_completions, has_focus, has_selection
+from prompt_toolkit.filters import (
+    Condition,
+    has_completions,
+    has_focus,
+    has_selection,
+    is_searching,
+)
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.search import accept_search
 
 from gradcli.cli.repl.completion import EntryCompleter
 from gradcli.cli.repl.highlighting import COLORS, EntryLexer
 from gradcli.cli.repl.history import EntryHistory, history_path
-from gradcli.cli.repl.plain import CONTINUATION, PROMPT
+from gradcli.cli.repl.plain import CONTINUATION, PROMPT, pasted
 from gradcli.language.parser.parser import is_incomplete
 
 if TYPE_CHECKING:
@@ -31,7 +37,6 @@ if TYPE_CHECKING:
 
 _INDENT = "    "
 _ENDS_BLOCK = re.compile(r"\s*(?:return|raise|break|continue|pass)\b")
-_PROMPTED = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
 
 
 def editor(run: Run) -> Callable[[], str]:
@@ -98,6 +103,13 @@ def _enter(event: KeyPressEvent) -> None:
         buffer.validate_and_handle()
     else:
         _new_line(buffer)
+
+
+@_BINDINGS.add("enter", filter=is_searching)
+def _run_found(event: KeyPressEvent) -> None:
+    """Run the entry that the search has found."""
+    accept_search()
+    event.app.current_buffer.validate_and_handle()
 
 
 @_BINDINGS.add("escape", "enter", filter=_TYPING)
@@ -173,11 +185,3 @@ def _new_line(buffer: Buffer) -> None:
     elif _ENDS_BLOCK.match(line):
         margin = margin[: -len(_INDENT)]
     buffer.insert_text(f"\n{margin}")
-
-
-def pasted(text: str) -> str:
-    """A text without the prompts of a session and the margin that all its lines have."""
-    lines = text.split("\n")
-    if _PROMPTED.match(text):
-        lines = [line[4:] for line in lines if _PROMPTED.match(line)]
-    return dedent("\n".join(lines))

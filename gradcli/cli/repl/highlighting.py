@@ -25,7 +25,9 @@ COLORS = Style.from_dict(
     }
 )
 
-_STRINGS = frozenset({"STRING", "FSTRING_START", "FSTRING_TEXT", "FSTRING_END", "UNCLOSED"})
+_STRINGS = frozenset(
+    {"STRING", "BYTES", "FSTRING_START", "FSTRING_TEXT", "FSTRING_END", "UNCLOSED"}
+)
 _LONGEST = 100_000
 """A longer entry is shown plain: it is lexed anew at each key."""
 

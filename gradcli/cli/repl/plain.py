@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from textwrap import dedent
 
 from gradcli.language.parser.parser import is_incomplete
 
@@ -33,3 +35,18 @@ def plain_reader() -> Callable[[], str]:
                 return text
 
     return read
+
+
+_PROMPTED = re.compile(r"(?:>>>|\.\.\.)(?: |$)|In \[\d+\]:(?: |$)| +\.\.\.:(?: |$)")
+"""The prompts of a session, of Python and of IPython."""
+
+
+def pasted(text: str) -> str:
+    """A text without the prompts of a session, what stands between them, and the margin that all
+    its lines have.
+    """
+    lines = text.split("\n")
+    if _PROMPTED.match(text):
+        found = [(line, _PROMPTED.match(line)) for line in lines]
+        lines = [line[match.end() :] for line, match in found if match]
+    return dedent("\n".join(lines))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING
 
 from gradcli import __version__
 from gradcli.cli.program.error_notes import note_detachments
 from gradcli.cli.program.run import Run
-from gradcli.cli.repl.plain import plain_reader
+from gradcli.cli.repl.plain import pasted, plain_reader
 from gradcli.errors import GradcliError
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
     from gradcli.cli.process.terminal import Terminal
 
-_LEAVE = frozenset({"exit", "quit", "exit()", "quit()"})
+_LEAVE = frozenset({"exit", "quit", "exit()", "quit()", ":q"})
+_HELP = re.compile(r"help(?: +([\w.-]+)|\( *['\"]?([\w.]*)['\"]? *\))?|\?")
 
 
 def repl(terminal: Terminal, options: Options) -> int:
@@ -40,8 +42,10 @@ def repl(terminal: Terminal, options: Options) -> int:
             text = read()
             if not text.strip():
                 continue
+            text = pasted(text)
             if _leaves(run, text):
                 return 0
+            text = _as_command(run, text)
             entries += 1
             running = True
             run_entry(run, text, f"entry {entries}")
@@ -86,6 +90,14 @@ def run_entry(run: Run, text: str, name: str) -> None:
 def _leaves(run: Run, text: str) -> bool:
     word = text.strip()
     return word in _LEAVE and word.removesuffix("()") not in run.session.values
+
+
+def _as_command(run: Run, text: str) -> str:
+    """`help` and `help(exp)`, as people type them, as the command; any other entry as it is."""
+    asked = _HELP.fullmatch(text.strip())
+    if asked is None or "help" in run.session.values:
+        return text
+    return f".help {asked[1] or asked[2] or ''}".strip()
 
 
 def _reader(run: Run) -> Callable[[], str]:

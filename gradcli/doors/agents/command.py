@@ -17,7 +17,7 @@ _SECONDS = 10.0
 @click.command("mcp")
 @with_limits
 def command(sandbox: bool, **limits: Any) -> int:
-    """Serve gradcli's questions to agents, as tools of the Model Context Protocol.
+    """Serve gradcli's questions to agents, by the Model Context Protocol.
 
     A client starts this command and speaks to it on standard input and output. Each call is a
     process of its own, in the sandbox, within the limits; 10 seconds unless --timeout says another

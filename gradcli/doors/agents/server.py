@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
-from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import MCPServer
@@ -13,6 +9,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 import gradcli
+from gradcli.doors.asking import answer_to
 
 _INSTRUCTIONS = """\
 gradcli runs programs in the PyTorch dialect (tensor expressions, autograd, torch.nn) without torch,
@@ -20,12 +17,6 @@ and explains their gradients. A program is text such as `loss = ((x @ w - y) ** 
 for its names are given as inputs, numbers and nested lists, which require grad. Ask `why` where a
 gradient is None, `blame` where a number is NaN or infinite, `check` where a gradient made by hand
 may be wrong, `derive` for formulas, `explain` for the chain rule with its numbers."""
-
-_PATIENCE = 5.0
-"""Seconds beyond the limit of time that a process has to say so itself."""
-
-_MOST_BYTES = 8_000_000
-"""The longest answer that is passed on."""
 
 Program = Annotated[str, Field(description="The program, in the PyTorch dialect.")]
 Inputs = Annotated[
@@ -114,40 +105,11 @@ class Tools:
     async def _ask(self, name: str, program: str, inputs: Any, **settings: Any) -> CallToolResult:
         given = {key: value for key, value in settings.items() if value is not None}
         named = {**given, **self._limits}
-        return await _answered(
-            {"ask": name, "program": program, "inputs": inputs or {}, "named": named}
-        )
+        return _result(await answer_to(name, program, inputs or {}, named))
 
 
-async def _answered(request: dict[str, Any]) -> CallToolResult:
-    """What a process of its own answers to a request; it ends with the call."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "gradcli.doors.agents.child",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
+def _result(answer: dict[str, Any]) -> CallToolResult:
+    content = [TextContent(type="text", text=answer["text"])]
+    return CallToolResult(
+        content=content, structured_content=answer.get("data"), is_error="error" in answer
     )
-    seconds = request["named"]["timeout"]
-    try:
-        asked = process.communicate(json.dumps(request).encode())
-        out, _ = await asyncio.wait_for(asked, seconds + _PATIENCE)
-    except TimeoutError:
-        return _result(f"the program ran for more than {seconds:g} s", failed=True)
-    finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-    try:
-        answer = json.loads(out)
-    except ValueError:
-        return _result("the process ended before its work was done", failed=True)
-    if len(out) > _MOST_BYTES:
-        return _result(f"the answer has {len(out):,} bytes, which is too long", failed=True)
-    return _result(answer["text"], answer.get("data"), failed="error" in answer)
-
-
-def _result(text: str, data: dict[str, Any] | None = None, *, failed: bool) -> CallToolResult:
-    content = [TextContent(type="text", text=text)]
-    return CallToolResult(content=content, structured_content=data, is_error=failed)

@@ -15,6 +15,7 @@ from gradcli.cli.commands import check as checking
 from gradcli.cli.commands import derive as deriving
 from gradcli.cli.commands import explain as explaining
 from gradcli.cli.commands import why as reasoning
+from gradcli.cli.dot_commands.describe import kind_of, preview
 from gradcli.cli.program.error_notes import note_detachments
 from gradcli.cli.program.report import parameters_of
 from gradcli.cli.program.run import Run
@@ -135,6 +136,12 @@ class Session:
 
     def __iter__(self) -> Iterator[str]:
         return iter(list(self._run.session.values))
+
+    def described(self) -> Iterator[tuple[str, str, str]]:
+        """Each name, what it holds (`float32[2, 3] MulBackward0`), and its value on one line."""
+        with self._run.session.running():
+            for name, value in list(self._run.session.values.items()):
+                yield name, kind_of(value), preview(value)
 
     def grad(
         self, output: str, wrt: Sequence[str] | None = None

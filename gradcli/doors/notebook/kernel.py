@@ -21,16 +21,19 @@ import gradcli
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli import dispatch  # noqa: F401  # it says who answers dot-commands
 from gradcli.cli.dot_commands.describe import answer
+from gradcli.cli.plots.show import show_open_figures, show_plot, text_of
 from gradcli.cli.process.terminal import Terminal
 from gradcli.cli.program.picture import picture_text
-from gradcli.cli.program.run import Run
+from gradcli.cli.program.run import HANDLERS, Run
 from gradcli.cli.repl.completion import EntryCompleter
 from gradcli.cli.repl.repl import run_entry
 from gradcli.doors.library.inputs import options_of
 from gradcli.errors import GradcliError
 from gradcli.explain.result import Result
+from gradcli.language.events import Plotted
 from gradcli.language.parser.parser import is_incomplete
 from gradcli.render.diagnostics.human import diagnostic
+from gradcli.render.plots.svg import svg
 from gradcli.render.style import PLAIN, Style
 from gradcli.render.values import shown
 
@@ -62,7 +65,8 @@ class GradcliKernel(Kernel):  # type: ignore[misc]
         super().__init__(**settings)
         self._terminal = _Streams(self)
         options = options_of(json.loads(os.environ.get(SETTINGS) or "{}"))
-        self._run = _CellRun(self._terminal, options, "graph")
+        handlers = {**HANDLERS, Plotted: self._plotted}
+        self._run = _CellRun(self._terminal, options, "graph", handlers)
         self._run.shows_values = True
 
     def do_execute(
@@ -80,6 +84,7 @@ class GradcliKernel(Kernel):  # type: ignore[misc]
         if error is not None:
             text = diagnostic(error, Style(color=True))
             return self._failed(error.raises, error.message, text.split("\n"))
+        show_open_figures(self._run)
         data = self._run.shown_last()
         if data and not silent:
             content = {"execution_count": self.execution_count, "data": data, "metadata": {}}
@@ -90,6 +95,15 @@ class GradcliKernel(Kernel):  # type: ignore[misc]
             "payload": [],
             "user_expressions": {},
         }
+
+    def _plotted(self, run: Run, event: Plotted) -> None:
+        """Show a plot as a picture, or write it to the file that the program names."""
+        if event.file is not None:
+            show_plot(run, event)
+        elif not self._terminal.silent:
+            data = {"image/svg+xml": svg(event.plot), "text/plain": text_of(event.plot, PLAIN)}
+            content = {"data": data, "metadata": {}, "transient": {}}
+            self.send_response(self.iopub_socket, "display_data", content)
 
     def _failed(self, name: str, value: str, lines: list[str]) -> dict[str, Any]:
         content = {"ename": name, "evalue": value, "traceback": lines}

@@ -52,7 +52,8 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
         return Blame(None, [])
     others = [Blamed(each, _mask(run, each), ()) for each in watch.nonfinites if each is not chosen]
     first = Blamed(chosen, _mask(run, chosen), spoilt)
-    first.diverges = diverged if first.cause == "overflow" else ()
+    later = any(number > 1 for _, number, _ in chosen.rounds)
+    first.diverges = diverged if later and first.cause == "overflow" else ()
     return Blame(first, others)
 
 

@@ -147,6 +147,8 @@ class _Writer:
             for each in value.maker.operands.values()
             if type(each) in (int, float, complex)
         }
+        # What an op saves of a number has the dtype of the tensor beside it.
+        self.numbers |= {complex(np.complex64(each)) for each in self.numbers}
 
     def derivation(self, gradients: dict[str, Value]) -> Derivation:
         for value in self._in_order([source_of(each) for each in gradients.values()]):

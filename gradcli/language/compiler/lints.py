@@ -1,9 +1,11 @@
-"""Warns of slips of training loops that the text of a loop shows: a leaf that is replaced, a sum of
-losses that keeps their graphs, an evaluation that is recorded.
+"""Warns of slips of training loops that the text of a loop shows: a leaf that is replaced, a
+gradient that is never cleared, a sum of losses that keeps their graphs, an evaluation that is
+recorded.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
@@ -11,6 +13,7 @@ from gradcli.errors import Span
 from gradcli.language.compiler import assignment, loops
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.functions.control_flow import Run
+from gradcli.language.objects.instances import Instance, attributes_of
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables, names_around
 
@@ -36,10 +39,18 @@ def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
 
 @compiles(tree.AugmentedAssign)
 def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> Run:
-    """`target op= value`; a sum of losses in a loop is watched."""
+    """`target op= value`; in a loop a step by the target's gradient is watched, and a sum of
+    losses.
+    """
     run = assignment.augmented_assign(c, node, scope)
     target = node.target
-    if c.loop is None or node.operator != "+" or not isinstance(target, tree.Name):
+    if isinstance(target, tree.Attribute) and target.name == "data":
+        target = target.value
+    if c.loop is None or node.operator not in ("+", "-") or not isinstance(target, tree.Name):
+        return run
+    if _reads(node.value, target.name, {"grad"}) and not _is_cleared(c.loop):
+        return _stepping(c, node, target, scope, run)
+    if node.operator == "-" or target is not node.target:
         return run
     spent = _is_spent(node.value, target, c.loop)
     return _summing(c, node.span, target, scope, run) if spent else run
@@ -110,6 +121,44 @@ def _is_leaf(value: Any) -> bool:
     return type(value) is Tensor and value.requires_grad and value.is_leaf
 
 
+# --- a gradient that is never cleared -------------------------------------------------------------
+
+_CLEARS = re.compile(r"zero_|\.grad\s*[-+*/]?=(?!=)")
+_MAKES_ANEW = re.compile(r"requires_grad|detach")
+
+
+def _is_cleared(loop: tree.Statement) -> bool:
+    """Whether the program sets gradients back somewhere, or the loop makes the leaf anew."""
+    text = loop.span.source.text
+    return bool(_CLEARS.search(text) or _MAKES_ANEW.search(loop.span.text))
+
+
+def _stepping(
+    c: Compiler, node: tree.AugmentedAssign, target: tree.Name, scope: Scope, run: Run
+) -> Run:
+    """The step, with a warning (W017) where the one before used the same gradient, added to."""
+    state, name = c.state, target.name
+    read: Evaluate = c.expression(target, scope)
+    used: Any = None
+
+    def watched(variables: Variables) -> Any:
+        nonlocal used
+        leaf = read(variables)
+        grad = leaf.meta.grad if type(leaf) is Tensor and leaf.meta is not None else None
+        if grad is not None and grad is used:
+            state.warn(
+                "W017",
+                f"the gradient of `{name}` holds that of the former step too: every backward()"
+                " adds to .grad",
+                span=node.span,
+                help=f"clear it behind the step: `{name}.grad = None`",
+            )
+        used = grad
+        run(variables)
+
+    return watched
+
+
 # --- a sum of losses ------------------------------------------------------------------------------
 
 
@@ -153,22 +202,30 @@ _TRAINING = frozenset(
 
 
 def _evaluated(loop: tree.For) -> list[tree.Call]:
-    """The calls of plain names in a loop that does nothing with gradients."""
+    """The calls of names, dotted ones too, in a loop that does nothing with gradients."""
     found = []
     for node in tree.nodes_of(list(loop.body)):
         name = getattr(node, "name", "")
         if name in _TRAINING and isinstance(node, (tree.Attribute, tree.Name)):
             return []
-        if isinstance(node, tree.Call) and isinstance(node.function, tree.Name):
+        if isinstance(node, tree.Call) and isinstance(node.function, (tree.Attribute, tree.Name)):
             found.append(node)
     return found
 
 
+def _held(node: tree.Expression, variables: Variables) -> Any:
+    """What a name or an attribute of an object holds now, None for nothing."""
+    if isinstance(node, tree.Name):
+        return variables.get(node.name, names_around(variables).get(node.name))
+    owner = _held(node.value, variables) if isinstance(node, tree.Attribute) else None
+    if not isinstance(owner, Instance) or not isinstance(node, tree.Attribute):
+        return None
+    return attributes_of(owner).get(node.name)
+
+
 def _check_evaluation(c: Compiler, call: tree.Call, variables: Variables) -> None:
     """Warn (W019) of the call of a model in `eval()` whose parameters are recorded for nothing."""
-    assert isinstance(call.function, tree.Name)
-    name = call.function.name
-    model: Any = variables.get(name, names_around(variables).get(name))
+    name, model = call.function.span.text, _held(call.function, variables)
     is_module = c.state.modules is not None and id(model) in c.state.modules
     if not is_module or model.training:
         return

@@ -46,7 +46,8 @@ RULES: tuple[tuple[str, str], ...] = (
      r"sparse|_(cs[rc]|bs[rc]|coo)\b|coalesce|(col|row)_indices$|Sparse|"
      r"^Tensor\.(indices|values|to_dense|dense_dim|to_mkldnn)$|\.(s|hs|ds|hsp|ssp|sp|s?sp?add)mm$"),
     ("there are no nested tensors", r"nested|jagged|to_padded"),
-    ("there are no masked tensors: `torch.where(mask, x, other)` picks elements", r"masked"),
+    ("there are no masked tensors: `torch.where(mask, x, other)` picks elements",
+     r"[mM]asked_?[tT]ensor"),
     ("there are no tensors of that dtype", r"^torch\.(bits\d|float[48]_|u?int\d|complex32)|chalf"),
     ("there are no quantised tensors",
      r"quant|q_(scale|zero|per)|int_repr|qscheme|qu?int\d|QU?Int|fbgemm|grouped_mm|scaled_mm|"

@@ -68,7 +68,7 @@ class Capture(Reader):
             if self.broken is None and handler is None:
                 self.refuse(f"`{_word(node)}` is not recorded", span=node.span)
             if self.broken is not None or handler is None:
-                signal = self.compiler.statement(node, frame.scope)(frame.variables)
+                signal = self.plain(self.compiler.statement, node, frame)
             else:
                 signal = handler(self, node, frame)
             if signal is not None:
@@ -81,8 +81,17 @@ class Capture(Reader):
         if self.broken is None and handler is None:
             self.refuse(f"`{_word(node)}` is not recorded", span=node.span)
         if self.broken is not None or handler is None:
-            return self.compiler.expression(node, frame.scope)(frame.variables)
+            return self.plain(self.compiler.expression, node, frame)
         return handler(self, node, frame)
+
+    def plain(self, compiled: Callable[..., Any], node: Any, frame: Frame) -> Any:
+        """What the interpreter makes of a statement or an expression. It is compiled once: a loop
+        that runs again and again in the rest of an iteration may become a hot one.
+        """
+        run = self._plain.get(id(node))
+        if run is None:
+            run = self._plain[id(node)] = compiled(node, frame.scope)
+        return run(frame.variables)
 
     def evaluate(self, node: Expression, operands: Sequence[Any]) -> Any:
         """What an expression with holes gives for the operands that go there."""

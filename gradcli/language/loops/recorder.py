@@ -103,8 +103,6 @@ class Recorder(Listener):
                 f"`{op.name}` is a custom autograd.Function, whose node is no op's",
                 "write the function with ops, if its gradient follows from them",
             )
-        if any(type(each.array) is BatchedArray for each in tensors_in(output)):
-            return  # it is computed by ops on the values of all examples, which are heard
         try:
             self._on_arrays(op, operands, output)
         except GraphBreak:

@@ -253,6 +253,8 @@ def _override(host: Any, name: str, value: Any) -> None:
     """Make a method of the program's the host class's own, so that a base of ours calls it."""
     if type(value) is StaticMethod:
         setattr(host, name, staticmethod(value.function))
+    elif type(value) is ClassMethod:
+        setattr(host, name, bound(value, None, host.language_class))
     elif callable(value):
 
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:

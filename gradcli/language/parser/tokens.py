@@ -91,9 +91,11 @@ MARGIN = re.compile(
     r"(?:\A\ufeff)?(?:[ \t\f]*+(?:#[^\n]*+)?\r?\n)*+([ \t\f]*+)(?:#[^\n]*+\Z)?(\w*)"
 )
 
-# A line for the session: `.vars`, or a name with a question mark, `exp?`.
+# A line for the session: `.vars`, or a name with question marks, `exp?`, `f??`, `?exp`.
 COMMAND = re.compile(
-    r"(?:\.[A-Za-z](?:[^\n]*[^\s])? | [A-Za-z_][\w.]*+[ \t]*+\?) (?=[ \t\r]*+(?:\n|\Z))", re.VERBOSE
+    r"(?:\.[A-Za-z](?:[^\n]*[^\s])? | [A-Za-z_][\w.]*+[ \t]*+\?\??"
+    r" | \?\??[ \t]*+[A-Za-z_][\w.]*+ ) (?=[ \t\r]*+(?:\n|\Z))",
+    re.VERBOSE,
 )
 
 # Inside a field of an f-string, outside brackets of its own, these end the expression.

@@ -132,10 +132,10 @@ class _Cell(Recurrent):
         if width != self.input_size:
             text = f"input has inconsistent input_size: got {width} expected {self.input_size}"
         for number, state in enumerate(given):
-            rows, size = state.array.shape
+            rows = methods["size"](state, 0)
             if text is None and rows != batch:
                 text = f"Input batch size {batch} doesn't match hidden{number} batch size {rows}"
-            if text is None and size != self.hidden_size:
+            if text is None and (size := methods["size"](state, 1)) != self.hidden_size:
                 text = f"hidden{number} has inconsistent hidden_size: got {size}, expected"
                 text += f" {self.hidden_size}"
         if text is not None:
@@ -154,11 +154,17 @@ class _Cell(Recurrent):
                     "E202",
                     f"{name} takes {self.states} tensors as its state, not {type(state).__name__}",
                     raises="TypeError" if several else "AttributeError",
+                    text=f"'{type(state).__name__}' object "
+                    + ("is not iterable" if several else "has no attribute 'dim'"),
                 )
         if len(given) != self.states:
-            raise runtime_error(f"{name} takes {self.states} tensors as its state")
-        if not several and given[0].array.ndim not in (1, 2):
-            raise GradcliError("E204", f"{name} takes a state of 1 or 2 dimensions")
+            raise runtime_error("lstm_cell expects two hidden states")
+        for number, state in enumerate(given):
+            if state.ndim not in (1, 2):
+                what = f"hx[{number}]" if several else "hidden"
+                raise value_error(
+                    f"{name}: Expected {what} to be 1D or 2D, got {state.ndim}D instead"
+                )
         return tuple(given)
 
     def extra_repr(self) -> str:

@@ -41,6 +41,7 @@ modules: dict[str, dict[str, Any]] = {
     "torch.fft": table("torch.fft"),
     "torch.func": {},
     "torch.linalg": table("torch.linalg"),
+    "torch.masked": table("torch.masked"),
     "torch.nn": {},
     "torch.nn.functional": table("torch.nn.functional"),
     "torch.nn.init": {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -206,10 +207,16 @@ _LOGARITHMS = {
 
 
 def _is_exp_inside(node: Node) -> bool:
-    """Whether a node is the sum of exponentials, or of a number and one."""
+    """Whether a node is the sum of exponentials, or of 1 and one."""
     inner = [each for each in node.next_nodes if each is not None]
-    alone = node.node_name.startswith("Sum") or node.node_name == "AddBackward0"
-    return alone and len(inner) == 1 and inner[0].node_name == "ExpBackward0"
+    if len(inner) != 1 or inner[0].node_name != "ExpBackward0":
+        return False
+    text = "" if node.place is None else node.place.text
+    is_one_more = node.node_name == "AddBackward0" and _ONE_MORE.search(text) is not None
+    return is_one_more or node.node_name.startswith("Sum")
+
+
+_ONE_MORE = re.compile(r"^\(*1(\.0*)? *\+|\+ *1(\.0*)?\)*$")
 
 
 def _made_here(node: Node) -> tuple[Label, ...]:

@@ -48,8 +48,16 @@ def _copy_of(view: Op, **facts: Any) -> Op:
         shown = view.forward(*args)
         return [_own(each) for each in shown] if view.outputs == ("*",) else _own(shown)
 
+    def decomposition(**operands: Any) -> Any:
+        return view(*[operands[name] for name in view.parameters])
+
     forward.parameters = view.parameters  # type: ignore[attr-defined]
-    facts = {"node": f"{view.node_name}_copy", "outputs": view.outputs, **facts}
+    facts = {
+        "node": f"{view.node_name}_copy",
+        "outputs": view.outputs,
+        "decomposition": decomposition,
+        **facts,
+    }
     return op(facts.pop("name", f"{view.name}_copy"), forward, **facts, **view.rules)
 
 

@@ -414,6 +414,8 @@ def repeat_interleave(
             raise runtime_error("repeat_interleave(): the counts must be a vector")
         return Tensor(_positions(input.array.size, input.array))
     counts = repeats.array.reshape(-1) if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if isinstance(repeats, Tensor) and repeats.array.ndim > 1:
+        raise runtime_error("repeats must be 0-dim or 1-dim tensor")
     _check_counts(repeats, counts)
     if dim is None:
         input, dim = flatten(input), 0

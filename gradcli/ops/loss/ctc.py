@@ -167,9 +167,7 @@ def _lengths(argument: str, values: Any, count: int) -> Lengths:
     """Lengths given as a tensor or a tuple; raises E204 unless there is one for each sample."""
     if isinstance(values, Tensor):
         if values.array.dtype.kind not in "iu":
-            raise GradcliError(
-                "E203", f"ctc_loss(): {argument} must be integers, not {values.dtype}"
-            )
+            raise GradcliError("E203", f"{argument} must be integral")
         values = np.atleast_1d(values.array).tolist()
     elif isinstance(values, int):
         values = [values]

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.ops.binding.catalogue import function, methods
+from gradcli.ops.binding.catalogue import function, methods, operators
 from gradcli.ops.definition.doc import RANDOM, effects
 from gradcli.ops.definition.ref import ref
 from gradcli.ops.linalg.matmul import linear
@@ -137,7 +138,7 @@ def _merged(masks: list[Any], batch: int, heads: int) -> Tensor | None:
 
 def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float) -> tuple[Tensor, Tensor]:
     """What each head makes of its part, (batch · heads, length, head_dim), and the weights."""
-    scores = q * math.sqrt(1.0 / q.array.shape[-1])
+    scores = operators["*"](q, math.sqrt(1.0 / q.array.shape[-1]))
     keys = methods["transpose"](k, -2, -1)
     scores = bmm.apply(scores, keys) if mask is None else baddbmm.apply(mask, scores, keys)
     weights = softmax_.apply(scores, 2)
@@ -209,7 +210,7 @@ def _heads(
         for each, own in zip((q, k, v), (None, *static), strict=True)
     )
     if with_zeros:
-        zeros = Tensor(np.zeros((heads, 1, head_dim), k.array.dtype))
+        zeros = Tensor(module_of(k.array).zeros((heads, 1, head_dim), k.array.dtype))
         k, v, masks = _with_one_more(k, v, masks, (zeros, zeros), 1)
     return q, k, v, _merged(masks, batch, count)
 
@@ -278,8 +279,8 @@ def multi_head_attention_forward(
     inputs = (query, key, value)
     padding = _additive("key_padding_mask", key_padding_mask, query)
     if not batched:
-        raised = {id(each): methods["unsqueeze"](each, 1) for each in inputs}
-        inputs = (raised[id(query)], raised[id(key)], raised[id(value)])
+        raised = methods["unsqueeze"]
+        inputs = (raised(query, 1), raised(key, 1), raised(value, 1))
         padding = None if padding is None else methods["unsqueeze"](padding, 0)
     if is_causal and attn_mask is None:
         raise runtime_error(

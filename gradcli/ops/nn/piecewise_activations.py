@@ -131,6 +131,19 @@ leaky_relu_ = pointwise(
 )
 
 
+_TRIGGERED = (
+    "In-place {} backward calculation is triggered with a negative slope which is not supported."
+    " This is caused by calling in-place forward function with a negative slope, please call"
+    " out-of-place version instead."
+)
+_OVERWRITTEN = (
+    _TRIGGERED.format("elu"),
+    _TRIGGERED.format("leakyReLu")
+    + " File an issue at https://github.com/pytorch/pytorch if you do require supporting in-place"
+    " leakRelu backward calculation with negative slope",
+)
+
+
 def check_slope(name: str, slope: float) -> None:
     """Raise E409 for the derivative of an activation written in place that turns signs: it keeps
     the result, which does not say then whether the input was negative.
@@ -139,6 +152,7 @@ def check_slope(name: str, slope: float) -> None:
         raise GradcliError(
             "E409",
             f"{name}() has no derivative with a slope of {slope}: the input is overwritten",
+            text=_OVERWRITTEN[name.startswith("leaky")],
             help=f"use {name[:-1]}()",
         )
 

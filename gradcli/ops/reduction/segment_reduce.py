@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
@@ -28,6 +29,8 @@ _COMBINE = {
     "sum": np.add,
 }
 
+_METHODS = {"max": "max", "mean": "sum", "min": "min", "prod": "prod", "sum": "sum"}
+
 
 def _parts(lengths: tuple[int, ...]) -> list[tuple[int, int]]:
     ends = np.cumsum((0, *lengths)).tolist()
@@ -37,11 +40,11 @@ def _parts(lengths: tuple[int, ...]) -> list[tuple[int, int]]:
 def _reduced(data: Any, reduce: str, lengths: Any, axis: int, initial: float | None) -> Any:
     combine = _COMBINE[reduce]
     values = np.moveaxis(data, axis, 0)
-    result = np.empty((len(lengths), *values.shape[1:]), data.dtype)
+    result = module_of(data).empty((len(lengths), *values.shape[1:]), data.dtype)
     for number, (start, end) in enumerate(_parts(lengths)):
         first = initial if initial is not None else _FIRST[reduce]
         if end > start:
-            found = combine.reduce(values[start:end], axis=0, dtype=data.dtype)
+            found = getattr(values[start:end], _METHODS[reduce])(axis=0)
             if initial is not None:
                 found = combine(found, data.dtype.type(initial))
             result[number] = found / (end - start) if reduce == "mean" else found
@@ -54,7 +57,7 @@ def _gradient(
     grad: Any, output: Any, data: Any, reduce: str, lengths: Any, axis: int, initial: float | None
 ) -> Any:
     grads, results, values = (np.moveaxis(each, axis, 0) for each in (grad, output, data))
-    found = np.zeros(values.shape, data.dtype)
+    found = module_of(data).zeros(values.shape, data.dtype)
     for number, (start, end) in enumerate(_parts(lengths)):
         part, rows = values[start:end], slice(start, end)
         if reduce in ("max", "min"):

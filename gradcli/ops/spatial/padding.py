@@ -233,7 +233,11 @@ def _check_own(input: Tensor, sizes: Sizes, mode: str) -> None:
         least = 0 if mode == "circular" else 1
         if extent + sizes[2 * i] + sizes[2 * i + 1] < least:
             raise GradcliError(
-                "E301", f"pad(): {sizes} leaves nothing of a tensor of {tuple(input.array.shape)}"
+                "E301",
+                f"pad(): {sizes} leaves nothing of a tensor of {tuple(input.array.shape)}",
+                text="Negative padding value is resulting in an empty dimension"
+                if mode == "circular"
+                else None,
             )
         most = {"reflect": extent - 1, "circular": extent}.get(mode)
         if not extent or (most is not None and max(sizes[2 * i], sizes[2 * i + 1]) > most):

@@ -191,6 +191,7 @@ def _object(blamed: Blamed) -> dict[str, Any]:
         ],
         "gradient_in": None if birth.incoming is None else _spelled(birth.incoming),
         "module": None if birth.module is None else birth.module[0],
+        "diverges": [leaf.name for leaf in blamed.diverges if leaf.name],
         "rounds": [
             {"loop": span_object(loop), "number": number, "values": through}
             for loop, number, through in birth.rounds

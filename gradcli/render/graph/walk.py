@@ -17,6 +17,7 @@ c           go on to the next break point
 g           the gradients so far
 l           all steps
 q           leave
+EXPRESSION  its value: x.grad, h * 2
 """
 
 

@@ -40,8 +40,8 @@ _OWNERS: dict[str, tuple[type, frozenset[str]]] = {
 _TENSORS = frozenset({"", "Tensor", "tensor", "torch.Tensor", "x"})
 
 
-def member_pages(name: str, width: int = 80) -> list[str]:
-    """A text for each thing that a word means."""
+def member_pages(name: str, width: int = 80, *, is_op: bool = False) -> list[str]:
+    """A text for each thing that a word means, beside the op that it names if it `is_op`."""
     owner, _, last = name.rpartition(".")
     found = [*_nodes(name, width)]
     if owner in _TENSORS and (text := tensor_attributes().get(last)) is not None:
@@ -49,7 +49,7 @@ def member_pages(name: str, width: int = 80) -> list[str]:
     for title, (kind, words) in _OWNERS.items():
         if owner in ("", title, *words) and last in members_of(kind):
             found.append(_member(title, kind, last, width))
-    return found or list(_elsewhere(owner, last, width))
+    return found if found or is_op else list(_elsewhere(owner, last, width))
 
 
 def member_names() -> list[str]:

@@ -95,7 +95,7 @@ def _others(name: str, style: Style) -> list[str]:
     pages = [] if text is None else [text]
     # An op's node has the op's page; one of another op's name has a page of its own.
     if text is None or "Backward" not in name:
-        pages += member_pages(name, width)
+        pages += member_pages(name, width, is_op=text is not None)
     return [_with_head(each, style) for each in pages]
 
 

@@ -56,15 +56,20 @@ class Sizes(Record):
 
 
 def placed(
-    picture: Picture, sizes: Sizes, gap: float = TIGHT, tallest: float | None = None
+    picture: Picture,
+    sizes: Sizes,
+    gap: float = TIGHT,
+    tallest: float | None = None,
+    share: float = 1.0,
 ) -> Placed:
     """Lay out a picture.
 
     Args:
         gap: the free height between its ranks.
         tallest: the height from which on it goes on in a further column, and so in each frame.
+        share: how much of that height a frame in a frame may take.
     """
-    return _Inside(picture, sizes, _Room(gap, tallest), (), frozenset()).placed()
+    return _Inside(picture, sizes, _Room(gap, tallest, share), (), frozenset()).placed()
 
 
 class _Room(Record):
@@ -72,11 +77,14 @@ class _Room(Record):
 
     gap: float
     tallest: float | None
+    share: float
 
-    @property
-    def inside(self) -> _Room:
-        """The room in a frame."""
-        return self if self.tallest is None else _Room(self.gap, self.tallest - 2 * MARGIN - TITLE)
+    def inside(self, depth: int) -> _Room:
+        """The room in a frame that stands in so many others."""
+        if self.tallest is None:
+            return self
+        room = self.tallest * (self.share if depth else 1.0) - 2 * MARGIN - TITLE
+        return _Room(self.gap, room, 1.0 if depth else self.share)
 
 
 class _Inside:
@@ -122,7 +130,11 @@ class _Inside:
         """Lay out the frames within, then all items with the ports of the arrows that pass."""
         frames = {
             item: _Inside(
-                self.picture, self.sizes, self.room.inside, path, self._rising_at(item)
+                self.picture,
+                self.sizes,
+                self.room.inside(len(self.module)),
+                path,
+                self._rising_at(item),
             ).placed()
             for item, path in enumerate(self.items)
             if not isinstance(path, int)

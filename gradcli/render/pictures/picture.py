@@ -35,7 +35,7 @@ REFERRED = 4
 long edges across the whole picture would tell less.
 """
 
-TWO_COLUMNS, THREE_COLUMNS = 5, 18
+TWO_COLUMNS, THREE_COLUMNS = 8, 24
 """A folded module with more parameters lists them in as many columns."""
 
 Path = tuple[str, ...]

@@ -9,7 +9,7 @@ from itertools import pairwise
 from gradcli.record import Record
 from gradcli.render.graph.labels import path_text
 from gradcli.render.pictures.frames import Placed, Sizes, placed
-from gradcli.render.pictures.layout import ROOMY
+from gradcli.render.pictures.layout import ROOMY, TIGHT
 from gradcli.render.pictures.picture import Arrow, Box, Picture
 from gradcli.render.style import columns, escaped
 
@@ -18,6 +18,9 @@ FONT = 12.0
 
 READABLE = (2000.0, 1300.0)
 """The largest picture whose text can be read where it is fitted into a window of 1400 by 900."""
+
+_SHARES = (1.0, 0.5)
+"""How much of the height a frame within a frame may take before it goes on in a further column."""
 
 MOST_READ = 250
 """A picture of more boxes is not read as a whole."""
@@ -84,8 +87,11 @@ def laid_out(picture: Picture) -> LaidOut:
     for each in (roomy, tight):
         if each.fits:
             return each
-    columns = LaidOut(picture, sizes, placed(picture, sizes, tallest=READABLE[1]))
-    return columns if columns.fits else tight
+    for share in _SHARES:
+        each = LaidOut(picture, sizes, placed(picture, sizes, TIGHT, READABLE[1], share))
+        if each.fits:
+            return each
+    return tight
 
 
 def svg(laid_out: LaidOut) -> str:

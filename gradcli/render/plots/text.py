@@ -170,6 +170,9 @@ class _Drawing:
         self.margin = max((len(escaped(text)) for _, text in self.up), default=0)
         self.margin = min(self.margin, width // 3)
         self.columns = max(width - self.margin - 2, 8)
+        if panel.equal:  # a character is about twice as high as wide
+            ratio = abs((self.x.high - self.x.low) / ((self.y.high - self.y.low) or 1.0))
+            self.columns = max(round(min(2 * ROWS * ratio, self.columns)), 8)
         self.canvas = _Canvas(kind, self.columns, ROWS)
         self.owners: dict[str, int] = {}
         named = [mark for mark in panel.marks if mark.label and mark.kind != "text"]

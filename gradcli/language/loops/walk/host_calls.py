@@ -56,7 +56,7 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         walk.refuse(f"`{_shown(callee)}` gives a value that may be another one in every iteration")
     elif value is None and recorder.write_count == writes:
         walk.refuse(f"what `{_shown(callee)}` does is not recorded")
-    elif type(value) is FunctionType and all(type(each) is Function for each in callee.given):
+    elif type(value) is FunctionType and {*map(type, callee.given)} == {Function}:
         walk.local[id(value)] = value  # a function of those that it was given, such as their vmap
     elif not isinstance(value, (GradMode, ModuleWalk, Iterator, int, type(None))):
         walk.refuse(f"`{_shown(callee)}` makes {type(value).__name__}")

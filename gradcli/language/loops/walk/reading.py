@@ -91,6 +91,7 @@ class Reader:
         self.symbols: dict[Any, Symbol] = {}
         self.generated: dict[Iterator, Drawn] = {}
         self._bodies: dict[Function, Run] = {}
+        self._plain: dict[int, Callable[[Variables], Any]] = {}
         self._bound: dict[str, Any] | None = None
         self._returned: Any = None
         self._relied: set[int] = set()
@@ -102,6 +103,7 @@ class Reader:
                 found.span = self.state.place
             self.broken = found
             self.recorder.muted = True
+            self.recorder.remove()  # loops inside the rest of the iteration may be compiled
 
     def refuse(self, reason: str, hint: str | None = None, span: Span | None = None) -> None:
         """Recording ends, for a reason."""

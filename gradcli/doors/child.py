@@ -1,4 +1,4 @@
-"""`python -m gradcli.doors.agents.child`: answers one request, JSON in and JSON out.
+"""`python -m gradcli.doors.child`: answers one request, JSON in and JSON out.
 
 A process of its own is what limits of time and memory hold in, and what ends with its call.
 """
@@ -9,10 +9,12 @@ import json
 import os
 import sys
 import warnings
+from contextlib import suppress
 from typing import Any
 
 from gradcli.doors.library import program, questions
 from gradcli.doors.library.answer import Answer
+from gradcli.doors.library.session import Session
 from gradcli.errors import GradcliError
 from gradcli.render.diagnostics.human import diagnostic
 from gradcli.render.diagnostics.json import error_object
@@ -31,6 +33,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     named = dict(request["named"])
     given = request["program"], request["inputs"]
     try:
+        if request["ask"] == "values":
+            return _values(request["program"], named)
         if request["ask"] == "why":
             found: Any = questions.why(named.pop("question"), *given, **named)
         else:
@@ -44,6 +48,22 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     text = found.printed + repr(found)
     text += "".join(f"\n{name}.grad = None: {why}" for name, why in found.missing.items() if why)
     return {"text": text, "data": found.to_dict()}
+
+
+def _values(text: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """What each name of a program holds when it has run, on one line, and its gradient."""
+    session = Session(**settings)
+    result = session.run(text)
+    grads = dict(result.grads)
+    if result.name is not None and not grads:
+        with suppress(GradcliError):  # several elements, or no graph
+            grads = session.grad(result.name)
+    shown = {name: str(array) for name, array in grads.items()}
+    names = {
+        name: {"kind": kind, "value": value, "grad": shown.get(name)}
+        for name, kind, value in session.described()
+    }
+    return {"text": result.printed, "data": {"names": names}}
 
 
 if __name__ == "__main__":

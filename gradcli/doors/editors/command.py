@@ -1,0 +1,39 @@
+"""`gradcli lsp`: serves an editor on standard input and output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gradcli.cli.arguments.click_options import with_limits
+from gradcli.cli.process.interruption import raising_on_signals
+from gradcli.cli.process.terminal import Terminal
+from gradcli.errors import GradcliError
+
+_SECONDS = 10.0
+
+
+@click.command("lsp")
+@with_limits
+def command(**limits: Any) -> int:
+    """Serve editors, by the Language Server Protocol.
+
+    They get diagnostics as one types, values, completion, definitions, run and explain. An editor
+    starts this command and speaks to it on standard input and output. Programs run in processes of
+    their own within the limits; 10 seconds unless --timeout says another number.
+    """
+    try:
+        from gradcli.doors.editors.server import serve  # lazy: command: pygls
+    except ImportError:
+        error = GradcliError(
+            "E609",
+            "`gradcli lsp` needs pygls, which is not installed",
+            help="pip install 'gradcli[lsp]'",
+        )
+        Terminal().error(error)
+        return error.exit_code
+    given = {name: value for name, value in limits.items() if value}
+    with raising_on_signals():
+        serve({"timeout": _SECONDS, **given})
+    return 0
