@@ -67,7 +67,7 @@ def _gradient(
             found[rows] = np.where(picked, grads[number] / count, 0)
         elif reduce == "prod":
             for at in range(start, end):
-                others = np.delete(part, at - start, axis=0).prod(0)
+                others = values[start:at].prod(0) * values[at + 1 : end].prod(0)
                 found[at] = grads[number] * others * (1 if initial is None else initial)
         else:
             found[rows] = grads[number] / (end - start if reduce == "mean" and end > start else 1)
