@@ -475,8 +475,10 @@ UNBOUNDED = [
 
 @pytest.mark.parametrize(("program", "code"), UNBOUNDED, ids=[text[:60] for text, _ in UNBOUNDED])
 def test_endless_work_is_refused(program: str, code: str) -> None:
-    with time_limit(20):  # the default of 10,000,000 steps takes ten times as long
-        error = run(program, limits=Limits(steps=1_000_000)).error
+    # The default of 10,000,000 steps takes ten times as long.
+    limits = Limits(steps=1_000_000) if code == "E605" else Limits()
+    with time_limit(20):
+        error = run(program, limits=limits).error
     assert error is not None
     assert error.code == code
 
