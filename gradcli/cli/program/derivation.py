@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from gradcli.autograd.tensor import Tensor
     from gradcli.cli.program.source import Asked
-    from gradcli.explain.derive.program import Derivation
+    from gradcli.explain.derive.program import Derivation, HasWordFor
     from gradcli.explain.result import Result
     from gradcli.language.tree.syntax import Statement
 
@@ -74,7 +74,7 @@ def formulas(run: Run, result: Result, program: str, target: str) -> Answer:
         target: "gradcli", "latex", "numpy", "jax" or "torch".
     """
     with run.session.running():
-        found = _derived(run, result, program)
+        found = _derived(run, result, program, derivation.WORDS.get(target))
 
     def text(_: Style) -> str:
         if target == "latex":
@@ -119,10 +119,10 @@ def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
             return found.text(PLAIN)
 
 
-def _derived(run: Run, result: Result, program: str) -> Derivation:
+def _derived(run: Run, result: Result, program: str, has_word_for: HasWordFor | None) -> Derivation:
     recorder = run.session.recorder
     assert isinstance(recorder, TraceRecorder)
-    found = derive(result, recorder, run_program)
+    found = derive(result, recorder, run_program, has_word_for)
     again = Rerun(run.terminal, program, "program", run.arguments(), run.options)
     _confirm_nearby(again, found)
 
@@ -145,7 +145,7 @@ def _confirm_nearby(again: Rerun, found: Derivation) -> None:
     random = np.random.default_rng(0)
     inputs = {
         name: (array * random.uniform(0.99, 1.01, array.shape)).astype(array.dtype)[()]
-        if name != "seed" and array.dtype.char in "fd"
+        if name not in ("seed", *found.fixed) and array.dtype.char in "fd"
         else array
         for name, array in found.inputs.items()
     }

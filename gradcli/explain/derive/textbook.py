@@ -61,7 +61,15 @@ def textbook(
     bare, conventions = _without_guards(exact)
     shown = _simplest(made, bare, points, run) if conventions else exact
     return Derivation(
-        made.inputs, exact, made.gradients, made.values, made.paths, shown, conventions
+        made.inputs,
+        exact,
+        made.gradients,
+        made.values,
+        made.paths,
+        shown,
+        conventions,
+        made.fixed,
+        made.described,
     )
 
 

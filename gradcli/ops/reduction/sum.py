@@ -387,9 +387,7 @@ logsumexp = op(
     self=_logsumexp_rule,
     numpy="""\
 def logsumexp(x, axis, keepdims=False):
-    top = x.max(axis=axis, keepdims=True)
-    result = top + np.log(np.exp(x - top).sum(axis=axis, keepdims=True))
-    return result if keepdims else np.squeeze(result, axis)
+    return np.logaddexp.reduce(x, axis=axis, keepdims=keepdims)
 """,
 )
 

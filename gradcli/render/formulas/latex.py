@@ -17,6 +17,7 @@ from gradcli.explain.symbols.tree import (
     Operation,
     Symbol,
 )
+from gradcli.render.formulas.recurrence import left_of
 
 _RELATIONS = {"==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq", "<": "<", ">": ">"}
 
@@ -56,7 +57,9 @@ def latex(found: Derivation, output: str) -> str:
     """
     gradients = {value: name for name, value in found.gradients.items()}
     writer = _Writer(found, gradients, output)
-    rows = [f"  {writer.left(line)} &= {writer.text(line.formula)}" for line in found.shown]
+    shown = found.shown
+    left = left_of([f"{line.name} = {text_of(line.formula)}" for line in shown])
+    rows = ["  " + (writer.row(shown[each]) if each >= 0 else r"&\;\;\vdots") for each in left]
     notes = [f"% 0 where {each}" for each in found.conventions]
     return "\n".join(["\\begin{aligned}", " \\\\\n".join(rows), "\\end{aligned}", *notes])
 
@@ -72,6 +75,10 @@ class _Writer:
 
     def text(self, symbol: Symbol) -> str:
         return self._written(symbol)[0]
+
+    def row(self, line: Line) -> str:
+        """A line of the display."""
+        return f"{self.left(line)} &= {self.text(line.formula)}"
 
     def left(self, line: Line) -> str:
         """What stands before the equals sign: with the index that a sum leaves."""
@@ -111,7 +118,10 @@ class _Writer:
             return self._operation(symbol)
         if isinstance(symbol, Item):
             index = _plain(text_of(symbol.index))
-            return f"{self._inside(symbol.value, ATOM)}_{{[{index}]}}", ATOM
+            of = self._inside(symbol.value, ATOM)
+            # TeX takes one subscript.
+            of = rf"\left({of}\right)" if "_" in of else of
+            return f"{of}_{{[{index}]}}", ATOM
         if isinstance(symbol, Call):
             return self._call(symbol)
         if isinstance(symbol, Choice):
@@ -304,12 +314,16 @@ def _number(symbol: Constant) -> str:
 def _matrix(values: list[object]) -> str:
     """Rows of numbers in brackets."""
     if not any(isinstance(each, list) for each in values):
-        return rf"\left({', '.join(f'{each:g}' for each in values)}\right)"
+        return rf"\left({', '.join(map(_entry, values))}\right)"
     rows = [each if isinstance(each, list) else [each] for each in values]
     if any(isinstance(each, list) for row in rows for each in row):
         return rf"\text{{{_plain(repr(values))}}}"
-    lines = r" \\ ".join(" & ".join(f"{each:g}" for each in row) for row in rows)
+    lines = r" \\ ".join(" & ".join(map(_entry, row)) for row in rows)
     return rf"\begin{{bmatrix}} {lines} \end{{bmatrix}}"
+
+
+def _entry(number: object) -> str:
+    return _number(Constant(float(f"{number:g}")))
 
 
 def _plain(text: str) -> str:

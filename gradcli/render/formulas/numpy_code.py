@@ -276,6 +276,7 @@ _FORMS: dict[str, Form] = {
     "eye": _filled("eye"),
     "ones": _filled("ones"),
     "full": _filled("full"),
+    "arange": _filled("arange"),
     "tensor": _array,
     "std": _deviation("std"),
     "var": _deviation("var"),
