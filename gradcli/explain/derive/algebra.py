@@ -13,8 +13,24 @@ from gradcli.explain.symbols.substitution import rebuilt
 from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import Attribute, Call, Constant, Item, Name, Operation, Symbol
 
-_LINEAR = frozenset({"t", "sum", "reshape", "expand", "unsqueeze", "squeeze", "transpose", "outer"})
+_LINEAR = frozenset(
+    {
+        "t",
+        "sum",
+        "reshape",
+        "expand",
+        "unsqueeze",
+        "squeeze",
+        "transpose",
+        "outer",
+        "diag",
+    }
+)
 """Functions that a number goes through."""
+
+
+_TINY = Fraction(1, 10**30)
+"""A bound that is lower is there for the sake of a logarithm alone."""
 
 
 class Product:
@@ -115,6 +131,13 @@ class _Algebra:
             return Product(Fraction(1), {}).times(self.product(arguments[0]), -1)
         if name == "square":
             return Product(Fraction(1), {}).times(self.product(arguments[0]), 2)
+        if name in ("clamp", "clamp_min") and len(arguments) == 2:
+            least = number_of(arguments[1])
+            if least is not None and 0 < least < _TINY:
+                return self.product(arguments[0])
+        total = _total_of_numbers(symbol)
+        if total is not None:
+            return Product(total, {})
         one_hot = _one_hot(symbol)
         if one_hot is not None:
             return Product(one_hot[0], self._atom(one_hot[1]).powers)
@@ -364,11 +387,28 @@ def _complement(symbol: Symbol) -> Symbol | None:
     return None
 
 
+def _total_of_numbers(symbol: Call) -> Fraction | None:
+    """The sum of a vector of whole numbers that is written out."""
+    inner = symbol.arguments[0] if symbol.function == "sum" and symbol.arguments else None
+    if not isinstance(inner, Call) or inner.function != "tensor":
+        return None
+    numbers = inner.arguments[0].value if isinstance(inner.arguments[0], Constant) else None
+    if not isinstance(numbers, list) or not all(
+        isinstance(each, (int, float)) and float(each).is_integer() for each in numbers
+    ):
+        return None
+    return Fraction(int(sum(numbers)))
+
+
 def _softmax(symbol: Symbol) -> Symbol | None:
     """`z.softmax(d)` for the exponent `z - z.logsumexp((d,)).unsqueeze(d)`."""
     if not isinstance(symbol, Operation) or symbol.operator != "-" or len(symbol.operands) != 2:
         return None
     logits, total = symbol.operands
+    if isinstance(total, Call) and total.function == "logsumexp":
+        # The first dimension needs no unsqueeze.
+        is_whole = [text_of(part) for part in total.parts] == [text_of(logits), "(0,)"]
+        return Call("softmax", (logits, Constant(0)), True) if is_whole else None
     if isinstance(total, Call) and total.function == "unsqueeze":
         inner, dim = total.arguments
         is_total = isinstance(inner, Call) and inner.function == "logsumexp"

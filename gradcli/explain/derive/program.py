@@ -59,6 +59,7 @@ class Derivation(Record):
             where a seed was given.
         shown: the lines without the cases in which a factor is 0 by convention.
         conventions: these cases, as conditions on the inputs.
+        kind: "gradient", or "jacobian" or "hessian" where the lines are these matrices.
         fixed: the inputs that the program has no other values of: constants too long to be written
             down, draws and what they are drawn from.
         described: what inputs are that the program has no names for.
@@ -74,6 +75,7 @@ class Derivation(Record):
     conventions: list[str] = []  # noqa: RUF012
     fixed: set[str] = set()  # noqa: RUF012
     described: dict[str, str] = {}  # noqa: RUF012
+    kind: str = "gradient"
 
 
 def derivation(
@@ -519,11 +521,13 @@ def _free(wanted: str, taken: Container[str]) -> str:
 
 def _is_plain(formula: Symbol) -> bool:
     """Whether a formula needs no line of its own however often it is used: a part of a name at one
-    position, or zeros.
+    position, a case, or zeros.
     """
     if isinstance(formula, Item):
         index = formula.index.value if isinstance(formula.index, Constant) else None
         return isinstance(formula.value, Name) and type(index) is int
+    if isinstance(formula, Operation) and formula.operator == "==":
+        return all(isinstance(part, (Name, Constant)) for part in formula.parts)
     return isinstance(formula, Call) and formula.function == "zeros"
 
 

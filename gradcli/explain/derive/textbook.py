@@ -54,7 +54,7 @@ def textbook(
     Args:
         in_domain: whether the program has a finite result at inputs.
     """
-    points = [made.inputs, *islice(filter(in_domain, _points(made)), _POINTS)]
+    points = [made.inputs, *islice(filter(in_domain, other_inputs(made)), _POINTS)]
     if not in_domain(made.inputs):
         del points[0]
     exact = _simplest(made, made.lines, points, run)
@@ -197,7 +197,7 @@ def _used(lines: list[Line], wanted: set[str]) -> list[Line]:
     return kept[::-1]
 
 
-def _points(made: Derivation) -> Iterable[dict[str, Any]]:
+def other_inputs(made: Derivation) -> Iterable[dict[str, Any]]:
     """Other inputs of the same shapes."""
     random = np.random.default_rng(0)
     for _ in range(_TRIES):

@@ -19,6 +19,10 @@ from gradcli.render.formulas.recurrence import elided
 _CLOSE = {"float16": "1e-2", "bfloat16": "1e-1", "float64": "1e-9", "complex128": "1e-9"}
 """How close numbers of a dtype must come; 1e-4 for the others."""
 
+_PLURALS = {"gradient": "gradients", "jacobian": "jacobians", "hessian": "hessians"}
+
+_TITLES = {"gradient": "gradients", "jacobian": "Jacobians", "hessian": "Hessians"}
+
 _FITTED = {"standard_gamma_grad", "dirichlet_grad"}
 """Functions for which PyTorch has a fit; a file's own series is closer to the truth than 1e-2."""
 
@@ -133,8 +137,8 @@ def _function(found: Derivation, program: str, body: list[str]) -> str:
     returned = ", ".join(f'"{name}": {value}' for name, value in found.gradients.items())
     return "\n".join(
         [
-            f"def gradients({parameters}):",
-            f'    """The gradients of `{_in_docstring(program)}`."""',
+            f"def {_PLURALS[found.kind]}({parameters}):",
+            f'    """The {_TITLES[found.kind]} of `{_in_docstring(program)}`."""',
             *(f"    {line}" for line in body),
             f"    return {{{returned}}}",
         ]
@@ -155,14 +159,14 @@ def _check(
 ) -> str:
     """What a file does as a program: it compares the gradients with those that were recorded."""
     arguments = [f"    {name}={write(array)}," for name, array in found.inputs.items()]
-    lines = ["found = gradients(", *arguments, ")"]
+    lines = [f"found = {_PLURALS[found.kind]}(", *arguments, ")"]
     for name, value in found.values.items():
         close = least or _CLOSE.get(value.dtype.name, "1e-4")
         lines.append(f"expected = {write(value)}")
         lines.append(f'{compare}(found["{name}"], expected, rtol={close}, atol={close}{more})')
         if write is _numpy_array:
             lines.append(f'assert np.shape(found["{name}"]) == {tuple(value.shape)}')
-    lines.append(f'print("the gradients of {", ".join(found.values)} agree")')
+    lines.append(f'print("the {_TITLES[found.kind]} of {", ".join(found.values)} agree")')
     return "\n".join(['if __name__ == "__main__":', *(f"    {line}" for line in lines)])
 
 
