@@ -24,7 +24,7 @@ from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import one_by_one, sizes_of
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.settings import by_rows
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.state import active
 
 PYTHON_TYPES = {
@@ -216,6 +216,7 @@ def _constant(name: str, value: float, *names: str) -> Any:
     ):
         body.__name__ = body.__qualname__ = made_name
         describe(body, f"{article}, {words}.", example)
+    in_numpy(f"{name}(dtype=np.float32)")(make)
     for each in (name, *names):
         function(each)(make)
         function(f"{each}_like")(like)
@@ -242,6 +243,7 @@ ones, ones_like = _constant("ones", 1)
 
 
 @function("full")
+@in_numpy("full(dtype=np.float32)")
 def full(
     size: Any,
     fill_value: Any,

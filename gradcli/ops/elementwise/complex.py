@@ -32,6 +32,7 @@ from gradcli.ops.binding.catalogue import (
     in_place,
 )
 from gradcli.ops.creation.copies import clone, contiguous, copy_
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
@@ -53,6 +54,7 @@ view_as_real: Op = op(
     _pairs,
     view=True,
     self=lambda grad: view_as_complex(_in_pairs(grad)),
+    numpy="np.stack([np.real({0}), np.imag({0})], -1)",
 )
 
 view_as_complex: Op = op(
@@ -60,6 +62,7 @@ view_as_complex: Op = op(
     lambda self: self.view(np.result_type(self.dtype, np.complex64))[..., 0],
     view=True,
     self=view_as_real,
+    numpy="({head}[..., 0] + 1j * {head}[..., 1])",
 )
 
 
@@ -173,6 +176,7 @@ def set_imag(tensor: Tensor, value: Any) -> None:
 
 
 @function("conj", method=True)
+@in_numpy("conj")
 def conj_(input: Tensor) -> Tensor:
     """The complex conjugate, a view: what is written to it is written to the tensor, conjugated. A
     real tensor itself.
@@ -184,6 +188,7 @@ def conj_(input: Tensor) -> Tensor:
 
 
 @function("conj_physical", method=True)
+@in_numpy("conj")
 def conj_physical_(input: Tensor) -> Tensor:
     """The complex conjugate, copied at once; a real tensor itself.
 
@@ -199,6 +204,7 @@ expose_written(
 
 
 @function("resolve_conj", method=True)
+@in_numpy("{head}")
 def resolve_conj(input: Tensor) -> Tensor:
     """A copy of what `conj()` returned; any other tensor itself.
 
@@ -265,6 +271,7 @@ complex_: Op = op(
     keeps_layout=True,
     real=lambda grad: real_part(grad),
     imag=lambda grad: imaginary_part(grad),
+    numpy="({0} + 1j * ({1}))",
 )
 
 
@@ -287,6 +294,7 @@ polar: Op = op(
     inputs=("abs", "angle"),
     keeps_layout=True,
     joint=_polar_rule,
+    numpy="(({0}) * np.exp(1j * ({1})))",
 )
 
 

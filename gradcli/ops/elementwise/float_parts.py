@@ -36,6 +36,7 @@ ldexp: Op = pointwise(
     floating=True,
     self=lambda grad, other: grad * conj(_power_of_two(other)),
     other=lambda grad, result: grad * conj(result) * math.log(2),
+    numpy="(({0}) * 2.0 ** ({1}))",
     loop=STEPS,
 )
 

@@ -161,6 +161,17 @@ def _put_at(whole: Any, values: Any, indices: Key, accumulate: bool) -> None:
     add_at(whole, where, np.broadcast_to(values, where.shape))
 
 
+_IN_NUMPY = """\
+def replaced(x, index, values, add=False):
+    x = np.array(x)
+    if add:
+        np.add.at(x, index, values)
+    else:
+        x[index] = values
+    return x
+"""
+
+
 def _index_put(name: str, forward: Function) -> Op:
     return op(
         name,
@@ -173,6 +184,7 @@ def _index_put(name: str, forward: Function) -> Op:
         ),
         values=index,
         effects=(CHECKS,),
+        numpy=_IN_NUMPY,
     )
 
 

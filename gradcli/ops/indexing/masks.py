@@ -113,6 +113,7 @@ masked_select: Op = op(
     _select_masked,
     constant=("mask",),
     self=_masked_select_rule,
+    numpy="{head}[{1}]",
     effects=(READS,),
 )
 

@@ -105,6 +105,12 @@ index_add: Op = op(
     self=lambda grad: grad,
     source=_added_rule,
     effects=(CHECKS,),
+    numpy="""\
+def index_added(x, axis, index, values):
+    x = np.array(x)
+    np.add.at(x, (slice(None),) * (axis % x.ndim) + (index,), values)
+    return x
+""",
 )
 
 

@@ -279,6 +279,7 @@ slogdet: Op = op(
 
 
 @function("slogdet", module="torch.linalg")
+@in_numpy("linalg.slogdet")
 def linalg_slogdet(A: Tensor) -> Any:
     """The sign of the determinant and the logarithm of its magnitude; 0 and -inf where it is 0."""
     check_matrices("slogdet", A=A)

@@ -180,6 +180,10 @@ cdist_ = op(
     x1=lambda grad, x1, x2, p, result: cdist_backward(grad, x1, x2, p, result),
     x2=lambda grad, x1, x2, p, result: cdist_backward(_swapped(grad), x2, x1, p, _swapped(result)),
     hazard=Hazard(zeros="cdist has no slope where all is 0"),
+    numpy="""\
+def cdist(x, y, p=2):
+    return np.linalg.norm(x[..., :, None, :] - y[..., None, :, :], p, axis=-1)
+""",
 )
 
 

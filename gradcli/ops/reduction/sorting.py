@@ -81,6 +81,11 @@ sort = op(
     differentiable=(0,),
     keeps_layout=True,
     self=_put_sorted,
+    numpy="""\
+def sort(x, axis=-1, descending=False):
+    places = np.argsort(-x if descending else x, axis, stable=True)
+    return np.take_along_axis(x, places, axis), places
+""",
 )
 
 
