@@ -280,7 +280,7 @@ copied = op(
     "copy",
     lambda self, src: np.broadcast_to(src, self.shape).astype(self.dtype),
     node="CopyBackwards",
-    # Nothing of the old value is left.
+    scratch=True,
     self=lambda grad: zeros_like(grad),
     src=lambda grad: grad,
 )

@@ -172,7 +172,7 @@ def replaced(x, index, values, add=False):
 """
 
 
-def _index_put(name: str, forward: Function) -> Op:
+def _index_put(name: str, forward: Function, scratch: bool = False) -> Op:
     return op(
         name,
         forward,
@@ -184,6 +184,7 @@ def _index_put(name: str, forward: Function) -> Op:
         ),
         values=index,
         effects=(CHECKS,),
+        scratch=scratch,
         numpy=_IN_NUMPY,
     )
 
@@ -203,7 +204,7 @@ def _write_at(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
 
 # These write to the tensor's own memory: a loop of writes does not copy it each time.
 index_put_in_place: Op = _index_put("index_put_", _write_at)
-index_put_impl: Op = _index_put("_index_put_impl", _write_at)
+index_put_impl: Op = _index_put("_index_put_impl", _write_at, scratch=True)
 
 # --- what stands in brackets --------------------------------------------------------------------
 
