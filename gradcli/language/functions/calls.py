@@ -415,16 +415,21 @@ def call_failed(
         )
     if type(function) in (BoundMethod, Method):
         return call_failed(error, function.function, (function.receiver, *args), kwargs)
+    is_op = _is_catalogue(function)
     if isinstance(error, TypeError):
         bad_call = _bad_call(function, args, kwargs)
         if bad_call is not None:
-            is_op = _is_catalogue(function)
             return bad_call if is_op else offer_op(bad_call, _name(function), args)
-    if not _is_catalogue(function):
+    if not is_op:
         if isinstance(error, AttributeError):
             receiver = getattr(function, "__self__", None)
             return _lacking(error, function, [receiver, *args, *kwargs.values()]) or error
         return converted(error) if isinstance(error, HOST_ERRORS) else error
+    from gradcli.language.hints import argument_types  # lazy: start-up
+
+    not_a_tensor = argument_types.not_a_tensor(_name(function), function, args, kwargs)
+    if not_a_tensor is not None:
+        return _by_arguments(not_a_tensor, function, args, kwargs)
     if isinstance(error, (AttributeError, TypeError)):
         # An op took a value for a tensor, or a tensor for a number. With tensors alone in its
         # arguments the mistake is not the program's, unless one of them stands for a number.
@@ -497,6 +502,9 @@ def _by_arguments(
         if error.raises == "TypeError" and argument_types.lacks_attribute(function, args, kwargs):
             error.raises = "AttributeError"
         return error
+    wrong = argument_types.not_a_tensor(_name(function), function, args, kwargs)
+    if wrong is not None:
+        return _by_arguments(wrong, function, args, kwargs)
     return argument_types.wrong_argument(_name(function), function, args, kwargs) or error
 
 

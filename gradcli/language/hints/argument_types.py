@@ -13,6 +13,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
+from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.codegen.runtime import type_name
 
@@ -102,6 +103,23 @@ def wrong_flag(op: str, function: Any, name: str, value: Any) -> GradcliError | 
 
 _READ_BY_PYTHON = frozenset({("gaussian_nll_loss", "full"), ("interpolate", "align_corners")})
 """Flags that PyTorch's function looks at in Python, where any value has a truth."""
+
+
+def not_a_tensor(
+    name: str, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> GradcliError | None:
+    """The error of the first argument that is to be a tensor and is none, None where all are."""
+    function = inspect.unwrap(function)
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return None
+    tensors = [key for key, kind in function.__annotations__.items() if kind == "Tensor"]
+    try:
+        check_tensors(name, **{key: given[key] for key in tensors if key in given})
+    except GradcliError as error:
+        return error
+    return None
 
 
 def wrong_argument(
