@@ -427,9 +427,9 @@ def call_failed(
         return converted(error) if isinstance(error, HOST_ERRORS) else error
     from gradcli.language.hints import argument_types  # lazy: start-up
 
-    not_a_tensor = argument_types.not_a_tensor(_name(function), function, args, kwargs)
-    if not_a_tensor is not None:
-        return _by_arguments(not_a_tensor, function, args, kwargs)
+    wrong = argument_types.wrong_operand(_name(function), function, args, kwargs)
+    if wrong is not None:
+        return _by_arguments(wrong, function, args, kwargs)
     if isinstance(error, (AttributeError, TypeError)):
         # An op took a value for a tensor, or a tensor for a number. With tensors alone in its
         # arguments the mistake is not the program's, unless one of them stands for a number.
@@ -492,20 +492,18 @@ def _by_arguments(
     if error.code not in _FURTHER_IN or error.raises == "ValueError":
         return error  # a ValueError is about the very argument
     of_layer = getattr(type(function), "function", None)
-    if type(of_layer) is str and error.code == "E202":
+    if type(of_layer) is str:
         function = catalogue.modules["torch.nn.functional"][of_layer]
     if not _is_catalogue(function):
         return error
     from gradcli.language.hints import argument_types  # lazy: start-up
 
-    if error.code == "E202":
-        if error.raises == "TypeError" and argument_types.lacks_attribute(function, args, kwargs):
-            error.raises = "AttributeError"
-        return error
-    wrong = argument_types.not_a_tensor(_name(function), function, args, kwargs)
-    if wrong is not None:
-        return _by_arguments(wrong, function, args, kwargs)
-    return argument_types.wrong_argument(_name(function), function, args, kwargs) or error
+    error = argument_types.wrong_operand(_name(function), function, args, kwargs) or error
+    if error.code != "E202":
+        return argument_types.wrong_argument(_name(function), function, args, kwargs) or error
+    if error.raises == "TypeError" and argument_types.lacks_attribute(function, args, kwargs):
+        error.raises = "AttributeError"
+    return error
 
 
 _FURTHER_IN = frozenset({"E202", "E203", "E204", "E301", "E302", "E405"})

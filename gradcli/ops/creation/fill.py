@@ -182,12 +182,11 @@ def _constant(name: str, value: float, *names: str) -> Any:
         requires_grad: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
-        pattern = _pattern(f"{name}_like", input)
-        target = checked_dtype(name, dtype, pattern.dtype)
-        target_device = chosen_device(f"{name}_like", device, pattern)
-        array = _filled(pattern.array.shape, value, target, target_device)
+        target = checked_dtype(name, dtype, input.dtype)
+        target_device = chosen_device(f"{name}_like", device, input)
+        array = _filled(input.array.shape, value, target, target_device)
         if not by_rows(f"{name}_like", memory_format):
-            array = laid_out_like(pattern.array, array)
+            array = laid_out_like(input.array, array)
         return _for_examples(input, made(f"{name}_like", array, target_device, requires_grad))
 
     def new(
@@ -217,7 +216,7 @@ def _constant(name: str, value: float, *names: str) -> Any:
         body.__name__ = body.__qualname__ = made_name
         describe(body, f"{article}, {words}.", example)
     in_numpy(f"{name}(dtype=np.float32)")(make)
-    for each in (name, *names):
+    for each in (*names, name):  # errors call it by the last one
         function(each)(make)
         function(f"{each}_like")(like)
         method(f"new_{each}")(new)
@@ -228,13 +227,6 @@ def _for_examples(pattern: Tensor, new: Tensor) -> Tensor:
     """A new tensor, which inside `vmap` each example has for itself where each has its pattern."""
     batch = active.state.batch
     return new if batch is None else batch.for_examples(pattern, new)
-
-
-def _pattern(name: str, input: Any) -> Tensor:
-    """The tensor that a new one is to be like; raises E202 for anything else."""
-    if type(input) is not Tensor:
-        raise GradcliError("E202", f"{name}() needs a tensor, not {type_name(input)}")
-    return input
 
 
 # PyTorch leaves the memory of `empty` as it was; here it holds zeros, so that runs agree.
@@ -279,13 +271,12 @@ def full_like(
 
     Example: torch.full_like(tensor([0.5, 1., 2.]), 7)
     """
-    pattern = _pattern("full_like", input)
     value = plain_number("full_like(): fill_value", fill_value)
-    target = checked_dtype("full_like", dtype, pattern.dtype)
-    target_device = chosen_device("full_like", device, pattern)
-    array = _filled(pattern.array.shape, value, target, target_device)
+    target = checked_dtype("full_like", dtype, input.dtype)
+    target_device = chosen_device("full_like", device, input)
+    array = _filled(input.array.shape, value, target, target_device)
     if not by_rows("full_like", memory_format):
-        array = laid_out_like(pattern.array, array)
+        array = laid_out_like(input.array, array)
     return _for_examples(input, made("full_like", array, target_device, requires_grad))
 
 

@@ -100,7 +100,6 @@ def view_as_real_(input: Tensor) -> Tensor:
 
     Example: torch.view_as_real(tensor([1.+2.j, 3.j]))
     """
-    check_tensors("view_as_real", input=input)
     _check_complex("view_as_real", input)
     if _is_conjugate(input):
         raise GradcliError(
@@ -119,7 +118,6 @@ def view_as_complex_(input: Tensor) -> Tensor:
 
     Example: torch.view_as_complex(tensor([[2., 1.], [1., 3.]]))
     """
-    check_tensors("view_as_complex", input=input)
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise GradcliError("E203", f"view_as_complex() needs float32 or float64, not {input.dtype}")
     shape, strides = input.array.shape, strides_of(input.array)
@@ -147,7 +145,6 @@ def real(input: Tensor) -> Tensor:
 
     Example: torch.real(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("real", input=input)
     return real_part(input) if input.dtype.is_complex else input
 
 
@@ -157,7 +154,6 @@ def imag(input: Tensor) -> Tensor:
 
     Example: torch.imag(tensor([1.+2.j, 3.j]))
     """
-    check_tensors("imag", input=input)
     _check_complex("imag", input)
     return imaginary_part(input)
 
@@ -194,7 +190,6 @@ def conj_physical_(input: Tensor) -> Tensor:
 
     Example: torch.conj_physical(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("conj_physical", input=input)
     return conj_physical.apply(input) if input.dtype.is_complex else input
 
 
@@ -210,7 +205,6 @@ def resolve_conj(input: Tensor) -> Tensor:
 
     Example: torch.resolve_conj(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("resolve_conj", input=input)
     return clone.apply(input) if _is_conjugate(input) else input
 
 
@@ -220,7 +214,6 @@ def resolve_neg(input: Tensor) -> Tensor:
 
     Example: torch.resolve_neg(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("resolve_neg", input=input)
     return clone.apply(input) if reflection_of(input)[1] else input
 
 
@@ -230,7 +223,6 @@ def is_conj(input: Tensor) -> bool:
 
     Example: torch.is_conj(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("is_conj", input=input)
     return _is_conjugate(input)
 
 
@@ -240,14 +232,12 @@ def is_neg(input: Tensor) -> bool:
 
     Example: torch.is_neg(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("is_neg", input=input)
     return reflection_of(input)[1]
 
 
 @function("_neg_view", method=True)
 def neg_view_(input: Tensor) -> Tensor:
     """A view that shows the tensor's elements negated."""
-    check_tensors("_neg_view", input=input)
     if input.dtype.category == "bool":
         raise GradcliError(
             "E202", "_neg_view(): a bool has no negative", raises="NotImplementedError"
@@ -318,7 +308,6 @@ def complex_of_parts(real: Tensor, imag: Tensor) -> Tensor:
 
     Example: torch.complex(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    check_tensors("complex", real=real, imag=imag)
     _check_parts("complex", real, imag)
     return complex_.apply(real, imag)
 
@@ -330,7 +319,6 @@ def polar_(abs: Tensor, angle: Tensor) -> Tensor:
 
     Example: torch.polar(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    check_tensors("polar", abs=abs, angle=angle)
     _check_parts("polar", abs, angle)
     return polar.apply(abs, angle)
 

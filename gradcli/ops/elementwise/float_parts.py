@@ -12,7 +12,6 @@ from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import (
     check_floating,
-    check_tensors,
     expose_of_tensors,
     in_single,
 )
@@ -44,7 +43,6 @@ ldexp: Op = pointwise(
 @function("ldexp", method=True, inplace_function=True)
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """`input * 2 ** other`."""
-    check_tensors("ldexp", input=input, other=other)
     # PyTorch raises a 2 of the input's dtype to the power first.
     if input.dtype.category == "float":
         check_dtype("ldexp", other.dtype, dtype_names("bool"))

@@ -424,7 +424,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
     Example: F.one_hot(tensor([3, 1, 2]))
     """
-    check_tensors("one_hot", tensor=tensor)
     if tensor.dtype is not dtypes.int64:
         raise GradcliError(
             "E203",

@@ -285,7 +285,6 @@ def bucketize(
     """
     if type(input) not in NUMBERS:
         check_tensors("bucketize", input=input)
-    check_tensors("bucketize", boundaries=boundaries)
     if boundaries.array.ndim != 1:
         raise GradcliError("E301", "bucketize(): the boundaries must be a vector")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
