@@ -413,7 +413,6 @@ def randint_like(
 
     Example: torch.randint_like(tensor([0.5, 1., 2.]), 7)
     """
-    check_tensors("randint_like", input=input)
     name = "randint_like"
     first, last = _bounds(bounds, low, high)
     target = checked_dtype(name, dtype, input.dtype)
