@@ -387,6 +387,8 @@ logsumexp = op(
     self=_logsumexp_rule,
     numpy="""\
 def logsumexp(x, axis, keepdims=False):
+    if np.iscomplexobj(x):
+        return np.log(np.exp(x).sum(axis=axis, keepdims=keepdims))
     return np.logaddexp.reduce(x, axis=axis, keepdims=keepdims)
 """,
 )
