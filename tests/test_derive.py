@@ -94,6 +94,8 @@ MATRICES = [
     ("F.elu(x).sum()", "x=3", "where(x <= 0, exp(x), 1.0)"),
     ("x.clamp(0, 1).sum()", "x=3", "where(logical_and(x >= 0, x <= 1), 1.0, 0.0)"),
     ("(x - x).sum()", "x=3", "zeros((3,))"),
+    ("logsigmoid(x).sum()", "x=3", "sigmoid(-x)"),
+    ("((x - m) ** 2 / 2).sum().neg()", "x=3 m=3:const", "-(x - m)"),
 ]
 
 
@@ -341,6 +343,9 @@ PROGRAMS = [
     "m = nn.GRU(3, 2)\nout, _ = m(x.unsqueeze(1))\ny = out.pow(2).sum()",
     "m = nn.MultiheadAttention(3, 1)\nout, _ = m(x, x, x)\ny = out.pow(2).sum()",
     "y = F.dropout(x, 0.5).pow(2).sum()",
+    "z = x * 2\nz.as_strided_((2, 2), (1, 2))\ny = (z ** 3).sum()",
+    "z = x * 2\nz.transpose_(0, 1)\ng = torch.autograd.grad((z ** 3).sum(), x,"
+    " create_graph=True)[0]\ny = (g ** 2).sum()",
     "y = torch.autograd.grad((x ** 3).sum(), x, create_graph=True)[0].pow(2).sum()",
 ]
 

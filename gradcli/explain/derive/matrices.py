@@ -112,7 +112,7 @@ class Matrices:
         if name == "where":
             condition, *branches = made.parts
             made = Call("where", (condition, *map(_level, branches)))
-            return _positive_part(_positive_determinant(made))
+            return _either_sign(_positive_part(_positive_determinant(made)))
         is_total = name in _TOTALS and len(made.parts) > 1 and self.rank(made.parts[0]) == 1
         if is_total and not any(isinstance(each, Keyword) for each in made.parts):
             return Call(name, made.parts[:1], True)  # broadcast as a vector of one element is
@@ -243,12 +243,14 @@ class Matrices:
         return None
 
     def _times_ones(self, made: Operation) -> Symbol | None:
-        """A product without ones of the other factor's shape."""
+        """A product with the number that fills a factor of the other one's shape."""
         for one, other in (made.parts, made.parts[::-1]):
-            if isinstance(one, Call) and one.function == "ones" and len(one.parts) == 1:
-                shape = one.parts[0]
+            number = _level(one)
+            if number is not one and isinstance(number, Constant):
+                inner = one if isinstance(one, Call) else one.parts[0]
+                shape = inner.parts[0] if isinstance(inner, Call) else None
                 if isinstance(shape, Constant) and len(shape.value) == self.rank(other):
-                    return other
+                    return other if number.value == 1 else Operation("*", number, other)
         return None
 
     def _beside(self, made: Operation, one: Symbol, other: Symbol, number: int) -> Symbol | None:
@@ -390,8 +392,27 @@ def _positive_determinant(made: Call) -> Symbol:
     return otherwise if is_sign and number_of(negative) == -1 and is_zero else made
 
 
+def _either_sign(made: Symbol) -> Symbol:
+    """`sigmoid(-x)` for what logsigmoid's rule says by the sign."""
+    if not isinstance(made, Call) or made.function != "where":
+        return made
+    condition, then, otherwise = made.parts
+    if not isinstance(condition, Operation) or condition.operator != "<":
+        return made
+    inner = condition.operands[0]
+    size = Call("abs", (inner,))
+    pair = [text_of(Call("sigmoid", (each,))) for each in (size, Operation("-", size))]
+    if number_of(condition.operands[1]) == 0 and [text_of(then), text_of(otherwise)] == pair:
+        return Call("sigmoid", (Operation("-", inner),))
+    return made
+
+
 def _level(branch: Symbol) -> Symbol:
     """A branch of one number everywhere as the number."""
+    if isinstance(branch, Operation) and branch.operator == "-" and len(branch.parts) == 1:
+        inner = _level(branch.parts[0])
+        is_level = inner is not branch.parts[0] and isinstance(inner, Constant)
+        return Constant(-inner.value) if is_level else branch
     if isinstance(branch, Operation) and branch.operator == "/":
         number = number_of(branch.parts[1])
         above = _level(branch.parts[0])

@@ -21,7 +21,7 @@ from gradcli.autograd.recording.instructions import Call as OpCall
 from gradcli.autograd.recording.instructions import source_of
 from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
 from gradcli.errors import GradcliError
-from gradcli.explain.derive.memory import shared_positions, written_at
+from gradcli.explain.derive.memory import read_at, shared_positions, written_at
 from gradcli.explain.derive.simplify import Simplification
 from gradcli.explain.derive.spellings import Unwritten, dtype_argument
 from gradcli.explain.derive.written_instructions import written
@@ -436,6 +436,11 @@ def _laid_out(formula: Symbol, before: Any, after: Any) -> Symbol:
     for dims in permutations(range(before.ndim)):
         if np.array_equal(before.transpose(dims), after):
             return Call("permute", (formula, *map(Constant, dims)), True)
+    places = {number: place for place, number in enumerate(before.ravel().tolist())}
+    if len(places) == before.size and places.keys() >= set(after.ravel().tolist()):
+        # No two elements are alike, so that it shows which ones the view has.
+        found = [places[number] for number in after.ravel().tolist()]
+        return read_at(formula, np.array(found, np.int64).reshape(after.shape), before.shape)
     raise without_expression("a view in place")
 
 
