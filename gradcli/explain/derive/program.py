@@ -226,8 +226,10 @@ class _Writer:
         """A value that views of it were written to, each write as a call that makes a new one."""
         assert value.maker is not None
         shape, before = value.array.shape, value.maker.inputs[0]
-        formula = _laid_out(self._symbol(before), before.array, value.array)
-        for positions, new in self._writes(value):
+        formula, writes = self._symbol(before), self._writes(value)
+        if not writes or before.array.shape != shape:
+            formula = _laid_out(formula, before.array, value.array)
+        for positions, new in writes:
             if isinstance(new, Value) and not isinstance(self._symbol(new), Constant):
                 symbol = self._symbol(new)
                 if new.array.shape != positions.shape:
@@ -429,7 +431,7 @@ class _Writer:
 
 def _laid_out(formula: Symbol, before: Any, after: Any) -> Symbol:
     """A value whose tensor was given another shape in place, or turned."""
-    if before.shape == after.shape:
+    if np.array_equal(before, after, equal_nan=after.dtype.kind in "fc"):
         return formula
     if np.array_equal(before.reshape(-1), after.reshape(-1)):
         return Call("reshape", (formula, Constant(after.shape)), True)
