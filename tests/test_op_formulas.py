@@ -55,7 +55,8 @@ diag_embed digamma dist erfinv fill frexp hardshrink i0 index_fill index_reduce 
 logcumsumexp lu_unpack masked_scatter median mode nanmedian pdist pixel_shuffle pixel_unshuffle
 polygamma put repeat split std_mean take topk torch.linalg.cross torch.linalg.eig
 torch.linalg.lu torch.linalg.lu_factor torch.linalg.lu_solve torch.linalg.matrix_exp
-torch.linalg.pinv torch.special.erfcx torch.special.i0e torch.special.i1 torch.special.i1e torch.special.log_ndtr
+torch.linalg.pinv torch.special.erfcx torch.special.i0e torch.special.i1 torch.special.i1e
+torch.special.log_ndtr
 torch.special.ndtri torch.special.xlog1py torch.special.zeta torch.take triangular_solve unfold
 view_as_complex_copy
 """
