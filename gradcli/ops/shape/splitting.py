@@ -57,6 +57,10 @@ def _split_entry(name: str, is_view: bool) -> Op:
         self=lambda grads, self_sizes, sizes, dim: _rejoined(
             grads, _part_sizes(self_sizes, sizes, dim), dim, cat
         ),
+        numpy="""\
+def split(x, sizes, axis=0):
+    return np.split(x, np.cumsum(sizes)[:-1], axis)
+""",
     )
 
 
