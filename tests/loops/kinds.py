@@ -492,7 +492,7 @@ print(loss.item(), w.flatten().tolist())
 _kind(
     "minibatches by slices",
     """
-for epoch in range(100):
+for epoch in range(250):
     for i in range(0, 32, 8):
         x, y = X[i:i + 8], Y[i:i + 8]
         optimizer.zero_grad()
