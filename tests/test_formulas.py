@@ -128,7 +128,7 @@ def test_every_rule_is_read() -> None:
     ]
     # Entries and inputs that share a rule, such as the kinds of split, count once.
     opaque = {
-        (op.rules.get(name) or op.joint).__code__: op.name
+        getattr(op.rules.get(name, op.joint), "__code__", op): op.name
         for op, name, formula in formulas
         if isinstance(formula, Opaque)
     }
