@@ -150,16 +150,33 @@ def test_a_cell_is_interrupted_and_the_session_goes_on(client: Any) -> None:
     assert ran(client, "kept")[1][0][1]["data"]["text/plain"] == "7"
 
 
-def test_a_notebook_is_executed(jupyter: Path, tmp_path: Path) -> None:
-    """By nbconvert, as on the command line of Jupyter."""
-    cells = [
-        "w = tensor([3., 4.], requires_grad=True)\nloss = (w * w).sum()",
-        "loss.backward()",
-        "w.grad",
-    ]
+NOTEBOOKS = {
+    "gradcli": (
+        [
+            "w = tensor([3., 4.], requires_grad=True)\nloss = (w * w).sum()",
+            "loss.backward()",
+            "w.grad",
+        ],
+        "tensor([6., 8.])",
+    ),
+    "python3": (
+        [
+            "%load_ext gradcli\nimport numpy as np\nx = np.array([0.5, 1.0])",
+            "%%gradcli w=[3,4] --out r\nloss = (x * w).sum()",
+            "r.grads['x'] * x",
+        ],
+        "array([1.5, 4. ])",
+    ),
+}
+
+
+@pytest.mark.parametrize("kernel", NOTEBOOKS)
+def test_a_notebook_is_executed(kernel: str, jupyter: Path, tmp_path: Path) -> None:
+    """By nbconvert, as on the command line of Jupyter: our kernel, and the magic in IPython's."""
+    cells, shown = NOTEBOOKS[kernel]
     notebook = {
-        "nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": "gradcli",
-        "display_name": "gradcli", "language": "gradcli"}},
+        "nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": kernel,
+        "display_name": kernel, "language": kernel}},
         "cells": [{"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": source,
                    "outputs": [], "execution_count": None} for n, source in enumerate(cells)],
     }  # fmt: skip
@@ -173,7 +190,7 @@ def test_a_notebook_is_executed(jupyter: Path, tmp_path: Path) -> None:
     }
     subprocess.run([*command, str(path)], env=environment, check=True, timeout=PATIENCE)
     outputs = json.loads(path.read_text())["cells"][2]["outputs"]
-    assert "".join(outputs[0]["data"]["text/plain"]) == "tensor([6., 8.])"
+    assert "".join(outputs[0]["data"]["text/plain"]) == shown
 
 
 # --- the magic ----------------------------------------------------------------------------------
