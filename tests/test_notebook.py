@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,18 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(jupyter: Path) -> Iterator[Any]:
+    with talking_to("gradcli", jupyter) as found:
+        yield found
+
+
+@contextmanager
+def talking_to(kernel: str, jupyter: Path) -> Iterator[Any]:
+    """A client of a kernel of its own."""
     from jupyter_client.manager import KernelManager
 
     before = dict(os.environ)
     os.environ |= {"JUPYTER_PATH": str(jupyter / "share" / "jupyter"), "PYTHONPATH": str(ROOT)}
-    manager = KernelManager(kernel_name="gradcli")
+    manager = KernelManager(kernel_name=kernel)
     manager.start_kernel()
     found = manager.client()
     found.start_channels()
@@ -148,6 +156,18 @@ def test_a_cell_is_interrupted_and_the_session_goes_on(client: Any) -> None:
     reply, sent = ran(client, code, client.manager.interrupt_kernel)
     assert (reply["status"], reply["ename"]) == ("error", "KeyboardInterrupt"), sent
     assert ran(client, "kept")[1][0][1]["data"]["text/plain"] == "7"
+
+
+def test_a_magic_is_interrupted_and_the_notebook_goes_on(jupyter: Path) -> None:
+    with talking_to("python3", jupyter) as client:
+        ran(client, "%load_ext gradcli\nx = 3.0")
+        endless = "while True:\n    x * x"
+        code = f"print('begun')\nget_ipython().run_cell_magic('gradcli', '', {endless!r})"
+        reply, _ = ran(client, code, client.manager.interrupt_kernel)
+        assert (reply["status"], reply["ename"]) == ("error", "KeyboardInterrupt")
+        _, sent = ran(client, "%gradcli y = x * x")
+        assert sent[0][1]["data"]["text/plain"].endswith("x.grad = tensor(6.)")
+        assert sent[0][1]["data"]["text/html"].startswith("<svg")
 
 
 NOTEBOOKS = {
