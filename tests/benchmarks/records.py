@@ -28,7 +28,7 @@ if find_spec("distributed") is not None:
     SIDES["local:2"] = ["--cluster", "local:2"]
 
 ROUNDS = {0.1: (80, 4000), 1: (800, 1000), 10: (8000, 150), 100: (80000, 15)}
-"""For records of so many milliseconds beside their own start: rounds of the program's loop, and N."""
+"""For records of so many milliseconds: rounds of the program's loop, and N."""
 
 
 def records(folder: Path, command: list[str], quick: bool, times: int) -> None:
