@@ -51,9 +51,9 @@ class Code:
         for guard in self.trace.guards:
             place = max([made_by[value] for value in guard.values], default=0)
             ready.setdefault(place, []).append(guard)
-        for number, instruction in enumerate([None, *self.trace.instructions]):
-            if instruction is not None:
-                yield from self._statement(instruction)
+        for number in range(len(self.trace.instructions) + 1):
+            if number:
+                yield from self._statement(self.trace.instructions[number - 1])
             if number in ready:
                 yield f"if {' or '.join(map(self._failure, ready[number]))}:"
                 yield f"    {on_failure}"

@@ -132,7 +132,7 @@ class Recorder(Listener):
             return
         # What comes out may have been laid out otherwise since.
         result = builder.call(forward, operands, op.reads_lazy)
-        arrays = zip(result, known, strict=True) if several else [(result, known)]
+        arrays: Any = zip(result, known, strict=True) if several else [(result, known)]
         for value, array in arrays:
             if value is not None and array.flags.c_contiguous:
                 value = builder.call(in_row_order, [value])  # `apply` lays most results out so
