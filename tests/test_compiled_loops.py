@@ -170,6 +170,28 @@ print(w, s.grad, found, loss)
 """,
         1,
     ),
+    "steps through gradients in lists and tuples": (
+        """
+def net(x, p):
+    return torch.tanh(x @ p[0] + p[1])
+params = [w, b]
+for n in range(20):
+    inner = (net(x, params) ** 2).mean()
+    grads = torch.autograd.grad(inner, params, create_graph=True)
+    fast = [p - 0.5 * g for p, g in zip(params, grads)]
+    loss = ((net(x, fast) - v) ** 2).mean()
+    for p in params:
+        p.grad = None
+    loss.backward()
+    with torch.no_grad():
+        for p in params:
+            p -= 0.1 * p.grad
+    if n % 8 == 7:
+        print(grads, fast, b.grad)
+print(w, grads, fast, fast[0].grad_fn, loss)
+""",
+        1,
+    ),
     "numbers that functions inside others read": (
         """
 from functools import partial
