@@ -48,6 +48,7 @@ def test_rules_and_inputs_of_an_entry_match(entry: Op) -> None:
 
 LISTS = {
     "explain/blame/rewrites.py": "which fix a pattern of the program has",
+    "explain/derive/matrices.py": "functions that make one number of all elements",
     "explain/derive/public_calls.py": "functions of other names; grows with no pointwise op",
     "explain/derive/spellings.py": "what the language writes for views, indices and reductions",
     "explain/derive/spellings_of_windows.py": "the same for what has windows",

@@ -342,3 +342,13 @@ def test_every_flag_has_a_page(run: CommandLine) -> None:
 @pytest.mark.parametrize("name", TABLE)
 def test_every_dot_command_has_a_page(name: str, run: CommandLine) -> None:
     assert TABLE[name].summary in run("help", name).out
+
+
+@pytest.mark.parametrize(
+    ("name", "has_steps"),
+    [("torch.cdist", True), ("F.ctc_loss", True), ("F.group_norm", True), ("torch.exp", False)],
+)
+def test_a_gradient_of_several_steps_is_left_to_derive(
+    run: CommandLine, name: str, has_steps: bool
+) -> None:
+    assert ("`gradcli derive` writes the gradient out" in run("help", name).out) is has_steps

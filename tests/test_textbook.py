@@ -157,6 +157,13 @@ def test_files_of_matrices(gradcli: CommandLine, target: str, tmp_path: Path) ->
         assert "ns of x agree" in done.stdout, done.stderr
 
 
+def test_a_hessian_of_a_module_names_its_parameters(gradcli: CommandLine) -> None:
+    program = "m = nn.Linear(2, 1)\nloss = (m(x) ** 2).sum()"
+    found = gradcli("derive", program, "--shape", "x=2", "--wrt", "x", "--hessian")
+    assert "hessian_x = " in found.out, found.err
+    assert "m_bias" in found.out
+
+
 def test_latex_of_a_hessian(gradcli: CommandLine) -> None:
     found = gradcli("derive", "y = sin(x).sum()", "--shape", "x=3", "--hessian", "--to", "latex")
     left = r"\frac{\partial^{2} y}{\partial x \, \partial x^{\top}}"

@@ -407,6 +407,9 @@ class _Writer:
         array = np.asarray(to_host(value.array))
         tensor = self.recorder.tensors[value.number]
         name = None if tensor is None else tensor.name
+        if name and not name.isidentifier():
+            name = name.replace(".", "_")  # a parameter's path
+            self.fixed.add(name)
         if _call_of(value) is None and name and name not in self.arrays:
             self.arrays[name] = array
             self.inputs[name] = value

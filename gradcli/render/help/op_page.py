@@ -17,7 +17,7 @@ from gradcli.explain.derive.formulas import derivative_formulas, forward_formula
 from gradcli.explain.symbols.notation import OPERATORS, SIGNS
 from gradcli.explain.symbols.substitution import substituted
 from gradcli.explain.symbols.text import text_of
-from gradcli.explain.symbols.tree import Name, Symbol
+from gradcli.explain.symbols.tree import Call, Name, Symbol
 from gradcli.language.library.namespace import MODULES
 from gradcli.language.objects.repr import display
 from gradcli.ops.binding import catalogue
@@ -166,10 +166,20 @@ def _rows(found: Found) -> Iterator[tuple[str, str]]:
         if nodes:
             several = len(found.entries) > 1
             yield "nodes", f"those of other ops: {nodes}{', …' if several else ''}"
+    if any(map(_has_steps, found.entries)):
+        yield "steps", "`gradcli derive` writes the gradient out, step by step"
     for conventions in (doc_of(found).conventions, *(op.doc.conventions for op in own)):
         if conventions:
             yield "note", conventions
             break
+
+
+def _has_steps(op: Op) -> bool:
+    """Whether an entry, or one that its gradient is computed with, says what it is composed of."""
+    formulas = [each for each in derivative_formulas(op).values() if each is not None]
+    called = [part.function for each in formulas for part in each.walk() if isinstance(part, Call)]
+    used = [op, *(registry[name] for name in called if name in registry)]
+    return any(each.decomposition is not None for each in used)
 
 
 def _entry_rows(op: Op) -> Iterator[tuple[str, str]]:
