@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,12 @@ TEXTBOOK = [
     ("cosh(x)", "sinh(x)"),
     ("log(x) ** 2", "2 * log(x) / x"),
     ("x / 4 + 0.5", "0.25"),
+    ("sin(x) ** 2 + cos(x) ** 2", "0"),
+    ("1 / (1 + exp(-x))", "sigmoid(x) * sigmoid(-x)"),
+    ("1 / (1 + exp(-x)) ** 2", "2 * sigmoid(x) ** 2 * sigmoid(-x)"),
+    ("log10(x)", "1 / (x * math.log(10))"),
+    ("x ** 2 / (1 + x ** 2)", "2 * x / (x ** 2 + 1) ** 2"),
+    ("log((1 + x) / (1 - x)) / 2", "1 / ((1 - x) * (x + 1))"),
 ]
 """Functions of one number, and what a textbook has for their derivatives."""
 
@@ -82,6 +89,11 @@ MATRICES = [
     ("x @ A @ x", "x=3 A=3,3:const", "(A.t() + A) @ x"),
     ("(x.t() @ a @ x).sum()", "x=3,1 a=3,3:const", "a.t() @ x + a @ x"),
     ("x.square().sum() / 2", "x=4", "x"),
+    ("relu(x).sum()", "x=3", "where(x > 0, 1.0, 0)"),
+    ("F.leaky_relu(x).sum()", "x=3", "where(x > 0, 1.0, 0.01)"),
+    ("F.elu(x).sum()", "x=3", "where(x <= 0, exp(x), 1.0)"),
+    ("x.clamp(0, 1).sum()", "x=3", "where(logical_and(x >= 0, x <= 1), 1.0, 0.0)"),
+    ("(x - x).sum()", "x=3", "zeros((3,))"),
 ]
 
 
@@ -276,6 +288,12 @@ def test_latex_is_balanced(gradcli: CommandLine) -> None:
         assert text.count(r"\left") == text.count(r"\right")
         assert text.count(r"\begin") == text.count(r"\end")
         assert text.startswith("\\begin{aligned}\n")
+        assert not re.search(r"_\{[^{}]*\}_\{", text)  # TeX takes one subscript
+
+
+def test_a_function_that_is_not_called_is_a_symbol(gradcli: CommandLine) -> None:
+    found = gradcli("derive", "exp(-k * t)", "--wrt", "k")
+    assert found.out == "grad_k = -t * exp(-k * t)\n", found.err
 
 
 def test_the_seed_is_an_input(gradcli: CommandLine) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
-from gradcli.cli.arguments.name_uses import called_names, free_names
+from gradcli.cli.arguments.name_uses import called_names, free_names, operand_names
 from gradcli.cli.arguments.options import Options
 from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.rerun import Rerun, rerun_of
@@ -52,8 +52,16 @@ def record_values(run: Run) -> None:
 def symbols(statements: Sequence[Statement], arguments: Sequence[Argument]) -> list[Argument]:
     """Values for the names that nothing gives one: each stands for any positive number."""
     called = called_names(statements)
+    operands = operand_names(statements)
+
+    def is_builtin(name: str) -> bool:
+        table = table_of(name)
+        # A function that is not called is no operand: `t` in `k * t` is a time.
+        is_operand = name in operands and table is not None and callable(table[name])
+        return name in called or (table is not None and not is_operand)
+
     given = [argument.name for argument in arguments]
-    names = free_names(statements, given, lambda name: name in called or table_of(name) is not None)
+    names = free_names(statements, given, is_builtin)
     random = np.random.default_rng(0)
     words = {name: f"{name}={random.uniform(0.3, 1.4):.4f}" for name in names}
     return [Argument(name, False, word, len(name) + 1) for name, word in words.items()]

@@ -9,7 +9,16 @@ from collections.abc import Mapping
 from gradcli.explain.derive.algebra import number_of, simplified
 from gradcli.explain.symbols.substitution import rebuilt
 from gradcli.explain.symbols.text import text_of
-from gradcli.explain.symbols.tree import Call, Constant, Item, Name, Operation, Symbol, lifted
+from gradcli.explain.symbols.tree import (
+    Call,
+    Constant,
+    Item,
+    Keyword,
+    Name,
+    Operation,
+    Symbol,
+    lifted,
+)
 
 _INVERSE, _SOLVE = "torch.linalg.inv", "torch.linalg.solve"
 
@@ -97,12 +106,18 @@ class Matrices:
             return self._outer(made)
         if name == "diag_embed":
             return self._diagonal(made)
-        if name == "norm" and len(made.parts) == 2 and number_of(made.parts[1]) == 2:
+        is_length = name == "norm" and len(made.parts) > 1 and number_of(made.parts[1]) == 2
+        if is_length and (len(made.parts) == 2 or self.rank(made.parts[0]) == 1):
             return Call("norm", made.parts[:1], True)
         if name == "where":
+            condition, *branches = made.parts
+            made = Call("where", (condition, *map(_level, branches)))
             return _positive_part(_positive_determinant(made))
-        if name == "sum" and len(made.parts) > 1 and self.rank(made.parts[0]) == 1:
-            return Call("sum", made.parts[:1], True)  # broadcast as a vector of one element is
+        is_total = name in _TOTALS and len(made.parts) > 1 and self.rank(made.parts[0]) == 1
+        if is_total and not any(isinstance(each, Keyword) for each in made.parts):
+            return Call(name, made.parts[:1], True)  # broadcast as a vector of one element is
+        if name == "logical_or" and _is_nan_too(made):
+            return made.parts[0]
         shaped = argument(made, "reshape")
         if isinstance(shaped, Operation) and shaped.operator == "@":
             first = _row(shaped.operands[0])
@@ -199,6 +214,9 @@ class Matrices:
         if made.operator == "@":
             return self._product(made)
         if len(made.parts) == 2:
+            bare = self._times_ones(made) if made.operator == "*" else None
+            if bare is not None:
+                return bare
             diagonal = self._on_the_diagonal(made)
             if diagonal is not None:
                 return diagonal
@@ -222,6 +240,15 @@ class Matrices:
             if made.operator == "*" or is_quotient:
                 pair = (inner, other) if number == 0 else (other, inner)
                 return Call("diag", (Operation(made.operator, *pair),))
+        return None
+
+    def _times_ones(self, made: Operation) -> Symbol | None:
+        """A product without ones of the other factor's shape."""
+        for one, other in (made.parts, made.parts[::-1]):
+            if isinstance(one, Call) and one.function == "ones" and len(one.parts) == 1:
+                shape = one.parts[0]
+                if isinstance(shape, Constant) and len(shape.value) == self.rank(other):
+                    return other
         return None
 
     def _beside(self, made: Operation, one: Symbol, other: Symbol, number: int) -> Symbol | None:
@@ -361,6 +388,30 @@ def _positive_determinant(made: Call) -> Symbol:
     is_sign = isinstance(sign, Item) and argument(sign.value, "torch.linalg.slogdet") is not None
     is_zero = number_of(then) == 0 or text_of(then) == "tensor(0.0)"
     return otherwise if is_sign and number_of(negative) == -1 and is_zero else made
+
+
+def _level(branch: Symbol) -> Symbol:
+    """A branch of one number everywhere as the number."""
+    if isinstance(branch, Operation) and branch.operator == "/":
+        number = number_of(branch.parts[1])
+        above = _level(branch.parts[0])
+        if number and above is not branch.parts[0] and isinstance(above, Constant):
+            return Constant(above.value / float(number))
+    if isinstance(branch, Call) and branch.function == "ones" and len(branch.parts) == 1:
+        return Constant(1.0)
+    if isinstance(branch, Call) and branch.function == "full" and len(branch.parts) == 2:
+        value = branch.parts[1]
+        return Constant(float(value.value)) if number_of(value) is not None else branch
+    return branch
+
+
+def _is_nan_too(made: Call) -> bool:
+    """Whether a case is `a == b`, or both no numbers."""
+    same, none = made.parts
+    if not isinstance(none, Call) or none.function != "logical_and" or len(same.parts) != 2:
+        return False
+    texts = [f"{text_of(part)} != {text_of(part)}" for part in same.parts]
+    return [text_of(part) for part in none.parts] == texts
 
 
 def _positive_part(made: Symbol) -> Symbol:
