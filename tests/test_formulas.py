@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gradcli.nn.load  # noqa: F401  # its layers bring ops
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Source
 from gradcli.explain.derive.formulas import derivative_formulas, forward_formula, local_derivatives
@@ -117,7 +118,7 @@ def _explicit(symbol: Symbol) -> str:
 
 # Rules with loops over dimensions or outputs, which formulas of a line cannot hold, and those that
 # say that there is no derivative.
-_MOST_OPAQUE = 38
+_MOST_OPAQUE = 39
 
 
 def test_every_rule_is_read() -> None:
@@ -133,7 +134,7 @@ def test_every_rule_is_read() -> None:
         if isinstance(formula, Opaque)
     }
     assert len(formulas) > 500
-    assert len(opaque) <= _MOST_OPAQUE, sorted(opaque.values())
+    assert len(opaque) <= _MOST_OPAQUE, " ".join(sorted(opaque.values()))
     assert all(text_of(formula) for _, _, formula in formulas if formula is not None)
 
 
