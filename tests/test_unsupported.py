@@ -41,10 +41,10 @@ def test_each_rule_is_the_first_for_some_name(reason: str, pattern: str) -> None
 
 
 def test_an_import_says_why() -> None:
-    for statement in ("from torch import jit\njit.trace", "import torch.jit as jit\njit.trace"):
+    for statement in ("from torch import fx\nfx.Graph", "import torch.fx as fx\nfx.Graph"):
         error = run(statement).error
         assert error is not None
-        assert (error.code, error.help) == ("E103", reason_unsupported("torch", "jit"))
+        assert (error.code, error.help) == ("E103", reason_unsupported("torch", "fx"))
 
 
 def test_the_page_has_them(session: Session) -> None:
