@@ -146,7 +146,7 @@ class _Writer:
         return f"{inner}_{{{' '.join(indices[-rank:] if rank else indices)}}}", ATOM
 
     def _sum(self, symbol: Call) -> tuple[str, int]:
-        """A sum or mean over named indices; without them where the dimensions are not told."""
+        """A sum or mean over named indices; without them where the dimensions are not known."""
         sign = r"\sum" if symbol.function == "sum" else r"\operatorname*{mean}"
         value = symbol.arguments[0]
         rank = self.rank(value)
