@@ -10,10 +10,11 @@ import pytest
 import gradcli.nn.load  # noqa: F401  # its layers bring ops
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Source
-from gradcli.explain.derive.formulas import derivative_formulas, forward_formula, local_derivatives
+from gradcli.explain.derive.formulas import derivative_formulas, forward_formula
 from gradcli.explain.symbols.notation import in_language
+from gradcli.explain.symbols.substitution import substituted
 from gradcli.explain.symbols.text import text_of
-from gradcli.explain.symbols.tree import Call, Name, Opaque, Operation, Symbol
+from gradcli.explain.symbols.tree import Call, Constant, Name, Opaque, Operation, Symbol
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.op import Op, parameters_of, registry
 from gradcli.session import Session
@@ -76,9 +77,13 @@ LOCAL: list[tuple[str, dict[str, str], dict[str, Any], dict[str, str]]] = [
 def test_local_derivatives_have_the_programs_names(
     name: str, names: dict[str, str], arguments: dict[str, Any], expected: dict[str, str]
 ) -> None:
-    symbols = {key: Name(value) for key, value in names.items()}
-    found = local_derivatives(registry[name], symbols, arguments)
-    assert {key: str(formula) for key, formula in found.items()} == expected
+    symbols = {"grad": Constant(1), **{key: Name(value) for key, value in names.items()}}
+    found = derivative_formulas(registry[name], arguments)
+    assert expected == {
+        key: str(substituted(formula, symbols))
+        for key, formula in found.items()
+        if formula is not None
+    }
 
 
 def test_parentheses_keep_the_meaning() -> None:
