@@ -46,22 +46,30 @@ Hooks = dict[int, Callable[..., Any]]
 
 
 class RemovableHandle:
-    """What registering a hook returns: `remove()` removes the hook."""
+    """What registering a hook returns: `remove()` removes the hook.
 
-    __slots__ = ("hooks", "key")
+    Attributes:
+        id: the hook's key in its table; no two of a session have one.
+    """
+
+    __slots__ = ("hooks", "id")
 
     language_name: ClassVar[str] = "torch.utils.hooks.RemovableHandle"
     language_context: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset({"remove"})
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"id", "remove"})
 
-    def __init__(self, hooks: Hooks, hook: Callable[..., Any]) -> None:
+    def __init__(self, hooks: Hooks, hook: Callable[..., Any], prepend: bool = False) -> None:
         self.hooks = hooks
-        self.key = max(hooks, default=0) + 1
-        hooks[self.key] = hook if callable(hook) else _failing(hook)
+        self.id = active.state.hooks_made
+        active.state.hooks_made += 1
+        later = list(hooks) if prepend else []
+        hooks[self.id] = hook if callable(hook) else _failing(hook)
+        for key in later:
+            hooks[key] = hooks.pop(key)
 
     def remove(self) -> None:
         """Remove the hook; nothing happens if it is removed already."""
-        self.hooks.pop(self.key, None)
+        self.hooks.pop(self.id, None)
 
     def __enter__(self) -> RemovableHandle:
         return self

@@ -70,6 +70,7 @@ def _run(args: list[str]) -> int:
         output_lost,
     )
     from gradcli.errors import GradcliError, internal_error  # lazy: start-up: likewise
+    from gradcli.packages import unusable  # lazy: start-up: likewise
     from gradcli.state import State, active  # lazy: start-up: likewise
 
     before, active.state = active.state, State()
@@ -82,8 +83,11 @@ def _run(args: list[str]) -> int:
     except GradcliError as error:
         failure = error
     except Exception as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
             failure = output_lost(error)
+        elif missing and missing.partition(".")[0] not in {"gradcli", *sys.stdlib_module_names}:
+            failure = unusable(missing, error)
         else:
             failure = internal_error(error)
     finally:
