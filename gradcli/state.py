@@ -95,6 +95,7 @@ class State:
         "emit",
         "generators",
         "grad_enabled",
+        "hooks_made",
         "inference",
         "lazy_from",
         "lazy_sums",
@@ -129,6 +130,7 @@ class State:
         self.marks_made = False
         self.sequence_nr = 0
         self.object_ids = 0
+        self.hooks_made = 0
         self.place: Span | None = None
         self.stack: list[tuple[str, Span | None]] = []
         self.calls: list[Any] = []

@@ -46,22 +46,23 @@ Hooks = dict[int, Callable[..., Any]]
 
 
 class RemovableHandle:
-    """What registering a hook returns: `remove()` removes the hook."""
+    """What registering a hook returns: `remove()` removes it; `id` is its key and no other's."""
 
-    __slots__ = ("hooks", "key")
+    __slots__ = ("hooks", "id")
 
     language_name: ClassVar[str] = "torch.utils.hooks.RemovableHandle"
     language_context: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset({"remove"})
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"id", "remove"})
 
     def __init__(self, hooks: Hooks, hook: Callable[..., Any]) -> None:
         self.hooks = hooks
-        self.key = max(hooks, default=0) + 1
-        hooks[self.key] = hook if callable(hook) else _failing(hook)
+        self.id = active.state.hooks_made
+        active.state.hooks_made += 1
+        hooks[self.id] = hook if callable(hook) else _failing(hook)
 
     def remove(self) -> None:
         """Remove the hook; nothing happens if it is removed already."""
-        self.hooks.pop(self.key, None)
+        self.hooks.pop(self.id, None)
 
     def __enter__(self) -> RemovableHandle:
         return self

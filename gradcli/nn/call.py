@@ -11,6 +11,7 @@ from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.backward_hooks import BackwardHooks, Hook
+from gradcli.nn.state_dict import OrderedDict
 from gradcli.nn.traversal import Members
 from gradcli.state import active
 
@@ -43,15 +44,15 @@ class ModuleHooks:
         self.pre_with_kwargs: set[int] = set()
         self.with_kwargs: set[int] = set()
         self.always: set[int] = set()
-        self.forward_pre: dict[int, Any] = {}
-        self.forward: dict[int, Any] = {}
-        self.backward_pre: dict[int, Any] = {}
-        self.backward: dict[int, Any] = {}
-        self.of_last_node: dict[int, Any] = {}
-        self.state_pre: dict[int, Any] = {}
-        self.state: dict[int, Any] = {}
-        self.load_state_pre: dict[int, Any] = {}
-        self.load_state: dict[int, Any] = {}
+        self.forward_pre: dict[int, Any] = OrderedDict()
+        self.forward: dict[int, Any] = OrderedDict()
+        self.backward_pre: dict[int, Any] = OrderedDict()
+        self.backward: dict[int, Any] = OrderedDict()
+        self.of_last_node: dict[int, Any] = OrderedDict()
+        self.state_pre: dict[int, Any] = OrderedDict()
+        self.state: dict[int, Any] = OrderedDict()
+        self.load_state_pre: dict[int, Any] = OrderedDict()
+        self.load_state: dict[int, Any] = OrderedDict()
 
 
 def _check_given(module: Any, args: tuple[Any, ...]) -> None:
@@ -174,7 +175,7 @@ class Calling(Members):
         """Call `hook(module, args)` before `forward`; what it returns replaces the arguments."""
         tables = self._hook_tables()
         handle = _placed(tables.forward_pre, hook, prepend)
-        _mark(tables.pre_with_kwargs, handle.key, with_kwargs)
+        _mark(tables.pre_with_kwargs, handle.id, with_kwargs)
         return handle
 
     def register_forward_hook(
@@ -190,8 +191,8 @@ class Calling(Members):
         """
         tables = self._hook_tables()
         handle = _placed(tables.forward, hook, prepend)
-        _mark(tables.with_kwargs, handle.key, with_kwargs)
-        _mark(tables.always, handle.key, always_call)
+        _mark(tables.with_kwargs, handle.id, with_kwargs)
+        _mark(tables.always, handle.id, always_call)
         return handle
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
@@ -254,7 +255,7 @@ def _placed(hooks: dict[int, Any], hook: Hook, prepend: bool) -> RemovableHandle
     """Register a hook, as the last or the first to be called."""
     handle = RemovableHandle(hooks, hook)
     if prepend:
-        rest = {key: hooks.pop(key) for key in list(hooks) if key != handle.key}
+        rest = {key: hooks.pop(key) for key in list(hooks) if key != handle.id}
         hooks.update(rest)
     return handle
 

@@ -174,7 +174,7 @@ class _SpectralHook(_NormHook):
 
 
 def _hooked(module: Any, hook: _NormHook) -> Any:
-    hook.key = module.register_forward_pre_hook(hook).key
+    hook.key = module.register_forward_pre_hook(hook).id
     return module
 
 
