@@ -1,5 +1,5 @@
 """The backend that builds gradcli's wheel: setuptools', with the parsing tables, the index of lazy
-families and the kernels in C in the wheel.
+families, the kernels in C, the man page and the shells' completions in the wheel.
 
 Working out tables and index takes some tenths of a second. A wheel that carries them spares every
 fresh machine that time, and a machine without a writable cache folder pays it never.
@@ -13,11 +13,14 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+import tempfile
 from glob import glob
+from pathlib import Path
 from typing import Any
 
 from setuptools import Extension, build_meta, setup
 
+from gradcli.cli import man_page
 from gradcli.language.parser import tables
 from gradcli.ops.binding import lazy
 
@@ -42,9 +45,14 @@ def _kernels() -> list[Any]:
     return [core]
 
 
+_shared: list[tuple[str, list[str]]] = []
+"""What the wheel that is built puts below the environment: folders, and the files for them."""
+
+
 def _set_up(setup_script: str = "setup.py") -> None:
     """What setuptools does for a project without a setup.py, with the kernels."""
-    setup(ext_modules=_kernels(), options={"bdist_wheel": {"py_limited_api": "cp311"}})
+    options = {"bdist_wheel": {"py_limited_api": "cp311"}}
+    setup(ext_modules=_kernels(), options=options, data_files=_shared)
 
 
 _backend = build_meta._BuildMetaBackend()
@@ -69,8 +77,12 @@ def build_wheel(
     tables.write_beside_grammar()
     lazy.write_installed()
     try:
-        return str(_backend.build_wheel(wheel_directory, config_settings, metadata_directory))
+        with tempfile.TemporaryDirectory() as folder:
+            places = man_page.write(Path(folder))
+            _shared[:] = [(os.path.dirname(each), [f"{folder}/{each}"]) for each in places]
+            return str(_backend.build_wheel(wheel_directory, config_settings, metadata_directory))
     finally:
+        _shared.clear()
         # A checkout's grammar and families may change.
         os.unlink(tables.path_beside_grammar())
         os.unlink(lazy.installed_path())

@@ -13,12 +13,16 @@ def imported(module: str) -> Any:
     try:
         return import_module(module)
     except Exception as error:  # one that does not fit NumPy's version fails in any way
-        package = module.partition(".")[0]
-        missing = isinstance(error, ModuleNotFoundError) and error.name == package
-        reason = "is not installed" if missing else f"cannot be loaded: {error}"
-        raise GradcliError(
-            "E609",
-            f"this needs {package}, which {reason}",
-            help=f"`pip install {'' if missing else '--force-reinstall '}{package}`",
-            raises="ImportError",
-        ) from error
+        raise unusable(module.partition(".")[0], error) from error
+
+
+def unusable(package: str, error: Exception) -> GradcliError:
+    """E609, the error of a package whose import failed."""
+    missing = isinstance(error, ModuleNotFoundError) and error.name == package
+    reason = "is not installed" if missing else f"cannot be loaded: {error}"
+    return GradcliError(
+        "E609",
+        f"this needs {package}, which {reason}",
+        help=f"`pip install {'' if missing else '--force-reinstall '}{package}`",
+        raises="ImportError",
+    )

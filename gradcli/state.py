@@ -63,6 +63,7 @@ class State:
             outside.
         default_device: where new tensors are made, None for the CPU.
         default_dtype: the dtype of new floating tensors, as the name of a dtype.
+        hooks_made: how many hooks were registered.
         lazy_from: pointwise ops on arrays of so many elements are lazy.
         lazy_sums: the sums that are not computed yet.
         print_options: how tensors are written.
@@ -73,7 +74,7 @@ class State:
         generators: random generators by device, made when first used.
         pending_readers: the pending readers of the write barrier: lazy arrays over memory that
             plans read, by the `id` of its array; None before the first.
-        library: what modules of the standard library keep, by module: `random`'s generator.
+        library: what modules of libraries keep, by module: `random`'s generator.
         limits: how much the session may use, and whether it may touch files.
         manual_seed: what all random generators start from, None where nobody asked.
         steps: what is left of the limit of steps.

@@ -120,7 +120,7 @@ def test_cupy_without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_devices_outside_the_catalogue() -> None:
     with pytest.raises(GradcliError) as caught:
-        backend.located("ones", "meta")
+        backend.located("ones", "xla")
     assert caught.value.code == "E205"
 
 

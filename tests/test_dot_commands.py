@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.cli.commands import run
+from gradcli.cli.documents import batch
 from gradcli.cli.dot_commands.table import TABLE
 from tests.command_line import CommandLine
 
@@ -237,7 +237,7 @@ def test_what_commands_refuse(script: Script, program: str, message: str) -> Non
 def test_a_stream_is_kept_only_so_far(
     command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
-    monkeypatch.setattr(run, "MOST_OF_A_STREAM", 3)
+    monkeypatch.setattr(batch, "MOST_OF_A_STREAM", 3)
     shown = command_line("run", "-", stdin="x = 1\n" * 3 + ".save s\n")
     assert shown.code == 0
     assert (folder / "s").read_text() == "x = 1\n" * 3

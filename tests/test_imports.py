@@ -45,6 +45,7 @@ def _modules_after(program: str, home: Path, root: Path = PACKAGE.parent) -> set
         capture_output=True,
         text=True,
         check=True,
+        stdin=subprocess.DEVNULL,
         cwd=root,
         env={"HOME": str(home), "XDG_CACHE_HOME": str(home), "PATH": ""},
     )
@@ -61,12 +62,16 @@ def _late(home: Path, root: Path = PACKAGE.parent) -> set[str]:
     return {name for name in everything - loaded if name.startswith("gradcli.ops.")}
 
 
-def test_one_shot_imports_little(tmp_path: Path) -> None:
-    """A one-shot loads only what it needs, once the grammar's tables are in the cache."""
+@pytest.mark.parametrize("words", [ONE_SHOT, ["run", "FILE", "a=2"], ["run", "-"], []])
+def test_a_program_without_options_imports_little(words: list[str], tmp_path: Path) -> None:
+    """It loads only what it needs, once the grammar's tables are in the cache."""
+    file = tmp_path / "program.grad"
+    file.write_text("import torch\ntorch.tensor(2.0) * a\n")
+    words = [str(file) if word == "FILE" else word for word in words]
     program = f"""
 from gradcli.cli.main import main
 try:
-    main({ONE_SHOT!r})
+    main({words!r})
 except SystemExit:
     pass
 """

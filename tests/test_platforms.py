@@ -32,10 +32,20 @@ WINDOWS = [
 
 _UNIX_MODULES = ["resource", "fcntl", "termios", "pwd"]
 
+PYODIDE = {
+    "platform": "emscripten",
+    "names": ["os.sched_getaffinity", "os.mkfifo", "signal.setitimer", "signal.ITIMER_REAL"],
+    "refused": ["os.fork", "_posixsubprocess.fork_exec"],
+    "folders": ["/proc/", "/sys/"],
+    "packages": ["resource", "pwd"],
+    "threads": 0,
+}
+"""As Pyodide 314 has it (`tests/pyodide.mjs` runs in it): processes are refused when they start."""
+
 HOSTS: dict[str, Lacks] = {
     "macOS": {"names": MACOS},
     "Windows": {"names": WINDOWS, "packages": _UNIX_MODULES},
-    "Pyodide": {"names": WINDOWS, "packages": _UNIX_MODULES, "threads": 0},
+    "Pyodide": PYODIDE,
     "no threads": {"names": ["os.fork"], "threads": 0},
     "processes without threads": {"threads": 0},
 }
@@ -119,6 +129,141 @@ def test_the_cache_is_used_where_mode_bits_say_nothing(tmp_path: Path) -> None:
         file.chmod(0o666)
     without_lark = {**windows, "packages": [*_UNIX_MODULES, "lark"]}
     assert run(without_lark, "-e", "print(1)", home=tmp_path).stdout == "1\n"
+
+
+# --- Pyodide with NumPy and click alone -----------------------------------------------------------
+
+BARE = {
+    **PYODIDE,
+    "packages": [
+        *("resource", "pwd", "scipy", "ml_dtypes", "prompt_toolkit", "cupy", "distributed"),
+        *("mcp", "pygls", "pygments", "ipykernel", "IPython", "pyarrow", "pytest", "setuptools"),
+    ],
+}
+
+NEEDS_MORE = (
+    "gradcli.build_backend",
+    "gradcli.cli.repl.",
+    "gradcli.doors.agents.server",
+    "gradcli.doors.editors.",
+    "gradcli.doors.notebook.",
+    "gradcli.doors.pytest_plugin",
+)
+"""Modules that are imported only where a package of their own is."""
+
+IMPORTS = """
+import pkgutil
+for name in sorted(each.name for each in pkgutil.walk_packages(gradcli.__path__, "gradcli.")):
+    if name.rpartition(".")[2] not in ("__main__", "_core", "child"):
+        try:
+            __import__(name)
+        except ImportError as error:
+            print(name, error)
+"""
+
+LIBRARY = """
+result = gradcli.run("e = (a + b) * d", a=2, b=3, d=4)
+print(result.value, {name: float(each) for name, each in result.grads.items()})
+print(result._repr_html_()[:4], gradcli.derive("y = x * x", x=2).passed)
+session = gradcli.Session()
+session.run("x = tensor(3., requires_grad=True); y = x * x")
+print(session.grad("y"))
+try:
+    gradcli.run("y = x", x=1, timeout=1)
+except gradcli.GradcliError as error:
+    print(error.code)
+"""
+
+COMMANDS = {
+    "train.grad steps=3 --": (["run", "train.grad", "steps=3"], 0, "w.grad tensor([1.6", ""),
+    "files": (["run", "train.grad", "train.grad", "--jobs", "2", "-q"], 0, "w.grad", ""),
+    "explain": (["explain", "e = (a + b) * d", "a=2", "b=3", "d=4"], 0, "d.grad", ""),
+    "derive": (["derive", "y = x * tanh(x)", "x=2"], 0, "grad_x = tanh(x)", ""),
+    "check": (["check", "y = x * x", "x=2"], 0, "x.grad  fine", ""),
+    "blame": (["blame", "y = log(x)", "x=0"], 1, "log", ""),
+    "picture": (["y = x * x", "x=2", "-o", "y.svg"], 0, "", ""),
+    "help": (["help", "platforms"], 0, "Pyodide", ""),
+    "info": (["info"], 0, "kernels in C", ""),
+    "wrong": (["y = a * ", "a=2"], 3, "", "error[E001]"),
+    "session": (["repl"], 0, "x.grad = tensor(6.)", ""),
+    "time": (["-e", "1", "--timeout", "9"], 5, "", "error[E607]: TimeoutError: the limit of time"),
+    "cluster": (
+        ["y = x", "--inputs", "-", "--cluster", "local:2"],
+        *(5, "", "error[E609]: ImportError: --cluster needs Dask"),
+    ),
+    "mcp": (["mcp"], 5, "", "error[E609]: ImportError: `gradcli mcp` needs the SDK of MCP"),
+    "lsp": (["lsp"], 5, "", "error[E609]: ImportError: `gradcli lsp` needs pygls"),
+    "kernel": (["kernel", "install"], 5, "", "error[E609]: ImportError: `gradcli kernel` needs"),
+    "scipy": (["-e", "torch.fft.fft(ones(4))"], 5, "", "error[E609]: ImportError: this needs sc"),
+    "bfloat16": (["-e", "ones(2).bfloat16()"], 5, "", "error[E609]: ImportError: this needs ml_"),
+}
+"""Words, exit code, what standard output holds, and how standard error begins."""
+
+RUN_ALL = """
+import contextlib, io, sys
+from gradcli.cli.main import run
+found = []
+for words in json.loads(sys.argv[1]):
+    lines = b"x = tensor(3., requires_grad=True)\\ny = x * x\\n.backward y\\n"
+    sys.stdin = io.TextIOWrapper(io.BytesIO(lines))
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(words)
+        out.flush(), err.flush()
+    found.append([code, out.buffer.getvalue().decode(), err.buffer.getvalue().decode()])
+print(json.dumps(found))
+"""
+
+
+def run_python(text: str, *words: str, cwd: Path = ROOT) -> str:
+    """What a Python program prints on that host; it must put nothing on standard error."""
+    first = (
+        "import json, gradcli\nfrom tests.host import take_away\n"
+        f"take_away(json.loads({json.dumps(BARE)!r}))\n"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", first + text, *words],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        cwd=cwd,
+        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)},
+    )
+    assert finished.stderr == ""
+    return finished.stdout
+
+
+def test_all_but_what_needs_packages_of_its_own_is_imported_there() -> None:
+    found = run_python(IMPORTS).splitlines()
+    assert [line for line in found if not line.startswith(NEEDS_MORE)] == []
+    assert all("No module named" in line for line in found)
+
+
+def test_the_library_works_there() -> None:
+    assert run_python(LIBRARY).splitlines() == [
+        "20.0 {'a': 4.0, 'b': 4.0, 'd': 5.0}",
+        "<svg True",
+        "{'x': array(6., dtype=float32)}",
+        "E607",
+    ]
+
+
+def test_commands_run_there_or_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "train.grad").write_text(
+        "steps = 5\nw = torch.ones(2, requires_grad=True)\n"
+        "opt = torch.optim.Adam([w], lr=0.1)\n"
+        "for i in range(steps):\n  opt.zero_grad()\n  (w * w).sum().backward()\n  opt.step()\n"
+        "print('w.grad', w.grad)\n"
+    )
+    commands = json.dumps([words for words, *_ in COMMANDS.values()])
+    found = json.loads(run_python(RUN_ALL, commands, cwd=tmp_path))
+    for name, (_, code, out, err), (had, printed, told) in zip(
+        COMMANDS, COMMANDS.values(), found, strict=True
+    ):
+        assert (name, had) == (name, code), told
+        assert out in printed, (name, printed)
+        assert told.startswith(err), (name, told)
+        assert bool(told) == bool(err), (name, told)
 
 
 # --- packages -------------------------------------------------------------------------------------

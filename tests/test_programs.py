@@ -30,7 +30,6 @@ FOLDER = Path(__file__).parent / "programs"
 CASES = sorted(FOLDER.glob("*/*.grad"))
 
 UNREACHABLE = {
-    "E208": "it takes a GPU: tests/test_devices.py",
     "E507": "it stands in a record's place on standard output: tests/test_records.py",
     "E604": "it depends on the machine: tests/test_devices.py takes CuPy away",
     "E609": "a package has to be taken away: tests/test_platforms.py",

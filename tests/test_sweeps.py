@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from gradcli.cli.process.progress import Rate
 from tests.command_line import CommandLine
+from tests.host import Finder
 
 PROGRAM = "y = (a * b * w).sum()"
 WORDS = (PROGRAM, "w=2", "--inputs", "cases.jsonl")
@@ -163,6 +165,49 @@ def test_records_that_differ_are_not_stacked(
     shown = gradcli(program, "--inputs", "few.jsonl", "-o", "out.npz")
     assert (shown.code, shown.out) == (4, "")
     assert part in shown.err
+
+
+def test_rows_of_parquet_are_those_of_npz(gradcli: CommandLine, here: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (here / "few.jsonl").write_text('{"a": [[1, 2, 3]]}\n{"b": 1}\n{"a": [[4, 5, 6]]}\n')
+    words = ("y = a.double() * 2\ny.sum().backward()\ny > 2", "--inputs", "few.jsonl")
+    for name in ("out.npz", "out.parquet"):
+        shown = gradcli(*words, "-o", name, "--jobs", "2")
+        assert "1 of 3 records failed; the first is record 2 with E101" in shown.err
+    held = np.load(here / "out.npz")
+    table = parquet.read_table(here / "out.parquet")
+    assert table.column_names == list(held) == ["record", "output", "a.grad"]
+    assert table.to_pydict() == {name: held[name].tolist() for name in held}
+    assert str(table.schema.field("a.grad").type).count("fixed_size_list") == 2
+    assert str(table.schema.field("record").type) == "int64"
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "complex64"])
+def test_parquet_has_not_every_dtype(gradcli: CommandLine, here: Path, dtype: str) -> None:
+    pytest.importorskip("pyarrow.parquet")
+    (here / "one.jsonl").write_text('{"a": 1}\n')
+    words = (f"y = a.to(torch.{dtype}) * 2\ny.abs().backward()\ny", "--inputs", "one.jsonl")
+    shown = gradcli(*words, "-o", "out.parquet")
+    assert (shown.code, f"Parquet has no dtype for y, which is {dtype}" in shown.err) == (5, True)
+    assert not (here / "out.parquet").exists()
+
+
+def test_parquet_needs_its_package_before_the_first_record(
+    gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Finder(["pyarrow"]), *sys.meta_path])
+    shown = gradcli("while True: pass", "--inputs", "right.jsonl", "-o", "out.parquet")
+    assert (shown.code, shown.out) == (5, "")
+    assert "this needs pyarrow, which is not installed" in shown.err
+    assert "`pip install pyarrow`" in shown.err
+
+
+def test_a_sum_has_no_rows(gradcli: CommandLine) -> None:
+    shown = gradcli(*WORDS, "--reduce", "sum", "-o", "sum.parquet")
+    assert (shown.code, shown.out) == (2, "")
+    assert "--reduce gives one result and no rows" in shown.err
 
 
 def test_too_many_rows_end_the_run(gradcli: CommandLine) -> None:

@@ -1,4 +1,5 @@
-"""Backends: NumPy for arrays in the host's memory, CuPy for arrays in a GPU's.
+"""Backends: NumPy for arrays in the host's memory, CuPy for arrays in a GPU's, and arrays without
+values.
 
 Code that works on either writes `xp = module_of(array)` and makes arrays with `xp`. CuPy is
 imported by the first array on a GPU and never before. A process computes on one GPU: the first that
@@ -12,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import meta
 from gradcli.arrays.gpu.array import on_device, on_host, wrapped
 from gradcli.arrays.gpu.runtime import cupy
+from gradcli.arrays.meta import META, without_values
 from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.state import active
@@ -25,20 +28,29 @@ Function = Callable[..., Any]
 _gpus: list[Device] = []
 """The GPU in use, once there is one."""
 
+_elsewhere: list[Device] = []
+"""The devices in use that are not the CPU."""
+
 
 def gpu_in_use() -> bool:
     """Whether any array of the process may be on a GPU."""
     return bool(_gpus)
 
 
+def all_on_cpu() -> bool:
+    """Whether no array of the process can be anywhere else."""
+    return not _elsewhere
+
+
 def module_of(*operands: Any) -> Any:
     """The module that makes arrays on the operands' device: `numpy`, or
     `gradcli.arrays.gpu.creation` where one of them is on a GPU. Numbers have no device.
     """
-    if _gpus and any(type(getattr(each, "device", "cpu")) is not str for each in operands):
-        from gradcli.arrays.gpu import creation  # lazy: start-up: only arrays on a GPU
-
-        return creation
+    if _elsewhere:
+        for each in operands:
+            device = getattr(each, "device", "cpu")
+            if type(device) is not str:
+                return module_on(META if device is META else _gpus[0])
     return np
 
 
@@ -46,6 +58,8 @@ def module_on(device: Device) -> Any:
     """The same for a device, as `located` gives it."""
     if device.type == "cpu":
         return np
+    if device.type == "meta":
+        return meta.creation
     from gradcli.arrays.gpu import creation  # lazy: start-up: only arrays on a GPU
 
     return creation
@@ -53,9 +67,9 @@ def module_on(device: Device) -> Any:
 
 def device_of(array: Any) -> Device:
     """The device that an array's memory belongs to."""
-    if not _gpus:
+    if not _elsewhere or type(array.device) is str:
         return _CPU
-    return _CPU if type(array.device) is str else _gpus[0]
+    return META if array.device is META else _gpus[0]
 
 
 def located(name: str, device: Any) -> Device:
@@ -67,10 +81,15 @@ def located(name: str, device: Any) -> Device:
     wanted = device if type(device) is Device else Device(device)
     if wanted.type == "cpu":
         return _CPU
+    if wanted.type == "meta":
+        if META not in _elsewhere:
+            _elsewhere.append(META)
+        return META
     if wanted.type != "cuda":
         raise GradcliError("E205", f"{name}(): tensors on {wanted} are outside the catalogue")
     if not _gpus:
         _gpus.append(_opened(wanted.index))
+        _elsewhere.append(_gpus[0])
     if wanted.index not in (None, _gpus[0].index):
         runtime = cupy().cuda.runtime
         if wanted.index >= runtime.getDeviceCount():
@@ -85,11 +104,11 @@ def moved(array: Any, device: Device) -> Any:
     """An array on a device, as `located` gives it: itself where it is there, else a copy."""
     if device_of(array) == device:
         return array
+    if device is META:
+        return without_values(array)
     if device.type == "cpu":
         return to_host(array)
-    from gradcli.arrays.gpu import creation  # lazy: start-up: only arrays on a GPU
-
-    return creation.asarray(np.asarray(array))
+    return module_on(device).asarray(np.asarray(array))
 
 
 def on_default_device(array: Any) -> Any:
@@ -100,7 +119,7 @@ def on_default_device(array: Any) -> Any:
 
 def to_host(array: Any) -> Any:
     """An array as an ndarray, or a NumPy scalar for no dimensions: itself, or a copy of one on a
-    GPU, which waits for the GPU.
+    GPU, which waits for the GPU. Raises E205 for one without values.
     """
     return array if device_of(array) is _CPU else array.get()[()]
 
@@ -108,11 +127,15 @@ def to_host(array: Any) -> Any:
 def on_the_host(function: Function) -> Function:
     """Decorates a function of arrays that goes through their elements one by one, or that calls
     LAPACK: arrays on a GPU are copied to the host, which waits for them, and its arrays back.
+    Raises E205 for arrays without values.
     """
 
     def call(*operands: Any, **options: Any) -> Any:
-        if module_of(*operands) is np:
+        module = module_of(*operands)
+        if module is np:
             return function(*operands, **options)
+        if module is meta.creation:
+            raise meta.no_data()
         return wrapped(on_device(function(*on_host(operands), **on_host(options))))
 
     call.__name__ = function.__name__
@@ -121,10 +144,11 @@ def on_the_host(function: Function) -> Function:
 
 
 def address_of(array: Any) -> int:
-    """The address of an array's first element."""
-    if device_of(array) is _CPU:
+    """The address of an array's first element, 0 where it has no values."""
+    device = device_of(array)
+    if device is _CPU:
         return int(array.__array_interface__["data"][0])
-    return int(array.address)
+    return 0 if device is META else int(array.address)
 
 
 def _opened(index: int | None) -> Device:

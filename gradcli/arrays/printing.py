@@ -13,6 +13,8 @@ from typing import Any
 
 from gradcli.arrays.backend import device_of, module_of, to_host
 from gradcli.arrays.dtypes import DType, bool_, default_dtype, int64, of_array
+from gradcli.arrays.meta import META
+from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.state import PrintOptions, active
 
@@ -34,11 +36,15 @@ def format_tensor(
         options: how to write it; the session's options if None.
     """
     options = options or active.state.print_options
-    text = _PREFIX + (_body(array, options) if array.size else "[]")
+    device = device_of(array)
+    if device is META:
+        text = _PREFIX + "..."
+    else:
+        text = _PREFIX + (_body(array, options) if array.size else "[]")
     # PyTorch counts the first separator twice, so a suffix takes a new line two characters early.
     line = len(text) - text.rfind("\n") + 1
     parts = [text]
-    for suffix in (*_own_suffixes(array, options), *suffixes):
+    for suffix in (*_own_suffixes(array, device, options), *suffixes):
         if line + len(suffix) + 2 > options.linewidth:
             parts.append(",\n" + " " * len(_PREFIX) + suffix)
             line = len(_PREFIX) + len(suffix)
@@ -56,19 +62,20 @@ def format_elements(array: Any) -> str:
     return text.replace("\n" + " " * len(_PREFIX), "\n")
 
 
-def _own_suffixes(array: Any, options: PrintOptions) -> list[str]:
+def _own_suffixes(array: Any, device: Device, options: PrintOptions) -> list[str]:
     """The suffixes that follow from an array itself: device, size and dtype."""
     found = []
-    device = device_of(array)
     if device.type != "cpu":
         found.append(f"device='{device}'")
     empty = array.size == 0
-    if (empty and array.ndim != 1) or (not empty and not options.edgeitems):
+    if device is META or (empty and array.ndim != 1) or (not empty and not options.edgeitems):
         found.append(f"size={tuple(array.shape)}")
     dtype = of_array(array)
     default = default_dtype()
     # No element tells an empty tensor's dtype, so even int64 is written then.
-    if dtype is not default and (empty or not _goes_without_saying(dtype, default)):
+    if dtype is not default and (
+        empty or device is META or not _goes_without_saying(dtype, default)
+    ):
         found.append(f"dtype={dtype}")
     return found
 

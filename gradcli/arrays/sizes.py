@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, SupportsIndex
 
 from gradcli.errors import GradcliError, runtime_error
+from gradcli.state import active
 
 _TOO_MANY_DIMENSIONS = ("number of dimensions must be within", "maximum supported dimension")
 _TOO_LARGE = ("Maximum allowed dimension exceeded", "array is too big", "maximum dimension size")
@@ -104,11 +105,12 @@ _DEVICE_TYPES = frozenset(
         "mps", "mtia", "opencl", "opengl", "privateuseone", "ve", "vulkan", "xla", "xpu",
     }
 )  # fmt: skip
-"""What PyTorch knows; a tensor can live on the first two."""
+"""What PyTorch knows; a tensor can live on `cpu`, `cuda` and `meta`."""
 
 
 class Device:
-    """Where a tensor lives: the `type`, `cpu` or `cuda`, and the `index` of the GPU.
+    """Where a tensor lives: the `type`, `cpu`, `cuda` or `meta`, and the `index` of the GPU. In a
+    `with` statement it is the device of new tensors.
 
     A device without an index is not equal to one with index 0, as in PyTorch.
 
@@ -118,6 +120,7 @@ class Device:
     __slots__ = ("index", "type")
 
     language_attributes: ClassVar[frozenset[str]] = frozenset({"index", "type"})
+    language_context: ClassVar[bool] = True
 
     def __init__(self, type: str | int | Device, index: int | None = None) -> None:
         """
@@ -150,6 +153,14 @@ class Device:
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __enter__(self) -> Device:
+        active.state.library.setdefault("torch.device", []).append(active.state.default_device)
+        active.state.default_device = str(self)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        active.state.default_device = active.state.library["torch.device"].pop()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Device):

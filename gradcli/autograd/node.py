@@ -46,7 +46,11 @@ Hooks = dict[int, Callable[..., Any]]
 
 
 class RemovableHandle:
-    """What registering a hook returns: `remove()` removes it; `id` is its key and no other's."""
+    """What registering a hook returns: `remove()` removes the hook.
+
+    Attributes:
+        id: the hook's key in its table; no two of a session have one.
+    """
 
     __slots__ = ("hooks", "id")
 
@@ -54,11 +58,14 @@ class RemovableHandle:
     language_context: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset({"id", "remove"})
 
-    def __init__(self, hooks: Hooks, hook: Callable[..., Any]) -> None:
+    def __init__(self, hooks: Hooks, hook: Callable[..., Any], prepend: bool = False) -> None:
         self.hooks = hooks
         self.id = active.state.hooks_made
         active.state.hooks_made += 1
+        later = list(hooks) if prepend else []
         hooks[self.id] = hook if callable(hook) else _failing(hook)
+        for key in later:
+            hooks[key] = hooks.pop(key)
 
     def remove(self) -> None:
         """Remove the hook; nothing happens if it is removed already."""

@@ -10,12 +10,12 @@ import click
 from gradcli import __version__
 from gradcli.cli.arguments.words import COMMANDS, PROGRAM, is_bound
 
-_USAGE = """\
+USAGE = """\
 gradcli 'PROGRAM' [NAME=VALUE]… [OPTIONS]
 gradcli run FILE… [NAME=VALUE]… [OPTIONS]
 gradcli [COMMAND]"""
 
-_EXAMPLES = """\
+EXAMPLES = """\
   gradcli 'e = (a + b) * d' a=2 b=3 d=4
   gradcli 'z = x * y' x=[0,2,8] y=[5,1,7] --seed '[0.1, 1, 10]'
   gradcli 'loss = ((x @ w - y) ** 2).mean()' x=@x.npy y=@y.npy w=[2,1] --wrt w
@@ -68,9 +68,9 @@ class Gradcli(click.Group):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Examples first; the options are those of a program."""
-        formatter.write(f"{self.help}\n\nExamples:\n{_EXAMPLES}")
+        formatter.write(f"{self.help}\n\nExamples:\n{EXAMPLES}")
         with formatter.section("Usage"):
-            for line in _USAGE.split("\n"):
+            for line in USAGE.split("\n"):
                 formatter.write(f"  {line}\n")
         with formatter.section("Commands"):
             formatter.write_dl([each for each in COMMANDS.items() if each[0] != PROGRAM])

@@ -70,6 +70,7 @@ def _run(args: list[str]) -> int:
         output_lost,
     )
     from gradcli.errors import GradcliError, internal_error  # lazy: start-up: likewise
+    from gradcli.packages import unusable  # lazy: start-up: likewise
     from gradcli.state import State, active  # lazy: start-up: likewise
 
     before, active.state = active.state, State()
@@ -82,8 +83,11 @@ def _run(args: list[str]) -> int:
     except GradcliError as error:
         failure = error
     except Exception as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
             failure = output_lost(error)
+        elif missing and missing.partition(".")[0] not in {"gradcli", *sys.stdlib_module_names}:
+            failure = unusable(missing, error)
         else:
             failure = internal_error(error)
     finally:
@@ -93,8 +97,9 @@ def _run(args: list[str]) -> int:
 
 
 def _invoke(args: list[str]) -> int:
-    """Run what the words name: a program without options right away, else what click finds."""
+    """Run what the words name: programs without options right away, else what click finds."""
     from gradcli.cli import dispatch  # noqa: F401  # lazy: start-up: it says who answers events
+    from gradcli.cli.arguments.files import STDIN  # lazy: start-up: likewise
     from gradcli.cli.arguments.words import (  # lazy: start-up: likewise
         UsageError,
         is_plain,
@@ -103,17 +108,26 @@ def _invoke(args: list[str]) -> int:
 
     asked = os.environ.get("_GRADCLI_COMPLETE")
     try:
-        words = joined(args)
+        words = joined(args) or (["run", STDIN] if not sys.stdin.isatty() else [])
         if asked or not is_plain(words):
             return _by_click(words, asked)
         from gradcli.cli.arguments.options import Options, limits_of  # lazy: start-up: likewise
         from gradcli.cli.process.terminal import Terminal  # lazy: start-up: likewise
+
+        terminal, options = Terminal(), Options(limits=limits_of({}))
+        if words[0] == "run":
+            from gradcli.cli.documents.batch import (  # lazy: start-up: likewise
+                batch,
+                files_and_arguments,
+            )
+
+            return terminal.checked(batch(terminal, *files_and_arguments(words[1:]), options))
         from gradcli.cli.program.one_shot import (  # lazy: start-up: likewise
             one_shot,
             run_words,
         )
 
-        return run_words(Terminal(), (), words, Options(limits=limits_of({})), one_shot)
+        return run_words(terminal, (), words, options, one_shot)
     except UsageError as error:
         return _usage_error(error, args)
 

@@ -11,6 +11,9 @@ from gradcli.state import active
 LARGEST_PROGRAM = 4_000_000
 """Bytes of a program file, and of one line of standard input: ten seconds of reading."""
 
+DOCUMENTS = (".ipynb", ".md", ".markdown")
+"""Suffixes of the documents that programs can be in."""
+
 
 def program_beside(folder: str, module: str) -> tuple[str, str] | None:
     """The path and the text of a module's file in a folder, None where there is none.

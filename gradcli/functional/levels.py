@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from gradcli.arrays.storage import InferenceStorage
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.node import AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError, runtime_error
@@ -187,9 +188,13 @@ class Level:
         """
 
         def release(leaf: Any) -> Any:
-            if not isinstance(leaf, Tensor) or not leaf.requires_grad or self.connects([leaf]):
+            if not isinstance(leaf, Tensor) or (leaf.requires_grad and self.connects([leaf])):
                 return leaf
-            return detach(leaf)
+            array = leaf.array
+            if type(array) is BatchedArray and array.value.requires_grad:
+                # What all examples hold may come from a level around them.
+                return Tensor(BatchedArray(release(array.value), array.bdim, array.level))
+            return detach(leaf) if leaf.requires_grad else leaf
 
         return mapped(release, value)
 

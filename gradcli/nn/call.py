@@ -44,15 +44,15 @@ class ModuleHooks:
         self.pre_with_kwargs: set[int] = set()
         self.with_kwargs: set[int] = set()
         self.always: set[int] = set()
-        self.forward_pre: dict[int, Any] = OrderedDict()
-        self.forward: dict[int, Any] = OrderedDict()
-        self.backward_pre: dict[int, Any] = OrderedDict()
-        self.backward: dict[int, Any] = OrderedDict()
-        self.of_last_node: dict[int, Any] = OrderedDict()
-        self.state_pre: dict[int, Any] = OrderedDict()
-        self.state: dict[int, Any] = OrderedDict()
-        self.load_state_pre: dict[int, Any] = OrderedDict()
-        self.load_state: dict[int, Any] = OrderedDict()
+        self.forward_pre = OrderedDict()
+        self.forward = OrderedDict()
+        self.backward_pre = OrderedDict()
+        self.backward = OrderedDict()
+        self.of_last_node = OrderedDict()
+        self.state_pre: dict[int, Any] = {}
+        self.state: dict[int, Any] = {}
+        self.load_state_pre: dict[int, Any] = {}
+        self.load_state: dict[int, Any] = {}
 
 
 def _check_given(module: Any, args: tuple[Any, ...]) -> None:
@@ -149,17 +149,17 @@ class Calling(Members):
     # --- registering hooks --------------------------------------------------------------------
 
     @property
-    def _forward_hooks(self) -> dict[int, Any]:
+    def _forward_hooks(self) -> OrderedDict:
         """The forward hooks by key; a program may take some out."""
         return self._hook_tables().forward
 
     @property
-    def _forward_pre_hooks(self) -> dict[int, Any]:
+    def _forward_pre_hooks(self) -> OrderedDict:
         """The forward pre-hooks by key."""
         return self._hook_tables().forward_pre
 
     @property
-    def _backward_hooks(self) -> dict[int, Any]:
+    def _backward_hooks(self) -> OrderedDict:
         """The backward hooks by key."""
         tables = self._hook_tables()
         return tables.backward or tables.of_last_node
@@ -175,8 +175,9 @@ class Calling(Members):
     ) -> RemovableHandle:
         """Call `hook(module, args)` before `forward`; what it returns replaces the arguments."""
         tables = self._hook_tables()
-        handle = _placed(tables.forward_pre, hook, prepend)
-        _mark(tables.pre_with_kwargs, handle.id, with_kwargs)
+        handle = RemovableHandle(tables.forward_pre, hook, prepend)
+        if with_kwargs:
+            tables.pre_with_kwargs.add(handle.id)
         return handle
 
     def register_forward_hook(
@@ -191,16 +192,18 @@ class Calling(Members):
         With `always_call` it is called, with None, where `forward` ends with an error too.
         """
         tables = self._hook_tables()
-        handle = _placed(tables.forward, hook, prepend)
-        _mark(tables.with_kwargs, handle.id, with_kwargs)
-        _mark(tables.always, handle.id, always_call)
+        handle = RemovableHandle(tables.forward, hook, prepend)
+        if with_kwargs:
+            tables.with_kwargs.add(handle.id)
+        if always_call:
+            tables.always.add(handle.id)
         return handle
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_output)` when the gradients of the outputs are known; what it
         returns replaces them.
         """
-        return _placed(self._hook_tables().backward_pre, hook, prepend)
+        return RemovableHandle(self._hook_tables().backward_pre, hook, prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known;
@@ -208,7 +211,7 @@ class Calling(Members):
         """
         tables = self._hook_tables()
         _check_no_other_kind(tables.of_last_node)
-        return _placed(tables.backward, hook, prepend)
+        return RemovableHandle(tables.backward, hook, prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` with the gradients of the node that made
@@ -216,27 +219,27 @@ class Calling(Members):
         """
         tables = self._hook_tables()
         _check_no_other_kind(tables.backward)
-        return _placed(tables.of_last_node, hook, False)
+        return RemovableHandle(tables.of_last_node, hook)
 
     def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(module, prefix, keep_vars)` before `state_dict` reads the module."""
-        return _placed(self._hook_tables().state_pre, hook, False)
+        return RemovableHandle(self._hook_tables().state_pre, hook)
 
     def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, metadata)` when the module's part is there."""
-        return _placed(self._hook_tables().state, hook, False)
+        return RemovableHandle(self._hook_tables().state, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)`
         before `load_state_dict` reads a copy of the state, which the hook may change.
         """
-        return _placed(self._hook_tables().load_state_pre, hook, False)
+        return RemovableHandle(self._hook_tables().load_state_pre, hook)
 
     def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` when the module and all below it are loaded, and
         before missing and unexpected keys, which it may change, are an error.
         """
-        return _placed(self._hook_tables().load_state, hook, False)
+        return RemovableHandle(self._hook_tables().load_state, hook)
 
 
 def _check_no_other_kind(hooks: dict[int, Any]) -> None:
@@ -245,20 +248,6 @@ def _check_no_other_kind(hooks: dict[int, Any]) -> None:
             "a module has backward hooks of one kind, and it has one of the other kind already",
             help="register them all with register_full_backward_hook()",
         )
-
-
-def _mark(keys: set[int], key: int, marked: bool) -> None:
-    """Put a key into a set, or take it out: that of a hook which was removed is given again."""
-    (keys.add if marked else keys.discard)(key)
-
-
-def _placed(hooks: dict[int, Any], hook: Hook, prepend: bool) -> RemovableHandle:
-    """Register a hook, as the last or the first to be called."""
-    handle = RemovableHandle(hooks, hook)
-    if prepend:
-        rest = {key: hooks.pop(key) for key in list(hooks) if key != handle.id}
-        hooks.update(rest)
-    return handle
 
 
 # --- calling hooks --------------------------------------------------------------------------------

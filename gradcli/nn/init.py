@@ -84,7 +84,6 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
     Example: nn.init.uniform_(tensor([0.5, 1., 2.]))
     """
-    check_tensors("uniform_", tensor=tensor)
     shape = tensor.array.shape
     home = tensor.device.type
     overwrite(tensor, uniform_array("uniform_", shape, tensor.dtype, generator, a, b, home))
@@ -98,7 +97,6 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
     Example: nn.init.normal_(tensor([0.5, 1., 2.]))
     """
-    check_tensors("normal_", tensor=tensor)
     shape = tensor.array.shape
     home = tensor.device.type
     overwrite(tensor, normal_array("normal_", shape, tensor.dtype, generator, mean, std, home))
@@ -112,7 +110,6 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
     Example: nn.init.xavier_uniform_(tensor([[2., 1.], [1., 3.]]))
     """
-    check_tensors("xavier_uniform_", tensor=tensor)
     bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / float(sum(fans(tensor))))
     return uniform_(tensor, -bound, bound, generator)
 
@@ -124,7 +121,6 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
     Example: nn.init.xavier_normal_(tensor([[2., 1.], [1., 3.]]))
     """
-    check_tensors("xavier_normal_", tensor=tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(sum(fans(tensor)))), generator)
 
 
@@ -189,7 +185,6 @@ def trunc_normal_(
 
     Example: nn.init.trunc_normal_(tensor([0.5, 1., 2.]))
     """
-    check_tensors("trunc_normal_", tensor=tensor)
     shape, dtype = tensor.array.shape, tensor.dtype
 
     def below(x: float) -> float:
@@ -228,7 +223,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
     Example: nn.init.orthogonal_(tensor([[2., 1.], [1., 3.]]))
     """
-    check_tensors("orthogonal_", tensor=tensor)
     if tensor.ndim < 2:
         raise GradcliError("E204", "Only tensors with 2 or more dimensions are supported")
     if tensor.array.size == 0:
@@ -251,7 +245,6 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 
     Example: nn.init.sparse_(zeros(2, 2), 0.5)
     """
-    check_tensors("sparse_", tensor=tensor)
     if tensor.ndim != 2:
         raise GradcliError("E204", "Only tensors with 2 dimensions are supported")
     rows, columns = tensor.array.shape
@@ -272,7 +265,6 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 
     Example: nn.init.constant_(tensor([0., 0.]), 1.)
     """
-    check_tensors("constant_", tensor=tensor)
     with NoGrad():
         return fill_(tensor, val)
 
@@ -301,7 +293,6 @@ def eye_(tensor: Tensor) -> Tensor:
 
     Example: nn.init.eye_(tensor([[2., 1.], [1., 3.]]))
     """
-    check_tensors("eye_", tensor=tensor)
     if tensor.ndim != 2:
         raise GradcliError("E204", "Only tensors with 2 dimensions are supported")
     overwrite(tensor, np.eye(*tensor.array.shape, dtype=tensor.array.dtype))
@@ -314,7 +305,6 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
     Example: nn.init.dirac_(zeros(2, 2, 3))
     """
-    check_tensors("dirac_", tensor=tensor)
     shape = tensor.array.shape
     if len(shape) not in (3, 4, 5):
         raise GradcliError("E204", "Only tensors with 3, 4, or 5 dimensions are supported")

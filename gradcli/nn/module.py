@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
+from gradcli.arrays.backend import located
 from gradcli.arrays.dtypes import DTYPES, DType
+from gradcli.arrays.meta import META, no_data
 from gradcli.arrays.sizes import Device
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError
@@ -13,12 +15,17 @@ from gradcli.nn.attributes import kind_of
 from gradcli.nn.call import Calling
 from gradcli.nn.extensible import Slotted
 from gradcli.nn.state_dict import get_extra_state, load, set_extra_state, state_of
-from gradcli.ops.binding.catalogue import methods, setters
+from gradcli.ops.binding.catalogue import function, methods, modules, setters
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import cast_to, detach, detach_in_place, to_device, wanted, zero_
 from gradcli.state import charge_tensors
 
 Self = TypeVar("Self", bound="Module")
+
+_FROM_META = (
+    " Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving module from"
+    " meta to a different device."
+)
 
 
 class Module(Calling, metaclass=Slotted):
@@ -84,6 +91,7 @@ class Module(Calling, metaclass=Slotted):
             "reset_running_stats",
             "state_dict",
             "to",
+            "to_empty",
             "train",
             "training",
             "type",
@@ -168,6 +176,8 @@ class Module(Calling, metaclass=Slotted):
                         part.array = part.array.astype(dtype.numpy_dtype if dtype else None)
                         continue
                     if device is not None and part.device != device:
+                        if part.device is META:
+                            raise no_data(_FROM_META)
                         setters["data"](part, to_device(detach(part), device, part.device))
                     if dtype and not (only_floating and part.dtype.category != "float"):
                         setters["data"](part, cast_to(part, dtype))
@@ -192,6 +202,16 @@ class Module(Calling, metaclass=Slotted):
                     moved = methods["to"](detach(tensor), memory_format=kwargs["memory_format"])
                     setters["data"](tensor, moved)
         return self._convert(dtype, device=device)
+
+    def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
+        """Give the parameters and buffers memory of their own on a device, whose values nobody
+        promises; without `recurse` only those of this module.
+        """
+        target = located("to_empty", device)
+        for table in ("_parameters", "_buffers"):
+            for _, tensor in self.each_tensor(table, recurse=recurse):
+                setters["data"](tensor, modules["torch"]["empty_like"](tensor, device=target))
+        return self
 
     def type(self: Self, dst_type: DType) -> Self:
         """Cast all parameters and buffers to a dtype."""
@@ -272,3 +292,17 @@ def check_module(name: str, module: Any) -> None:
     """Raise E202 where an argument of a function is no module."""
     if not isinstance(module, Module):
         raise GradcliError("E202", f"{name}() takes an nn.Module, not {type_name(module)}")
+
+
+@function("skip_init", module="torch.nn.utils")
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Module:
+    """A module whose parameters are not initialised: made on `meta`, then given memory.
+
+    Raises E202 for what makes no module.
+    """
+    module = module_cls(*args, **{**kwargs, "device": "meta"})
+    if not isinstance(module, Module):
+        raise GradcliError(
+            "E202", f"skip_init() takes a class of modules, not what makes {kind_of(module)}"
+        )
+    return module.to_empty(device=kwargs.get("device", "cpu"))

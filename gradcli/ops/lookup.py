@@ -301,10 +301,10 @@ def numpy_of(name: str) -> str:
     where there is none.
     """
     namespace, _, last = name.removeprefix("torch.").replace("linalg_", "linalg.").rpartition(".")
-    value = catalogue.modules.get(f"torch.{namespace}".rstrip("."), {}).get(last)
+    value = catalogue.modules.get(_PREFIXES.get(namespace or "torch", ""), {}).get(last)
     value = catalogue.methods.get(last) if value is None else value
     for op in registry.values():
-        if op.name == last and (op.numpy or _ufunc(op) is not None):
+        if op.name in (last, f"{namespace}_{last}") and (op.numpy or _ufunc(op) is not None):
             return op.numpy or last
     return str(vars(unwrap(value)).get("numpy", "")) if callable(value) else ""
 

@@ -237,12 +237,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         return RemovableHandle(self._hooks[1], hook)
 
     def _state_hook(self, kind: str, hook: Callable[..., Any], prepend: bool) -> RemovableHandle:
-        hooks = self._state_hooks.setdefault(kind, {})
-        handle = RemovableHandle(hooks, hook)
-        if prepend:
-            for key in [key for key in hooks if key != handle.id]:
-                hooks[key] = hooks.pop(key)
-        return handle
+        return RemovableHandle(self._state_hooks.setdefault(kind, {}), hook, prepend)
 
     def _called(self, kind: str, *given: Any) -> Any:
         """What the hooks of a kind leave of what they are given, if anything."""

@@ -184,7 +184,7 @@ _FILES: list[Decorator] = [
         metavar="FILE",
         help="Write the result to a file: output and gradients as .npz, .safetensors or .json,"
         " gradients as the columns of a .csv, one gradient as .npy, the graph as .svg or .png,"
-        " the page that steps as .html.",
+        " the page that steps as .html; of --inputs, rows as .npz, .safetensors or .parquet.",
     ),
     click.option(
         "--inputs",
@@ -385,7 +385,7 @@ def options_of(given: dict[str, Any]) -> Options:
         raise UsageError("--saved is for pictures: -o graph.svg, or `gradcli explain --saved`")
     if options.output is not None:
         options.limits.check_file(options.output)
-        problem = check_output(options.output)
+        problem = None if options.inputs else check_output(options.output)
         if problem is not None:
             raise UsageError(problem)
     return options
@@ -397,7 +397,9 @@ def _check_inputs(given: dict[str, Any]) -> None:
         raise UsageError(f"--inputs prints JSON Lines, and not --format {given['format']}")
     output = given["output"]
     if output is not None and not output.endswith(COLLECTED):
-        raise UsageError(f"-o with --inputs writes {' and '.join(COLLECTED)}")
+        raise UsageError(f"-o with --inputs writes {', '.join(COLLECTED)}")
+    if output is not None and output.endswith(".parquet") and given["reduce"] is not None:
+        raise UsageError("--reduce gives one result and no rows: -o sum.npz")
     if given["resume"] is not None and (output is not None or given["reduce"] is not None):
         other = "-o" if output is not None else "--reduce"
         raise UsageError(f"--resume goes on with lines of JSON, and {other} writes none")

@@ -17,7 +17,7 @@ PICTURES = ("mermaid", "dot", "svg", "html")
 DRAWN = (".svg", ".png", ".html")
 """Suffixes of files that `-o` draws the graph in."""
 
-COLLECTED = (".npz", ".safetensors")
+COLLECTED = (".npz", ".safetensors", ".parquet")
 """Suffixes of files that `-o` collects the results of many records in."""
 
 TABLES = ("markdown", "latex")

@@ -79,8 +79,12 @@ def joined(args: Sequence[str]) -> list[str]:
 
 
 def is_plain(words: Sequence[str]) -> bool:
-    """Whether the words are a program and its arguments, without an option or a command."""
-    return bool(words) and words[0] not in COMMANDS and not any(w.startswith("-") for w in words)
+    """Whether the words have no option, and no command but `run`."""
+    return (
+        bool(words)
+        and (words[0] == "run" or words[0] not in COMMANDS)
+        and not any(word.startswith("-") and word != STDIN for word in words)
+    )
 
 
 def arguments_of(words: Sequence[str]) -> list[Argument]:

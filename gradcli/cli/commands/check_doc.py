@@ -9,7 +9,7 @@ import click
 
 from gradcli.cli.arguments.click_options import options_of, terminal_of, with_json, with_settings
 from gradcli.cli.arguments.words import UsageError
-from gradcli.cli.documents.cells import SUFFIXES
+from gradcli.files.programs import DOCUMENTS
 
 
 @click.command("check-doc")
@@ -27,8 +27,8 @@ def command(files: Sequence[str], update: bool, **given: Any) -> int:
     from gradcli.cli.documents.check import check_document  # lazy: command: its body
 
     for file in files:
-        if not file.endswith(SUFFIXES):
-            raise UsageError(f"the suffix of {file} is none of {', '.join(SUFFIXES)}")
+        if not file.endswith(DOCUMENTS):
+            raise UsageError(f"the suffix of {file} is none of {', '.join(DOCUMENTS)}")
     terminal, options = terminal_of(given), options_of(given)
     codes = [check_document(terminal, file, options, update) for file in files]
     return terminal.checked(next(filter(None, codes), 0))

@@ -10,7 +10,7 @@ import click
 from gradcli.cli.arguments.click_options import options_of, terminal_of, with_session
 from gradcli.cli.arguments.files import STDIN
 from gradcli.cli.arguments.words import UsageError
-from gradcli.cli.commands.run import batch
+from gradcli.cli.documents.batch import batch
 from gradcli.cli.process.interruption import raising_on_signals
 from gradcli.cli.repl.repl import repl
 

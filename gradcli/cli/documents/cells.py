@@ -10,9 +10,6 @@ from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.parser.lexer import Lexer
 from gradcli.record import Record
 
-SUFFIXES = (".ipynb", ".md", ".markdown")
-"""Suffixes of the documents that programs can be in."""
-
 
 class Output(Record):
     """An output that stands in a document.

@@ -17,7 +17,7 @@ from gradcli.cli.program.report import find_output, output_text, parameters_of, 
 from gradcli.cli.program.rerun import Executed
 from gradcli.errors import GradcliError
 from gradcli.explain.derivatives import tables
-from gradcli.explain.ledger.flow import flows
+from gradcli.explain.ledger.flow import finding, flows
 from gradcli.explain.ledger.kinks import kinks as kinks_of
 from gradcli.explain.ledger.ledger import last_pass, ledger
 from gradcli.explain.ledger.paths import paths_to
@@ -116,7 +116,8 @@ def flow_of(run: Run, result: Result) -> Answer:
         events = last_pass(result.graph, run.session.recorder.events or ())
         calls = run.session.recorder.modules
         rows = flows(parameters, result.gradients, events, calls, owners)
-    return Answer(lambda _: flow_text(rows), partial(flow_document, rows))
+        said = finding(rows, events)
+    return Answer(lambda _: flow_text(rows, said), partial(flow_document, rows, said))
 
 
 def derivatives_of(run: Run, value: Any, kind: str, layout: str) -> Answer:

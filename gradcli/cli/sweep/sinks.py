@@ -11,6 +11,7 @@ from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.process.terminal import Terminal
 from gradcli.errors import GradcliError
 from gradcli.files.appending import continued
+from gradcli.packages import imported
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,11 +141,16 @@ class _Arrays(Sink):
 class Stacked(_Arrays):
     """Stacks the results of records that are alike, for a file; a record that failed has no row.
 
-    Raises E507 for a record that is not like the first, E602 where the rows become too many.
+    Raises E507 for a record that is not like the first, E602 where the rows become too many, E609
+    before the first for a package that the file needs.
     """
 
     def __init__(self, terminal: Terminal, options: Options) -> None:
         super().__init__(terminal, options)
+        assert options.output is not None
+        self._path = options.output
+        if self._path.endswith(".parquet"):
+            imported("pyarrow.parquet")
         self._rows: dict[str, list[np.ndarray[Any, Any]]] = {}
         self._numbers: list[int] = []
         self._elements = 0
@@ -166,11 +172,16 @@ class Stacked(_Arrays):
     def finish(self) -> None:
         import numpy as np  # lazy: start-up: NumPy
 
-        from gradcli.files.writing import write_arrays  # lazy: start-up: NumPy
-
-        assert self.options.output is not None
         rows = {name: np.stack(each) for name, each in self._rows.items()}
-        write_arrays(self.options.output, {"record": np.array(self._numbers, int), **rows})
+        columns = {"record": np.array(self._numbers, int), **rows}
+        if self._path.endswith(".parquet"):
+            from gradcli.files.parquet import write_rows  # lazy: start-up: NumPy
+
+            write_rows(self._path, columns)
+        else:
+            from gradcli.files.writing import write_arrays  # lazy: start-up: NumPy
+
+            write_arrays(self._path, columns)
 
 
 class Reduced(_Arrays):

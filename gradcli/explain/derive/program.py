@@ -107,10 +107,7 @@ def _call_of(value: Value) -> OpCall | None:
 
 def _operands_of(call: OpCall) -> dict[str, Any]:
     """The operands and arguments of a call."""
-    if call.op.name in ("_index_put_impl", "copy"):
-        # Rules hand them memory of their own to write into, which is overwritten by now.
-        return {**call.operands, "self": None}
-    return call.operands
+    return {**call.operands, "self": None} if call.op.scratch else call.operands
 
 
 def _values_of(call: OpCall) -> list[Value]:

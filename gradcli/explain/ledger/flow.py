@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,10 @@ from gradcli.explain.gradients import Gradient
 from gradcli.record import Record
 
 _VANISHING, _EXPLODING = 1e-3, 1e3
-"""The range of a healthy norm, beside the largest and the smallest of the model."""
+"""Not healthy: an element of a weight's gradient beside the largest weight's, and a norm."""
+
+_SQUASHING = {"SigmoidBackward0": "Tanh or ReLU for Sigmoid, ", "TanhBackward0": "ReLU for Tanh, "}
+"""What to write for functions whose slope shrinks gradients, by the node."""
 
 
 class Flow(Record):
@@ -116,7 +120,7 @@ def _norm(arrays: Sequence[Any]) -> float:
         return float(np.sqrt(sum(float((np.abs(each) ** 2).sum()) for each in arrays)))
 
 
-def finding(rows: Sequence[Flow]) -> str:
+def finding(rows: Sequence[Flow], events: Sequence[Event]) -> str:
     """What the rows come to in a sentence: vanishing, exploding, lost; "" for a healthy flow."""
     norms = [row.norm for row in rows if row.norm is not None]
     said = []
@@ -130,18 +134,27 @@ def finding(rows: Sequence[Flow]) -> str:
     dead = sum(norm == 0 for norm in sound)
     if dead:
         said.append(f"{dead} are 0 everywhere")
-    positive = [norm for norm in sound if norm > 0]
-    if positive and min(positive) < _VANISHING * max(positive):
-        least = min((row for row in rows if row.norm), key=lambda row: row.norm or 0.0)
+    positive = [row for row in rows if row.norm and np.isfinite(row.norm)]
+    # Weights of different sizes compare by element; biases are another kind.
+    weights = sorted([row for row in positive if len(row.shape) > 1] or positive, key=_element)
+    if weights and _element(weights[0]) < _VANISHING * _element(weights[-1]):
+        nodes = {e.node.node_name for e in events if isinstance(e, Step)}
+        instead = next((text for name, text in _SQUASHING.items() if name in nodes), "")
         said.append(
-            f"gradients vanish: that of {least.name} is"
-            f" {max(positive) / min(positive):.2g} times below the largest; Tanh or ReLU for"
-            " Sigmoid, residual connections, normalisation between the layers keep them"
+            f"gradients vanish: that of {weights[0].name} is, by element,"
+            f" {_element(weights[-1]) / _element(weights[0]):.2g} times below that of"
+            f" {weights[-1].name}; {instead}residual connections, normalisation between the layers"
+            " keep them"
         )
-    if positive and max(positive) > _EXPLODING:
-        most = max((row for row in rows if row.norm), key=lambda row: row.norm or 0.0)
+    most = max(positive, key=lambda row: row.norm or 0.0, default=None)
+    if most is not None and most.norm is not None and most.norm > _EXPLODING:
         said.append(
-            f"gradients explode: that of {most.name} has the norm {max(positive):.3g};"
+            f"gradients explode: that of {most.name} has the norm {most.norm:.3g};"
             " clip_grad_norm_() before step() bounds them"
         )
     return "; ".join(said)
+
+
+def _element(row: Flow) -> float:
+    """The root of the mean square of a gradient's elements."""
+    return (row.norm or 0.0) / math.sqrt(max(math.prod(row.shape), 1))

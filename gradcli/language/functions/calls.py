@@ -438,16 +438,21 @@ def _call_failed(
         )
     if type(function) in (BoundMethod, Method):
         return _call_failed(error, function.function, (function.receiver, *args), kwargs)
+    is_op = _is_catalogue(function)
     if isinstance(error, TypeError):
         bad_call = _bad_call(function, args, kwargs)
         if bad_call is not None:
-            is_op = _is_catalogue(function)
             return bad_call if is_op else offer_op(bad_call, _name(function), args)
-    if not _is_catalogue(function):
+    if not is_op:
         if isinstance(error, AttributeError):
             receiver = getattr(function, "__self__", None)
             return _lacking(error, function, [receiver, *args, *kwargs.values()]) or error
         return converted(error) if isinstance(error, HOST_ERRORS) else error
+    from gradcli.language.hints import argument_types  # lazy: start-up
+
+    wrong = argument_types.wrong_operand(_name(function), function, args, kwargs)
+    if wrong is not None:
+        return _by_arguments(wrong, function, args, kwargs)
     if isinstance(error, (AttributeError, TypeError)):
         # An op took a value for a tensor, or a tensor for a number. With tensors alone in its
         # arguments the mistake is not the program's, unless one of them stands for a number.
@@ -510,17 +515,18 @@ def _by_arguments(
     if error.code not in _FURTHER_IN or error.raises == "ValueError":
         return error  # a ValueError is about the very argument
     of_layer = getattr(type(function), "function", None)
-    if type(of_layer) is str and error.code == "E202":
+    if type(of_layer) is str:
         function = catalogue.modules["torch.nn.functional"][of_layer]
     if not _is_catalogue(function):
         return error
     from gradcli.language.hints import argument_types  # lazy: start-up
 
-    if error.code == "E202":
-        if error.raises == "TypeError" and argument_types.lacks_attribute(function, args, kwargs):
-            error.raises = "AttributeError"
-        return error
-    return argument_types.wrong_argument(_name(function), function, args, kwargs) or error
+    error = argument_types.wrong_operand(_name(function), function, args, kwargs) or error
+    if error.code != "E202":
+        return argument_types.wrong_argument(_name(function), function, args, kwargs) or error
+    if error.raises == "TypeError" and argument_types.lacks_attribute(function, args, kwargs):
+        error.raises = "AttributeError"
+    return error
 
 
 _FURTHER_IN = frozenset({"E202", "E203", "E204", "E301", "E302", "E405"})

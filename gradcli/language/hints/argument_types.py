@@ -13,6 +13,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
+from gradcli.ops.binding.arguments import not_a_tensor
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.codegen.runtime import type_name
 
@@ -102,6 +103,25 @@ def wrong_flag(op: str, function: Any, name: str, value: Any) -> GradcliError | 
 
 _READ_BY_PYTHON = frozenset({("gaussian_nll_loss", "full"), ("interpolate", "align_corners")})
 """Flags that PyTorch's function looks at in Python, where any value has a truth."""
+
+
+def wrong_operand(
+    name: str, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> GradcliError | None:
+    """The error of the first argument that is to be a tensor and is none, None where all are."""
+    try:
+        bound = inspect.signature(function).bind_partial(*args, **kwargs)
+    except (TypeError, ValueError):
+        return None
+    for number, parameter in enumerate(bound.signature.parameters.values(), 1):
+        value = bound.arguments.get(parameter.name)
+        is_operand = parameter.annotation == "Tensor" and parameter.kind is not _EVERY
+        if is_operand and parameter.name in bound.arguments and type(value) is not Tensor:
+            return not_a_tensor(name, parameter.name, number, value)
+    return None
+
+
+_EVERY = inspect.Parameter.VAR_POSITIONAL
 
 
 def wrong_argument(

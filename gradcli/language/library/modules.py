@@ -88,7 +88,6 @@ LIBRARY: dict[str, str] = {
         for name in ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
     },
     "torch.backends.cuda.matmul": "torch.settings:MATMUL",
-    "torch.compiler": "torch.compiling:COMPILER",
     "torch.cuda.amp": "torch.settings:CUDA_AMP",
     "torch.distributed": "torch.settings:DISTRIBUTED",
     "torch.mps": "torch.settings:MPS_DEVICE",

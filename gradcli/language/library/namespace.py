@@ -199,7 +199,6 @@ for _name in _TRANSFORMS:
 for _name, _where in (
     ("GradScaler", "torch.amp"),
     ("autocast", "torch.amp"),
-    ("compile", "torch.compiler"),
     ("load", "torch.serialization"),
     ("save", "torch.serialization"),
 ):
@@ -232,9 +231,8 @@ _TABLES = (
     catalogue.modules["torch.nn.functional"],
 )
 
-# `e` is a variable's name in every other program, so the constant is torch.e and math.e only;
-# `compile` is Python's.
-_NOT_PLAIN = frozenset({"compile", "e"})
+# `e` is a variable's name in every other program, so the constant is torch.e and math.e only.
+_NOT_PLAIN = frozenset({"e"})
 
 UNSUPPORTED = {
     "__import__": "modules are imported with `import`",

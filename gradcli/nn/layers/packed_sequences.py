@@ -67,7 +67,6 @@ def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
 ) -> list[Tensor]:
     """The sequences of a padded tensor, each as long as `lengths` says."""
-    check_tensors("unpad_sequence", padded_sequences=padded_sequences, lengths=lengths)
     rows = padded_sequences
     if not batch_first:
         rows = methods["transpose"](rows, 0, 1)
@@ -162,7 +161,6 @@ def pack_padded_sequence(
     Raises E204 for lengths that are not positive, not sorted, or not one for each sequence, E301
     for one that is longer than the input.
     """
-    check_tensors("pack_padded_sequence", input=input)
     if not isinstance(lengths, Tensor):
         lengths = modules["torch"]["as_tensor"](lengths, dtype=dtypes.int64)
     order = None

@@ -33,13 +33,18 @@ def check_tensors(name: str, **operands: Any) -> None:
     """Raise E202 for an operand of the function `name` that is not a tensor."""
     for number, (argument, value) in enumerate(operands.items(), 1):
         if type(value) is not Tensor:
-            raise GradcliError(
-                "E202",
-                f"{name}(): argument '{argument}' must be a tensor, not {type_name(value)}",
-                text=f"{name}(): argument '{argument}' (position {number}) must be Tensor, not"
-                f" {type_name(value)}",
-                help="wrap the number: `tensor(2.)`" if type(value) in (int, float) else None,
-            )
+            raise not_a_tensor(name, argument, number, value)
+
+
+def not_a_tensor(name: str, argument: str, number: int, value: Any) -> GradcliError:
+    """The error of an argument, by its name and position, that is not a tensor."""
+    return GradcliError(
+        "E202",
+        f"{name}(): argument '{argument}' must be a tensor, not {type_name(value)}",
+        text=f"{name}(): argument '{argument}' (position {number}) must be Tensor, not"
+        f" {type_name(value)}",
+        help="wrap the number: `tensor(2.)`" if type(value) in (int, float) else None,
+    )
 
 
 def check_filled(name: str, input: Tensor, batched: int) -> None:

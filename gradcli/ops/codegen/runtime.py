@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.backend import device_of, gpu_in_use
+from gradcli.arrays.backend import all_on_cpu, device_of
 from gradcli.arrays.sizes import no_such_shape, sizes_apart
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.engine import accumulate
@@ -149,19 +149,22 @@ def _apart(op: Any, operands: tuple[Any, ...]) -> bool:
 
 def devices_differ(*arrays: Any) -> bool:
     """Whether arrays are on several devices."""
-    return gpu_in_use() and len({device_of(array) for array in arrays}) > 1
+    return not all_on_cpu() and len({device_of(array) for array in arrays}) > 1
 
 
 def check_devices(op: Any, arrays: Sequence[Any]) -> None:
     """Raise E208 where arrays are on several devices; a 0-dim one on the CPU goes with any."""
-    if not gpu_in_use():
+    if all_on_cpu():
         return
     homes = {device_of(array) for array in arrays if getattr(array, "ndim", 0)}
     if len(homes) > 1:
-        shown = " and ".join(sorted(map(str, homes)))
+        first, *_, last = sorted(map(str, homes))
         raise GradcliError(
             "E208",
-            f"{op.name}: expected all tensors to be on the same device, found {shown}",
+            f"{op.name}: expected all tensors to be on the same device, found {first} and {last}",
+            text=f"Tensor on device {first} is not on the expected device meta!"
+            if last == "meta"
+            else None,
             help="move them with `.to(device)`; only 0-dim tensors on the CPU go with any device",
         )
 

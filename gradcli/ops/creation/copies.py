@@ -26,7 +26,6 @@ from gradcli.autograd.inplace.writes import (
 from gradcli.autograd.tensor import Tensor, alias, meta_of, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros_like
-from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import type_name
@@ -280,7 +279,7 @@ copied = op(
     "copy",
     lambda self, src: np.broadcast_to(src, self.shape).astype(self.dtype),
     node="CopyBackwards",
-    # Nothing of the old value is left.
+    scratch=True,
     self=lambda grad: zeros_like(grad),
     src=lambda grad: grad,
 )
@@ -394,7 +393,6 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
     Example: torch.fill(tensor([0.5, 1., 2.]), 7)
     """
-    check_tensors("fill", input=input)
     if type(value) is not Tensor:
         if type(value) not in NUMBERS:
             raise GradcliError(

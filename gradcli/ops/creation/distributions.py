@@ -21,7 +21,6 @@ from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
     check_floating,
     check_number,
-    check_tensors,
     checked_values,
     plain_float,
     plain_integer,
@@ -167,7 +166,6 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
 
     Example: torch.bernoulli(tensor([0.2, 0.8]))
     """
-    check_tensors("bernoulli", input=input)
     if p is None:
         check_floating("bernoulli", input)
         values = _bernoulli_each(input, generator)

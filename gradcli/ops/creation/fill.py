@@ -24,7 +24,7 @@ from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import one_by_one, sizes_of
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.settings import by_rows
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.state import active
 
 PYTHON_TYPES = {
@@ -182,12 +182,11 @@ def _constant(name: str, value: float) -> Any:
         requires_grad: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
-        pattern = _pattern(f"{name}_like", input)
-        target = checked_dtype(name, dtype, pattern.dtype)
-        target_device = chosen_device(f"{name}_like", device, pattern)
-        array = _filled(pattern.array.shape, value, target, target_device)
+        target = checked_dtype(name, dtype, input.dtype)
+        target_device = chosen_device(f"{name}_like", device, input)
+        array = _filled(input.array.shape, value, target, target_device)
         if not by_rows(f"{name}_like", memory_format):
-            array = laid_out_like(pattern.array, array)
+            array = laid_out_like(input.array, array)
         return _for_examples(input, made(f"{name}_like", array, target_device, requires_grad))
 
     def new(
@@ -216,6 +215,7 @@ def _constant(name: str, value: float) -> Any:
     ):
         body.__name__ = body.__qualname__ = made_name
         describe(body, f"{article}, {words}.", example)
+    in_numpy(f"{name}(dtype=np.float32)")(make)
     function(name)(make)
     function(f"{name}_like")(like)
     method(f"new_{name}")(new)
@@ -228,13 +228,6 @@ def _for_examples(pattern: Tensor, new: Tensor) -> Tensor:
     return new if batch is None else batch.for_examples(pattern, new)
 
 
-def _pattern(name: str, input: Any) -> Tensor:
-    """The tensor that a new one is to be like; raises E202 for anything else."""
-    if type(input) is not Tensor:
-        raise GradcliError("E202", f"{name}() needs a tensor, not {type_name(input)}")
-    return input
-
-
 # PyTorch leaves the memory of `empty` as it was; here it holds zeros, so that runs agree.
 zeros, zeros_like = _constant("zeros", 0)
 _constant("empty", 0)
@@ -242,6 +235,7 @@ ones, ones_like = _constant("ones", 1)
 
 
 @function("full")
+@in_numpy("full(dtype=np.float32)")
 def full(
     size: Any,
     fill_value: Any,
@@ -277,13 +271,12 @@ def full_like(
 
     Example: torch.full_like(tensor([0.5, 1., 2.]), 7)
     """
-    pattern = _pattern("full_like", input)
     value = plain_number("full_like(): fill_value", fill_value)
-    target = checked_dtype("full_like", dtype, pattern.dtype)
-    target_device = chosen_device("full_like", device, pattern)
-    array = _filled(pattern.array.shape, value, target, target_device)
+    target = checked_dtype("full_like", dtype, input.dtype)
+    target_device = chosen_device("full_like", device, input)
+    array = _filled(input.array.shape, value, target, target_device)
     if not by_rows("full_like", memory_format):
-        array = laid_out_like(pattern.array, array)
+        array = laid_out_like(input.array, array)
     return _for_examples(input, made("full_like", array, target_device, requires_grad))
 
 

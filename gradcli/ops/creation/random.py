@@ -40,7 +40,13 @@ def _generator_of_gpus() -> type[Generator]:
     return PhiloxGenerator
 
 
-KINDS["cuda"] = _generator_of_gpus
+def _generator_without_values() -> type[Generator]:
+    from gradcli.arrays.random.valueless import ValuelessGenerator  # lazy: start-up: only on meta
+
+    return ValuelessGenerator
+
+
+KINDS.update(cuda=_generator_of_gpus, meta=_generator_without_values)
 
 
 def get_state(generator: Generator) -> Tensor:
@@ -407,7 +413,6 @@ def randint_like(
 
     Example: torch.randint_like(tensor([0.5, 1., 2.]), 7)
     """
-    check_tensors("randint_like", input=input)
     name = "randint_like"
     first, last = _bounds(bounds, low, high)
     target = checked_dtype(name, dtype, input.dtype)

@@ -13,7 +13,6 @@ import numpy as np
 from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of
 from gradcli.ops.definition.doc import RANDOM, effects
@@ -172,7 +171,6 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 
     Raises E204 for negative rates.
     """
-    check_tensors("poisson", input=input)
     if not np.all(input.array >= 0):
         raise runtime_error("invalid Poisson rate, expected rate to be non-negative")
     return Tensor(_each("poisson", _poisson, generator, (input,), input.array.dtype))
@@ -185,5 +183,4 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
     Example: torch.binomial(tensor([5., 9.]), tensor([0.5, 0.2]))
     """
-    check_tensors("binomial", count=count, prob=prob)
     return Tensor(_each("binomial", _binomial, generator, (count, prob), prob.array.dtype))

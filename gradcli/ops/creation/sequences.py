@@ -15,7 +15,7 @@ from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, made, plain_number
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 
 
@@ -167,6 +167,7 @@ def logspace(
 
 
 @function("eye")
+@in_numpy("eye(dtype=np.float32)")
 def eye(
     n: Any,
     m: Any = None,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from gradcli.arrays.backend import address_of
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.memory_format import channels_are_last
 from gradcli.arrays.storage import InferenceStorage
@@ -310,7 +309,9 @@ properties.update(
     output_nr=lambda tensor: tensor.output_nr,
     itemsize=lambda tensor: int(tensor.array.itemsize),
     nbytes=lambda tensor: int(tensor.array.nbytes),
+    is_cpu=lambda tensor: tensor.device.type == "cpu",
     is_cuda=lambda tensor: tensor.device.type == "cuda",
+    is_meta=lambda tensor: tensor.device.type == "meta",
     name=lambda tensor: None,
     _version=_version,
     _base=lambda tensor: tensor.base,
@@ -374,13 +375,14 @@ method("storage_offset")(storage_offset)
 @method("data_ptr")
 def data_ptr(self: Tensor) -> int:
     """Where the first element lies in memory: a number that is the same in every run, and as far
-    from those of other tensors on the same memory as they are apart. 0 for an empty tensor.
+    from those of other tensors on the same memory as they are apart. 0 for an empty tensor, and for
+    one without values.
     """
     storage = storage_of(self)
-    if not self.array.size:
+    if not self.array.size or self.device.type == "meta":
         return 0
     array = self.array = forced(self.array)
-    here = array.__array_interface__["data"][0] if type(array) is np.ndarray else array.data.ptr
+    here = address_of(array)
     if not hasattr(storage, "address"):
         active.state.object_ids += 1
         storage.address = active.state.object_ids << 32, here

@@ -80,12 +80,15 @@ class Op:
             raised: see `gradcli.ops.definition.dtype_support`.
         unread: operands of which the rules, on arrays, read only shape and dtype, and which are
             saved because PyTorch saves them.
+        scratch: the first operand is memory to write into, whose old values nobody reads: formulas
+            take zeros for it.
         doc: its summary, example and conventions; empty where a function of its name has them.
         numpy: NumPy's equivalent: a name; a method, `.sum(axis, keepdims)`, with the names of
-            its further arguments where they are given by name; a template of the call, with the
-            arguments by number, `{0}`, and `{head}` for the first one in front of a dot; or the
-            source of a function, where NumPy has none. "" for a pointwise op of the same name in
-            NumPy, and for an op without an equivalent.
+            its further arguments where they are given by name; `zeros(dtype=np.float32)`, with
+            what NumPy is told unless the call says it; a template of the call, with the arguments
+            by number, `{0}`, and `{head}` for the first one in front of a dot; or the source of a
+            function, where NumPy has none, which writes into an array `x` only. "" for a
+            pointwise op of the same name in NumPy, and for an op without an equivalent.
         loop: how PyTorch's loop reads operands that share memory with what it writes, one of
             `gradcli.ops.definition.doc.LOOPS`.
         hazard: where the result or the slope is not finite, and why.
@@ -128,6 +131,7 @@ class Op:
         "pointwise",
         "reads_lazy",
         "rules",
+        "scratch",
         "tensors",
         "unread",
         "unsupported",
@@ -159,6 +163,7 @@ class Op:
         unsupported: Unsupported = NOTHING,
         unread: tuple[str, ...] = (),
         half: Way | None = None,
+        scratch: bool = False,
         doc: str = "",
         example: str = "",
         conventions: str = "",
@@ -198,6 +203,7 @@ class Op:
         self.exact_numbers = exact_numbers
         self.unsupported = unsupported
         self.unread = unread
+        self.scratch = scratch
         self.doc = OpDoc(doc, example, conventions) if doc or example or conventions else NO_DOC
         self.numpy = numpy
         self.loop = loop

@@ -199,7 +199,6 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 
     Example: torch.lerp(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]), 0.5)
     """
-    check_tensors("lerp", input=input, end=end)
     check_same_dtype("lerp", input, end)
     check_not_integral("lerp", input)
     if type(weight) is Tensor:
@@ -246,7 +245,6 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
     Example: torch.addcmul(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    check_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
     return addcmul_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
 
 
@@ -256,7 +254,6 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
     Example: torch.addcdiv(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    check_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)
     if all(t.dtype.category in ("int", "bool") for t in (tensor1, tensor2)):
         check_not_integral("addcdiv", tensor1, "RuntimeError")
     return addcdiv_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))

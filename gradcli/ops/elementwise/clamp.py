@@ -12,7 +12,7 @@ from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import with_number
-from gradcli.ops.binding.arguments import check_number, check_tensors, expose_of_tensors
+from gradcli.ops.binding.arguments import check_number, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
@@ -159,7 +159,6 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
     Example: torch.clamp(tensor([-1.5, 0., 2.5]), -1., 1.)
     """
-    check_tensors("clamp", input=input)
     bounds = [bound for bound in (min, max) if bound is not None]
     if not bounds:
         raise runtime_error(
@@ -232,7 +231,6 @@ def clamp_min(input: Tensor, min: Any) -> Tensor:
 
     Example: torch.clamp_min(tensor([-1.5, 0., 2.5]), 0.)
     """
-    check_tensors("clamp_min", input=input)
     if type(min) is Tensor:
         return clamp_min_tensor.apply(input, min)
     if type(min) is complex:
@@ -249,7 +247,6 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
 
     Example: torch.clamp_max(tensor([-1.5, 0., 2.5]), 0.)
     """
-    check_tensors("clamp_max", input=input)
     if type(max) is Tensor:
         return clamp_max_tensor.apply(input, max)
     if type(max) is complex:

@@ -32,6 +32,7 @@ from gradcli.ops.binding.catalogue import (
     in_place,
 )
 from gradcli.ops.creation.copies import clone, contiguous, copy_
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
@@ -53,6 +54,7 @@ view_as_real: Op = op(
     _pairs,
     view=True,
     self=lambda grad: view_as_complex(_in_pairs(grad)),
+    numpy="np.stack([np.real({0}), np.imag({0})], -1)",
 )
 
 view_as_complex: Op = op(
@@ -60,6 +62,7 @@ view_as_complex: Op = op(
     lambda self: self.view(np.result_type(self.dtype, np.complex64))[..., 0],
     view=True,
     self=view_as_real,
+    numpy="({head}[..., 0] + 1j * {head}[..., 1])",
 )
 
 
@@ -97,7 +100,6 @@ def view_as_real_(input: Tensor) -> Tensor:
 
     Example: torch.view_as_real(tensor([1.+2.j, 3.j]))
     """
-    check_tensors("view_as_real", input=input)
     _check_complex("view_as_real", input)
     if _is_conjugate(input):
         raise GradcliError(
@@ -116,7 +118,6 @@ def view_as_complex_(input: Tensor) -> Tensor:
 
     Example: torch.view_as_complex(tensor([[2., 1.], [1., 3.]]))
     """
-    check_tensors("view_as_complex", input=input)
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise GradcliError("E203", f"view_as_complex() needs float32 or float64, not {input.dtype}")
     shape, strides = input.array.shape, strides_of(input.array)
@@ -144,7 +145,6 @@ def real(input: Tensor) -> Tensor:
 
     Example: torch.real(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("real", input=input)
     return real_part(input) if input.dtype.is_complex else input
 
 
@@ -154,7 +154,6 @@ def imag(input: Tensor) -> Tensor:
 
     Example: torch.imag(tensor([1.+2.j, 3.j]))
     """
-    check_tensors("imag", input=input)
     _check_complex("imag", input)
     return imaginary_part(input)
 
@@ -173,6 +172,7 @@ def set_imag(tensor: Tensor, value: Any) -> None:
 
 
 @function("conj", method=True)
+@in_numpy("conj")
 def conj_(input: Tensor) -> Tensor:
     """The complex conjugate, a view: what is written to it is written to the tensor, conjugated. A
     real tensor itself.
@@ -184,12 +184,12 @@ def conj_(input: Tensor) -> Tensor:
 
 
 @function("conj_physical", method=True)
+@in_numpy("conj")
 def conj_physical_(input: Tensor) -> Tensor:
     """The complex conjugate, copied at once; a real tensor itself.
 
     Example: torch.conj_physical(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("conj_physical", input=input)
     return conj_physical.apply(input) if input.dtype.is_complex else input
 
 
@@ -199,12 +199,12 @@ expose_written(
 
 
 @function("resolve_conj", method=True)
+@in_numpy("{head}")
 def resolve_conj(input: Tensor) -> Tensor:
     """A copy of what `conj()` returned; any other tensor itself.
 
     Example: torch.resolve_conj(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("resolve_conj", input=input)
     return clone.apply(input) if _is_conjugate(input) else input
 
 
@@ -214,7 +214,6 @@ def resolve_neg(input: Tensor) -> Tensor:
 
     Example: torch.resolve_neg(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("resolve_neg", input=input)
     return clone.apply(input) if reflection_of(input)[1] else input
 
 
@@ -224,7 +223,6 @@ def is_conj(input: Tensor) -> bool:
 
     Example: torch.is_conj(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("is_conj", input=input)
     return _is_conjugate(input)
 
 
@@ -234,14 +232,12 @@ def is_neg(input: Tensor) -> bool:
 
     Example: torch.is_neg(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("is_neg", input=input)
     return reflection_of(input)[1]
 
 
 @function("_neg_view", method=True)
 def neg_view_(input: Tensor) -> Tensor:
     """A view that shows the tensor's elements negated."""
-    check_tensors("_neg_view", input=input)
     if input.dtype.category == "bool":
         raise GradcliError(
             "E202", "_neg_view(): a bool has no negative", raises="NotImplementedError"
@@ -265,6 +261,7 @@ complex_: Op = op(
     keeps_layout=True,
     real=lambda grad: real_part(grad),
     imag=lambda grad: imaginary_part(grad),
+    numpy="({0} + 1j * ({1}))",
 )
 
 
@@ -287,6 +284,7 @@ polar: Op = op(
     inputs=("abs", "angle"),
     keeps_layout=True,
     joint=_polar_rule,
+    numpy="(({0}) * np.exp(1j * ({1})))",
 )
 
 
@@ -310,7 +308,6 @@ def complex_of_parts(real: Tensor, imag: Tensor) -> Tensor:
 
     Example: torch.complex(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    check_tensors("complex", real=real, imag=imag)
     _check_parts("complex", real, imag)
     return complex_.apply(real, imag)
 
@@ -322,7 +319,6 @@ def polar_(abs: Tensor, angle: Tensor) -> Tensor:
 
     Example: torch.polar(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    check_tensors("polar", abs=abs, angle=angle)
     _check_parts("polar", abs, angle)
     return polar.apply(abs, angle)
 

@@ -75,7 +75,6 @@ def isreal(input: Tensor) -> Tensor:
 
     Example: torch.isreal(tensor([3, 1, 2]))
     """
-    check_tensors("isreal", input=input)
     return Tensor(np.isreal(input.array))
 
 
@@ -86,7 +85,6 @@ def is_nonzero(input: Tensor) -> bool:
 
     Example: torch.is_nonzero(tensor([2.]))
     """
-    check_tensors("is_nonzero", input=input)
     if input.array.size != 1:
         raise GradcliError("E203", f"is_nonzero(): the tensor has {input.array.size} elements")
     return bool(input.array)
@@ -98,7 +96,6 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
     Example: torch.is_same_size(tensor([3, 1, 2]), tensor([6, 4, 3]))
     """
-    check_tensors("is_same_size", input=input, other=other)
     return bool(input.array.shape == other.array.shape)
 
 
@@ -108,7 +105,6 @@ def is_signed(input: Tensor) -> bool:
 
     Example: torch.is_signed(tensor([3, 1, 2]))
     """
-    check_tensors("is_signed", input=input)
     return input.dtype.is_signed
 
 

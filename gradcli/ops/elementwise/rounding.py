@@ -15,7 +15,7 @@ from gradcli.arrays.typeinfo import finfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
-from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors, plain_integer
+from gradcli.ops.binding.arguments import check_floating, check_real, plain_integer
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Op, pointwise
@@ -93,7 +93,6 @@ def round_(input: Tensor, *, decimals: int | None = None) -> Tensor:
 
     Example: torch.round(tensor([-1.5, 0., 2.5]))
     """
-    check_tensors("round", input=input)
     if decimals is None:
         return round_to_integer.apply(input)
     count = plain_integer("round", "decimals", decimals)
@@ -149,7 +148,6 @@ nan_to_num = pointwise(
 @function("positive", method=True)
 def positive(input: Tensor) -> Tensor:
     """The tensor itself. Raises E203 for bools."""
-    check_tensors("positive", input=input)
     if input.dtype.category == "bool":
         raise GradcliError("E203", "positive() is not defined for bool tensors")
     return input

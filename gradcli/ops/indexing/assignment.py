@@ -267,6 +267,12 @@ select_scatter: Op = op(
         grad, zeros(grad, src_sizes), dim, index
     ),
     src=select,
+    numpy="""\
+def selected_replaced(x, values, axis, index):
+    x = np.array(x)
+    x[(slice(None),) * (axis % x.ndim) + (index,)] = values
+    return x
+""",
 )
 
 slice_scatter: Op = op(
@@ -277,6 +283,12 @@ slice_scatter: Op = op(
         grad, zeros(grad, src_sizes), dim, start, end, step
     ),
     src=slice_,
+    numpy="""\
+def slice_replaced(x, values, axis, start, end, step=1):
+    x = np.array(x)
+    x[(slice(None),) * (axis % x.ndim) + (slice(start, end, step),)] = values
+    return x
+""",
 )
 
 diagonal_scatter: Op = op(
@@ -287,6 +299,13 @@ diagonal_scatter: Op = op(
         grad, zeros(grad, src_sizes), offset, dim1, dim2
     ),
     src=diagonal,
+    numpy="""\
+def diagonal_replaced(x, values, offset=0, axis1=0, axis2=1):
+    x = np.moveaxis(np.array(x), (axis1, axis2), (-2, -1))
+    i = np.arange(values.shape[-1])
+    x[..., i + max(-offset, 0), i + max(offset, 0)] = values
+    return np.moveaxis(x, (-2, -1), (axis1, axis2))
+""",
 )
 
 

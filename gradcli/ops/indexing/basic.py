@@ -161,7 +161,18 @@ def _put_at(whole: Any, values: Any, indices: Key, accumulate: bool) -> None:
     add_at(whole, where, np.broadcast_to(values, where.shape))
 
 
-def _index_put(name: str, forward: Function) -> Op:
+_IN_NUMPY = """\
+def replaced(x, index, values, add=False):
+    x = np.array(x)
+    if add:
+        np.add.at(x, index, values)
+    else:
+        x[index] = values
+    return x
+"""
+
+
+def _index_put(name: str, forward: Function, scratch: bool = False) -> Op:
     return op(
         name,
         forward,
@@ -173,6 +184,8 @@ def _index_put(name: str, forward: Function) -> Op:
         ),
         values=index,
         effects=(CHECKS,),
+        scratch=scratch,
+        numpy=_IN_NUMPY,
     )
 
 
@@ -191,7 +204,7 @@ def _write_at(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
 
 # These write to the tensor's own memory: a loop of writes does not copy it each time.
 index_put_in_place: Op = _index_put("index_put_", _write_at)
-index_put_impl: Op = _index_put("_index_put_impl", _write_at)
+index_put_impl: Op = _index_put("_index_put_impl", _write_at, scratch=True)
 
 # --- what stands in brackets --------------------------------------------------------------------
 

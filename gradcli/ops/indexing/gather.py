@@ -163,6 +163,12 @@ gather: Op = op(
     # value's shape, as a write to the value is an error then.
     self=lambda grad, self, dim, index: scatter_add(zeros(grad, self.shape), dim, index, grad),
     effects=(CHECKS,),
+    numpy="""\
+def gathered(x, axis, index):
+    places = list(np.indices(index.shape))
+    places[axis] = index
+    return x[tuple(places)]
+""",
 )
 
 
@@ -235,6 +241,19 @@ def _scattered(self: Any, dim: int, index: Any, src: Any) -> Any:
     return whole
 
 
+_IN_NUMPY = """\
+def {name}(x, axis, index, values):
+    x = np.array(x)
+    places = list(np.indices(index.shape))
+    places[axis] = index
+    values = np.asarray(values)[tuple(slice(size) for size in index.shape[: np.ndim(values)])]
+    {write}
+    return x
+"""
+"""Calls that write at positions along a dimension; a number goes to all of them."""
+
+_SCATTERED = _IN_NUMPY.format(name="scattered", write="x[tuple(places)] = values")
+
 scatter_tensor: Op = op(
     "scatter",
     _scattered,
@@ -243,6 +262,7 @@ scatter_tensor: Op = op(
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
     src=gather,
     effects=(CHECKS,),
+    numpy=_SCATTERED,
 )
 
 
@@ -259,6 +279,7 @@ scatter_number: Op = op(
     constant=("index",),
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
     effects=(CHECKS,),
+    numpy=_SCATTERED,
 )
 
 
@@ -362,6 +383,7 @@ scatter_add: Op = op(
     self=lambda grad: grad,
     src=gather,
     effects=(CHECKS,),
+    numpy=_IN_NUMPY.format(name="scatter_added", write="np.add.at(x, tuple(places), values)"),
 )
 
 

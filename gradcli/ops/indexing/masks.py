@@ -16,7 +16,6 @@ from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_i
 from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
 from gradcli.ops.definition.doc import CHECKS, READS, effects
@@ -113,6 +112,7 @@ masked_select: Op = op(
     _select_masked,
     constant=("mask",),
     self=_masked_select_rule,
+    numpy="{head}[{1}]",
     effects=(READS,),
 )
 
@@ -123,7 +123,6 @@ def masked_select_(input: Tensor, mask: Any) -> Tensor:
 
     Example: torch.masked_select(tensor([0.5, 1., 2.]), tensor([True, False, True]))
     """
-    check_tensors("masked_select", input=input)
     refuse_batched("masked_select", input, mask)
     _checked_mask("masked_select", input, mask)
     return masked_select.apply(input, mask)

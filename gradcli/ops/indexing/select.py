@@ -105,6 +105,12 @@ index_add: Op = op(
     self=lambda grad: grad,
     source=_added_rule,
     effects=(CHECKS,),
+    numpy="""\
+def index_added(x, axis, index, values):
+    x = np.array(x)
+    np.add.at(x, (slice(None),) * (axis % x.ndim) + (index,), values)
+    return x
+""",
 )
 
 
@@ -190,7 +196,6 @@ def index_select_(input: Tensor, dim: int, index: Any) -> Tensor:
 
     Example: torch.index_select(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]))
     """
-    check_tensors("index_select", input=input)
     # PyTorch selects along dimension 1 by another kernel, which has its own error.
     ndim = input.array.ndim
     other_route = ndim > 1 and (dim in (1, 1 - ndim) or not input.array.size)
@@ -272,7 +277,6 @@ def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any =
 
     Example: torch.index_add(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), ones(1, 2))
     """
-    check_tensors("index_add", input=input)
     ndim = input.array.ndim
     # PyTorch adds along the first and the last dimension by another kernel.
     other_route = ndim > 1 and dim in (0, -ndim, ndim - 1, -1)

@@ -15,7 +15,6 @@ from gradcli.autograd.inplace.writes import base_array
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
@@ -143,7 +142,6 @@ def as_strided_scatter_(
 
     Example: torch.as_strided_scatter(tensor([0.5, 1., 2.]), tensor([7., 8.]), (2,), (2,))
     """
-    check_tensors("as_strided_scatter", input=input, src=src)
     sizes, strides, offset, _ = _checked_window(input, size, stride, storage_offset)
     if src.array.shape != sizes:
         raise GradcliError(

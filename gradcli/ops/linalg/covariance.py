@@ -47,7 +47,6 @@ def cov(
 
     Example: torch.cov(tensor([0.5, 1., 2.]))
     """
-    check_tensors("cov", input=input)
     if input.array.ndim > 2:
         raise GradcliError(
             "E301", f"cov(): the input has {input.array.ndim} dimensions, and two are the most"
@@ -80,7 +79,6 @@ def corrcoef(input: Tensor) -> Tensor:
 
     Example: torch.corrcoef(tensor([0.5, 1., 2.]))
     """
-    check_tensors("corrcoef", input=input)
     covariance = cov(input)
     if not covariance.array.ndim:
         return div.apply(covariance, covariance)

@@ -19,6 +19,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.unary import is_complex
 from gradcli.ops.linalg.linear_systems import (
@@ -104,6 +105,7 @@ qr: Op = op(
 
 
 @function("qr", module="torch.linalg")
+@in_numpy("linalg.qr")
 def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q of orthonormal columns and a triangular R with `A = Q @ R`.
 
@@ -188,6 +190,7 @@ def eigenvalues_of(name: str, A: Tensor, UPLO: str) -> Any:
 
 
 @function("eigh", module="torch.linalg")
+@in_numpy("linalg.eigh")
 def linalg_eigh(A: Tensor, UPLO: str = "L") -> Any:
     """The eigenvalues of symmetric matrices, smallest first, and their eigenvectors as columns.
 
@@ -271,6 +274,7 @@ svd: Op = op(
 
 
 @function("svd", module="torch.linalg")
+@in_numpy("linalg.svd")
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """U, the singular values (largest first) and V's adjoint with `A = U @ diag(S) @ Vh`.
 

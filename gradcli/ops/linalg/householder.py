@@ -145,7 +145,6 @@ def ormqr(
         torch.ormqr(tensor([[2., 1.], [1., 3.]]), tensor([0.5, 1.]), tensor([[1., 0.], [2., 1.]]))
     """
     _check_reflections("ormqr", input, tau)
-    check_tensors("ormqr", other=other)
     check_same_dtype("ormqr", input, other)
     rows = input.array.shape[-2]
     if other.array.ndim < 2 or other.array.shape[-2 if left else -1] != rows:

@@ -14,7 +14,7 @@ from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
+from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import CHECKS, effects
@@ -222,7 +222,6 @@ def lu_unpack_(
     Example: torch.lu_unpack(*torch.linalg.lu_factor(tensor([[2., 1.], [1., 3.]])))
     """
     check_matrices("lu_unpack", square=False, LU_data=LU_data)
-    check_tensors("lu_unpack", LU_pivots=LU_pivots)
     L, U, P = lu_unpack.apply(LU_data, LU_pivots)
     empty = Tensor(module_of(LU_data.array).empty(0, LU_data.array.dtype))
     data = (L, U) if unpack_data else (empty, empty)
@@ -310,7 +309,6 @@ def linalg_lu_solve(
     """
     check_matrices("lu_solve", LU=LU)
     check_matrices("lu_solve", square=False, B=B)
-    check_tensors("lu_solve", pivots=pivots)
     check_same_dtype("lu_solve", LU, B)
     if B.array.shape[-2 if left else -1] != LU.array.shape[-1]:
         raise GradcliError(

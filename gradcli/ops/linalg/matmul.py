@@ -188,6 +188,5 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
     Example: torch.outer(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    check_tensors("outer", input=input, vec2=vec2)
     check_ranks("outer", (input.array, 1), (vec2.array, 1))
     return mul.apply(reshape(input, (input.array.shape[0], 1)), vec2)

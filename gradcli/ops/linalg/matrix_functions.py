@@ -8,7 +8,6 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.kernels.linalg.matrix_exponential import matrix_exponential
 from gradcli.ops.arithmetic.arithmetic import reciprocal, zeros
-from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, methods
 from gradcli.ops.creation.copies import copy_, row_order
 from gradcli.ops.creation.sequences import eye
@@ -66,7 +65,6 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 
     Example: torch.matrix_power(tensor([[2., 1.], [1., 3.]]), 3)
     """
-    check_tensors("matrix_power", input=input)
     check_square("matrix_power", input)
     if n == 0:
         size = int(input.array.shape[-1])

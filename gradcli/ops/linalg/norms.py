@@ -21,7 +21,7 @@ from gradcli.ops.codegen.promotion import check_subtraction
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
-from gradcli.ops.definition.doc import Hazard
+from gradcli.ops.definition.doc import Hazard, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import where
@@ -235,6 +235,12 @@ def linalg_norm(
 
 
 @reduction("norm")
+@in_numpy("""\
+def norm(x, order=2, axis=None, keepdims=False):
+    if order == np.inf:
+        return np.abs(x).max(axis=axis, keepdims=keepdims)
+    return (np.abs(x) ** order).sum(axis=axis, keepdims=keepdims) ** (1 / order)
+""")
 def norm(
     input: Tensor,
     p: Any = "fro",

@@ -65,6 +65,14 @@ solve_triangular: Op = op(
     keeps_layout=True,
     inputs=("A", "B"),
     joint=_substitution_rule,
+    numpy="""\
+def solve_triangular(a, b, upper, left=True, unitriangular=False):
+    a = np.triu(a, unitriangular) if upper else np.tril(a, -unitriangular)
+    a = a + np.eye(a.shape[-1], dtype=a.dtype) if unitriangular else a
+    if left:
+        return np.linalg.solve(a, b)
+    return np.linalg.solve(a.swapaxes(-2, -1), b.swapaxes(-2, -1)).swapaxes(-2, -1)
+""",
 )
 
 

@@ -11,7 +11,7 @@ from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
-from gradcli.ops.binding.arguments import check_constants, check_tensors
+from gradcli.ops.binding.arguments import check_constants
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
@@ -135,7 +135,6 @@ def multi_margin_loss(
     Example: F.multi_margin_loss(tensor([[0.1, 0.7], [1.2, 0.4]]), tensor([0, 1]))
     """
     number = reduction_number(reduction)
-    check_tensors("multi_margin_loss", input=input, target=target)
     check_dtype("multi_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
     check_constants("multi_margin_loss", weight=weight)
     if p not in (1, 2):
@@ -265,7 +264,6 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
     Example: F.multilabel_margin_loss(tensor([[0.1, 0.7], [1.2, 0.4]]), tensor([[0, -1], [1, -1]]))
     """
     number = reduction_number(reduction)
-    check_tensors("multilabel_margin_loss", input=input, target=target)
     check_dtype("multilabel_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
     fits = target.array.shape == input.array.shape
     _check_samples("multilabel_margin_loss", input, target, fits)

@@ -20,7 +20,6 @@ from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.arguments import (
     check_constants,
     check_floating,
-    check_tensors,
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
@@ -338,7 +337,6 @@ def nll_loss(
 
     Example: F.nll_loss(tensor([[2., 1.], [1., 3.]]), tensor([0, 1]))
     """
-    check_tensors("nll_loss", input=input, target=target)
     return _nll_loss(input, target, weight, reduction_number(reduction), ignore_index)
 
 
@@ -368,7 +366,6 @@ def cross_entropy(
 
     Example: F.cross_entropy(tensor([[2., 1.], [1., 3.]]), tensor([0, 1]))
     """
-    check_tensors("cross_entropy", input=input, target=target)
     number = reduction_number(reduction)
     if not 0 <= label_smoothing <= 1:
         raise runtime_error(

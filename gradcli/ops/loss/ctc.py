@@ -10,7 +10,6 @@ from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative
-from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
@@ -231,7 +230,6 @@ def ctc_loss(
     Example: torch.ctc_loss(zeros(4, 1, 3).log_softmax(2), tensor([[1, 2]]), (4,), (2,))
     """
     number = reduction if type(reduction) is int else reduction_number(reduction)
-    check_tensors("ctc_loss", log_probs=log_probs, targets=targets)
     check_dtype("ctc_loss", log_probs.dtype, NOT_SINGLE_OR_DOUBLE)
     single = log_probs.array.ndim == 2
     if single:

@@ -129,7 +129,6 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
 @function("l1_loss", module="torch.nn.functional")
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The magnitudes of the differences, their mean or their sum."""
-    check_tensors("l1_loss", input=input, target=target)
     check_same_shape("l1_loss", input, target)
     number = reduction_number(reduction)
     return reduced(abs_(_difference(*broadcast_tensors(input, target))), number)
@@ -282,7 +281,6 @@ def huber_loss(
     if delta <= 0:
         raise runtime_error("huber_loss does not support non-positive values for delta.")
     number = reduction_number(reduction)
-    check_tensors("huber_loss", input=input, target=target)
     check_same_shape("huber_loss", input, target)
     pair: Any = broadcast_tensors(input, target)
     dtype = dtypes.result_dtype((input.array, target.array))

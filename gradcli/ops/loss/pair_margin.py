@@ -15,7 +15,6 @@ from gradcli.ops.binding.arguments import (
     check_constants,
     check_floating,
     check_not_integral,
-    check_tensors,
 )
 from gradcli.ops.binding.catalogue import function, methods
 from gradcli.ops.definition.op import Op, op
@@ -63,7 +62,6 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") 
     Example: F.soft_margin_loss(tensor([-1.5, 0., 2.5]), tensor([1., -1., 1.]))
     """
     number = reduction_number(reduction)
-    check_tensors("soft_margin_loss", input=input, target=target)
     check_floating("soft_margin_loss", input, "RuntimeError")
     check_constants("soft_margin_loss", target=target)
     if target.dtype.is_complex and not input.dtype.is_complex:
@@ -90,7 +88,6 @@ def multilabel_soft_margin_loss(
         F.multilabel_soft_margin_loss(tensor([[2., 1.], [1., 3.]]), tensor([[0., 1.], [1., 0.]]))
     """
     number = reduction_number(reduction)
-    check_tensors("multilabel_soft_margin_loss", input=input, target=target)
     check_floating("multilabel_soft_margin_loss", input)
     hit = mul.apply(target, logsigmoid_.apply(input))
     miss = mul.apply(rsub(target, 1), logsigmoid_.apply(neg.apply(input)))
@@ -114,7 +111,6 @@ def hinge_embedding_loss(
     Example: F.hinge_embedding_loss(tensor([-1.5, 0., 2.5]), tensor([1., -1., 1.]))
     """
     number = reduction_number(reduction)
-    check_tensors("hinge_embedding_loss", input=input, target=target)
     if input.dtype.category == "int":
         margin = int(margin)  # PyTorch subtracts from a tensor of the input's dtype
     lacking = clamp_min_number.apply(margin - input, 0)
@@ -142,7 +138,6 @@ def margin_ranking_loss(
         F.margin_ranking_loss(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]), tensor([1., -1., 1.]))
     """
     number = reduction_number(reduction)
-    check_tensors("margin_ranking_loss", input1=input1, input2=input2, target=target)
     _check_ndim("margin_ranking_loss", input1, input2, target)
     lacking = -target * (input1 - input2) + margin
     return reduced(methods["clamp_min_"](lacking, 0), number)
@@ -195,7 +190,6 @@ def cosine_embedding_loss(
             tensor([1, -1]))
     """
     number = reduction_number(reduction)
-    check_tensors("cosine_embedding_loss", input1=input1, input2=input2, target=target)
     ndim = target.array.ndim
     if ndim > 1 or input1.array.ndim != ndim + 1 or input2.array.ndim != ndim + 1:
         raise GradcliError(
@@ -265,7 +259,6 @@ def triplet_margin_with_distance_loss(
             tensor([[2., 1., 3.]]), distance_function=F.cosine_similarity)
     """
     number = reduction_number(reduction)
-    check_tensors("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
     if margin <= 0:
         raise GradcliError(
             "E204",

@@ -25,7 +25,6 @@ from gradcli.ops.arithmetic.half_precision import is_unrecorded_half, rounded_ru
 from gradcli.ops.binding.arguments import (
     check_floating,
     check_not_integral,
-    check_tensors,
     in_single,
 )
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules
@@ -361,7 +360,6 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
     Example: F.glu(tensor([[2., 1.], [1., 3.]]))
     """
-    check_tensors("glu", input=input)
     if not input.array.ndim:
         raise GradcliError("E301", "glu(): a 0-dim tensor cannot be halved")
     at = normal_dim("glu", dim, input.array.ndim)

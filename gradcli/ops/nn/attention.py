@@ -196,7 +196,6 @@ def scaled_dot_product_attention(
             tensor([[1., 0.], [2., 1.]]))
     """
     name = "scaled_dot_product_attention"
-    check_tensors(name, query=query, key=key, value=value)
     if enable_gqa:
         raise GradcliError("E205", f"{name}(): enable_gqa is outside the catalogue")
     kinds = [tensor.dtype.c_name for tensor in (query, key, value)]

@@ -21,7 +21,7 @@ from gradcli.ops.binding.arguments import (
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import CHECKS, READS, WRITES, effects
+from gradcli.ops.definition.doc import CHECKS, READS, WRITES, effects, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_rows
 from gradcli.ops.indexing.gather import check_range
@@ -416,6 +416,7 @@ def embedding_bag(
 
 
 @function("one_hot", module="torch.nn.functional")
+@in_numpy("np.eye({1}, dtype=int)[{0}]")
 @effects(CHECKS, READS)
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A row for every class number, 1 at that place and 0 elsewhere; as many classes as the largest
@@ -423,7 +424,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
     Example: F.one_hot(tensor([3, 1, 2]))
     """
-    check_tensors("one_hot", tensor=tensor)
     if tensor.dtype is not dtypes.int64:
         raise GradcliError(
             "E203",

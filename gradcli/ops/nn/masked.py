@@ -288,7 +288,6 @@ def masked_median(
 
     Example: torch.masked.median(tensor([2., 1., 3.]), 0, mask=tensor([True, False, True]))
     """
-    check_tensors(_MODULE, input=input)
     fill = -inf if input.dtype.category in ("int", "bool") else nan
     at = _dims(input, dim)[0]
     return _TORCH["nanmedian"](_filled(input, mask, fill), at, keepdim)[0]

@@ -355,7 +355,6 @@ def gumbel_softmax(
 
     Example: F.gumbel_softmax(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("gumbel_softmax", logits=logits)
     drawn = generator_of(None).exponential(logits.array.size)
     noise = -np.log(shaped(drawn, logits.array.shape, logits.dtype))
     placed = Tensor(module_of(logits.array).asarray(noise)[()])

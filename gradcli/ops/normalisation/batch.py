@@ -15,7 +15,7 @@ from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.kernels.windows.windows import Windows
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
-from gradcli.ops.binding.arguments import check_floating, check_tensors
+from gradcli.ops.binding.arguments import check_floating
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import WRITES, effects
 from gradcli.ops.elementwise.power import power
@@ -204,7 +204,6 @@ def batch_norm(
 
     Example: F.batch_norm(tensor([[2., 1.], [1., 3.]]), zeros(2), ones(2))
     """
-    check_tensors("batch_norm", input=input)
     if training:
         check_several("batch_norm", input.array.shape, *_split(input.array.shape))
     return torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
@@ -233,7 +232,6 @@ def torch_batch_norm(
         torch.batch_norm(tensor([[2., 1.], [1., 3.]]), None, None, zeros(2), ones(2), False, 0.1,
             1e-5, False)
     """
-    check_tensors("batch_norm", input=input)
     running = (running_mean, running_var)
     return _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)[0]
 
@@ -257,7 +255,6 @@ def native_batch_norm_(
         torch.native_batch_norm(tensor([[2., 1.], [1., 3.]]), None, None, None, None, True, 0.1,
             1e-5)
     """
-    check_tensors("batch_norm", input=input)
     running = (running_mean, running_var)
     found = _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)
     if not training:
@@ -291,7 +288,6 @@ def instance_norm(
 
     Example: F.instance_norm(arange(6.).reshape(1, 1, 6))
     """
-    check_tensors("instance_norm", input=input)
     shape = input.array.shape
     if len(shape) < 3:
         raise _no_elements(shape)
@@ -359,7 +355,6 @@ def local_response_norm(
 
     Example: F.local_response_norm(arange(6.).reshape(1, 1, 6), 2)
     """
-    check_tensors("local_response_norm", input=input)
     shape = input.array.shape
     if len(shape) < 3:
         raise GradcliError(

@@ -17,7 +17,6 @@ from gradcli.kernels.layer_norm import LONGEST, row_variances
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Op, op
@@ -230,7 +229,6 @@ def group_norm(
 
     Example: F.group_norm(tensor([[2., 1.], [1., 3.]]), 1)
     """
-    check_tensors("group_norm", input=input)
     shape = input.array.shape
     if len(shape) < 2:
         raise GradcliError("E301", "group_norm(): expected two dimensions or more")
@@ -255,7 +253,6 @@ def native_group_norm_(
 
     Example: torch.native_group_norm(tensor([[2., 1.], [1., 3.]]), None, None, 2, 2, 1, 1, 1e-5)
     """
-    check_tensors("native_group_norm", input=input)
     if input.array.size != N * C * HxW:
         raise GradcliError("E301", "Expected X.numel() == N * C * HxW to be true, but got false.")
     result, mean, rstd = _group_normed(input, group, weight, bias, eps)

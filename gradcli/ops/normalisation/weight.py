@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
+from gradcli.ops.binding.arguments import check_floating, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.norms import vector_norm
@@ -61,7 +61,6 @@ def length_of(weight: Tensor, dim: int) -> Tensor:
 @function("_weight_norm")
 def scaled_direction(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """`v` scaled so that its slices along `dim` have the lengths `g`."""
-    check_tensors("_weight_norm", v=v, g=g)
     if dim in (0, v.array.ndim - 1):
         check_floating("_weight_norm", v)
         check_same_dtype("_weight_norm", v, g)

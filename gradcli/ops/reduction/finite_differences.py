@@ -9,7 +9,6 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import add, div, div_number, mul
-from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dims
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
@@ -154,7 +153,6 @@ def gradient(
 
     Example: torch.gradient(tensor([0.5, 1., 2.5]))
     """
-    check_tensors("gradient", input=input)
     if edge_order not in (1, 2):
         raise _wrong(f"edge_order is 1 or 2, not {edge_order}")
     check_dtype("gradient", input.dtype, dtype_names("uint8", raises="RuntimeError"))

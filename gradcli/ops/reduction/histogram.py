@@ -54,7 +54,6 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
     Example: torch.histc(tensor([0.5, 1., 2.]), 4)
     """
-    check_tensors("histc", input=input)
     if bins <= 0:
         raise runtime_error(
             "histc() needs a bin or more",

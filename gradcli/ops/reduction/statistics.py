@@ -111,6 +111,7 @@ var = op(
     half=rounded_once,
     self=_var_gradient,
     hazard=Hazard(nothing="var of so few elements divides by 0"),
+    numpy=".var(axis, keepdims)",
 )
 std = op(
     "std",
@@ -120,6 +121,7 @@ std = op(
         grad, self, result, dims, correction, keepdim
     ),
     hazard=Hazard(nothing="std of so few elements divides by 0"),
+    numpy=".std(axis, keepdims)",
 )
 
 

@@ -130,6 +130,7 @@ rot90: Op = op(
     lambda self, k, dims: _turned(self, k, dims),
     keeps_layout=True,
     self=lambda grad, k, dims: rot90(grad, -k, dims),
+    numpy="rot90",
 )
 
 

@@ -16,7 +16,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, normal_dims
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype, made, plain_number
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.ops.shape.rearranging import roll
 from gradcli.ops.shape.slicing import slice_
 from gradcli.ops.signal.dft import Dims, complex_to_complex, complex_to_real, real_to_complex
@@ -152,18 +152,21 @@ def _to_real(name: str, input: Tensor, n: Any, dim: int, norm: Any, forward: boo
 
 
 @function("fft", module="torch.fft")
+@in_numpy("fft.fft")
 def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The discrete Fourier transform along a dimension, cut or filled up to n elements."""
     return _transform("fft", _prepared("fft", input), n, dim, norm, True)
 
 
 @function("ifft", module="torch.fft")
+@in_numpy("fft.ifft")
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `fft`."""
     return _transform("ifft", _prepared("ifft", input), n, dim, norm, False)
 
 
 @function("rfft", module="torch.fft")
+@in_numpy("fft.rfft")
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The non-negative frequencies of a real tensor's `fft`. Raises E203 for a complex one."""
     input = _prepared("rfft", input)
@@ -172,6 +175,7 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
 
 
 @function("irfft", module="torch.fft")
+@in_numpy("fft.irfft")
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `rfft`: n real elements, an even number by default."""
     return _to_real("irfft", _prepared("irfft", input), n, dim, norm, False)

@@ -10,7 +10,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import div, mul
-from gradcli.ops.binding.arguments import check_not_integral, check_tensors
+from gradcli.ops.binding.arguments import check_not_integral
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.elementwise.complex import real_part, view_as_complex, view_as_real
@@ -124,7 +124,6 @@ def istft(
 
     Example: torch.istft(torch.stft(arange(8.), 4, return_complex=True), 4)
     """
-    check_tensors("istft", input=input)
     if not input.dtype.is_complex:
         raise GradcliError("E203", "istft() needs a complex tensor")
     single = input.array.ndim == 2

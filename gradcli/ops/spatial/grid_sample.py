@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, value_error
-from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
+from gradcli.ops.binding.arguments import check_floating, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.definition.doc import describe
@@ -75,7 +75,6 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
 
     Example: F.affine_grid(tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 2, 2))
     """
-    check_tensors("affine_grid", theta=theta)
     check_floating("affine_grid", theta, "ValueError")
     sizes = sizes_of("affine_grid", (size,))
     ndim = len(sizes) - 2
@@ -333,7 +332,6 @@ def grid_sample(
 
     Example: F.grid_sample(arange(16.).reshape(1, 1, 4, 4), zeros(1, 1, 1, 2))
     """
-    check_tensors("grid_sample", input=input, grid=grid)
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise value_error(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic',"
@@ -365,7 +363,6 @@ def _expose_sampler(name: str, ndims: tuple[int, ...]) -> None:
     def grid_sampler(
         input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
     ) -> Tensor:
-        check_tensors(name, input=input, grid=grid)
         if input.array.ndim - 2 not in ndims:
             raise GradcliError("E301", f"{name}() does not take images of {input.array.ndim - 2}")
         modes = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")

@@ -12,7 +12,7 @@ from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import check_filled, check_tensors
+from gradcli.ops.binding.arguments import check_filled
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
@@ -76,7 +76,6 @@ def constant_pad_(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
 
     Example: torch.constant_pad_nd(tensor([0.5, 1.]), (1, 1))
     """
-    check_tensors("constant_pad_nd", input=input)
     return constant_pad(input, tuple(pad), value)
 
 
@@ -186,7 +185,6 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
 
     Example: F.pad(tensor([0.5, 1., 2.]), (1, 1))
     """
-    check_tensors("pad", input=input)
     if not isinstance(pad, (tuple, list)):
         raise GradcliError("E202", f"pad(): the sizes must be a tuple, not {type_name(pad)}")
     sizes = sizes_of("pad", (pad,))

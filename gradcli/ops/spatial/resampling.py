@@ -215,7 +215,6 @@ def interpolate(
 
     Example: F.interpolate(arange(16.).reshape(1, 1, 4, 4), scale_factor=2)
     """
-    check_tensors("interpolate", input=input)
     kept = mode in ("nearest", "nearest-exact") and input.dtype is dtypes.uint8
     if not kept:
         check_floating("interpolate", input)
@@ -372,7 +371,6 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
     Example: torch.channel_shuffle(arange(4.).reshape(1, 4, 1, 1), 2)
     """
-    check_tensors("channel_shuffle", input=input)
     shape = input.array.shape
     if len(shape) < 3 or type(groups) is not int or groups < 1 or shape[1] % groups:
         raise GradcliError(

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.windows.windows import Sizes, Windows
-from gradcli.ops.binding.arguments import check_filled, check_tensors, plain_integer
+from gradcli.ops.binding.arguments import check_filled, plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import out_of_range
 from gradcli.ops.definition.dtype_support import dtype_names
@@ -116,7 +116,6 @@ def unfold(
 
     Example: F.unfold(arange(16.).reshape(1, 1, 4, 4), 2)
     """
-    check_tensors("unfold", input=input)
     windows = windows_from("unfold", 2, kernel_size, stride, padding, dilation)
     if input.array.ndim not in (3, 4):
         raise GradcliError(
@@ -173,7 +172,6 @@ def fold(
 
     Example: F.fold(ones(1, 4, 4), (3, 3), 2)
     """
-    check_tensors("fold", input=input)
     windows = windows_from("fold", 2, kernel_size, stride, padding, dilation)
     sizes = per_dimension("fold", "output_size", output_size, 2)
     shape = input.array.shape

@@ -14,7 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import check_filled, check_floating, check_tensors
+from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import uniform_array
 from gradcli.ops.definition.doc import CHECKS, RANDOM, SAMPLES, describe, effects
@@ -94,7 +94,6 @@ def _expose_unpool(ndim: int) -> None:
         padding: Any = 0,
         output_size: Any = None,
     ) -> Tensor:
-        check_tensors(name, input=input, indices=indices)
         if indices.dtype.name != "int64":
             raise GradcliError(
                 "E203",

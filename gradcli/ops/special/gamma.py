@@ -121,7 +121,6 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
     Example: torch.mvlgamma(tensor([2., 3.]), 2)
     """
-    check_tensors("mvlgamma", input=input)
     p = plain_integer("mvlgamma", "p", p)
     if p < 1:
         raise runtime_error(f"mvlgamma(): p is 1 or more, not {p}")

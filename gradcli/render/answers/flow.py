@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.explain.ledger.flow import Flow, finding
+from gradcli.explain.ledger.flow import Flow
 from gradcli.files.json import spelled
 from gradcli.render.diagnostics.findings import wrapped
 
@@ -14,18 +15,31 @@ SCHEMA = "gradcli.flow/1"
 _HEAD = ("parameter", "shape", "norm", "gain", "zeros", "NaN, inf")
 
 
-def flow_text(rows: Sequence[Flow]) -> str:
-    """A table with a line for each parameter, and what is wrong with the flow."""
+_MOST_LOST = 4
+"""So many parameters of a model that all get no gradient have a line each."""
+
+
+def flow_text(rows: Sequence[Flow], said: str) -> str:
+    """A table with a line for each parameter, or one for a model of which none gets a gradient, and
+    what is wrong with the flow.
+    """
     if not rows:
         return "the program has no module with parameters\n"
-    table = [_HEAD, *(_cells(row) for row in rows)]
+    table: list[tuple[str, ...]] = [_HEAD]
+    for model, group in itertools.groupby(rows, lambda row: row.name.partition(".")[0]):
+        parameters = list(group)
+        reasons = {row.reason for row in parameters}
+        if len(parameters) > _MOST_LOST and len(reasons) == 1 and parameters[0].norm is None:
+            none = f"None: {parameters[0].reason}"
+            table.append((model, f"all {len(parameters)}", none))
+        else:
+            table += [_cells(row) for row in parameters]
     widths = [max(len(line[n]) for line in table if len(line) == len(_HEAD)) for n in range(6)]
     widths[:2] = [max(len(line[n]) for line in table) for n in range(2)]
     lines = []
     for line in table:
         shown = "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=False))
         lines.append(shown.rstrip())
-    said = finding(rows)
     return "\n".join([*lines, *(["", wrapped(said)] if said else [])]) + "\n"
 
 
@@ -49,11 +63,11 @@ def share_text(share: float) -> str:
     return "" if not share else f"{100 * share:.3g}%"
 
 
-def flow_document(rows: Sequence[Flow]) -> dict[str, Any]:
+def flow_document(rows: Sequence[Flow], said: str) -> dict[str, Any]:
     """The rows as a JSON object."""
     return {
         "schema": SCHEMA,
-        "finding": finding(rows) or None,
+        "finding": said or None,
         "parameters": [
             {
                 "name": row.name,

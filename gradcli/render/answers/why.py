@@ -8,7 +8,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.explain.why.finding import Why
 from gradcli.render.diagnostics.findings import finding, span_object, wrapped
 from gradcli.render.diagnostics.snippet import location
-from gradcli.render.graph.nodes import leaf_text, source_of, title
+from gradcli.render.graph.nodes import leaf_text, source_of, title, value_text
 from gradcli.render.result_json import number
 from gradcli.render.style import PLAIN, Style, block
 
@@ -17,11 +17,16 @@ SCHEMA = "gradcli.why/1"
 _LONGEST_PATH = 20
 """Nodes of a path that are shown."""
 
+_LONGEST_VALUE = 12
+"""Lines of a value that is shown; of a longer one its shape."""
+
 
 def why_text(why: Why, style: Style = PLAIN) -> str:
     """The value asked about, why it is so, and the spans or the path that show it."""
     lead = f"{style.paint(why.question, 'variable')} = "
     value = block(f"{why.question} = ", repr(why.value))[len(why.question) + 3 :]
+    if value.count("\n") >= _LONGEST_VALUE:
+        value = value_text(why.value, PLAIN, 0)
     parts = [f"{lead}{value}\n{wrapped(f'because {why.reason}')}"]
     parts += [finding(cut.text, cut.place, cut.help, cut.labels, style) for cut in why.detachments]
     if why.path:

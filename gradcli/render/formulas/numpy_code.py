@@ -5,8 +5,8 @@ What NumPy has no word for is a small function of its own, which the emitted fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+import re
+from collections.abc import Sequence
 
 from gradcli.explain.symbols.text import ATOM, PRECEDENCE, UNARY, number_text
 from gradcli.explain.symbols.tree import (
@@ -27,77 +27,12 @@ class Unspoken(Exception):
     """A function that NumPy has nothing for."""
 
 
-_DEFINITIONS = {
-    "scattered": """\
-def scattered(x, axis, index, values, add=False):
-    x = np.array(x)
-    places = list(np.indices(index.shape))
-    places[axis] = index
-    values = np.broadcast_to(values, index.shape) if np.ndim(values) == 0 else values
-    values = values[tuple(slice(size) for size in index.shape)] if np.ndim(values) else values
-    if add:
-        np.add.at(x, tuple(places), values)
-    else:
-        x[tuple(places)] = values
-    return x
-""",
-    "gathered": """\
-def gathered(x, axis, index):
-    places = list(np.indices(index.shape))
-    places[axis] = index
-    return x[tuple(places)]
-""",
-    "replaced": """\
-def replaced(x, place, values, add=False):
-    x = np.array(x)
-    if add:
-        np.add.at(x, place, values)
-    else:
-        x[place] = values
-    return x
-""",
-    "diagonal_replaced": """\
-def diagonal_replaced(x, values, offset=0, axis1=0, axis2=1):
-    x = np.array(x)
-    rows = np.moveaxis(x, (axis1, axis2), (-2, -1))
-    i = np.arange(values.shape[-1])
-    rows[..., i + max(-offset, 0), i + max(offset, 0)] = values
-    return x
-""",
-}
-"""What several calls are written with, and an emitted file defines where it needs them."""
-
-
-_JAX_DEFINITIONS = {
-    "scattered": """\
-def scattered(x, axis, index, values, add=False):
-    places = list(np.indices(index.shape))
-    places[axis] = index
-    values = np.broadcast_to(values, index.shape) if np.ndim(values) == 0 else values
-    values = values[tuple(slice(size) for size in index.shape)] if np.ndim(values) else values
-    return x.at[tuple(places)].add(values) if add else x.at[tuple(places)].set(values)
-""",
-    "gathered": _DEFINITIONS["gathered"],
-    "replaced": """\
-def replaced(x, place, values, add=False):
-    return x.at[place].add(values) if add else x.at[place].set(values)
-""",
-    "diagonal_replaced": """\
-def diagonal_replaced(x, values, offset=0, axis1=0, axis2=1):
-    rows = np.moveaxis(x, (axis1, axis2), (-2, -1))
-    i = np.arange(values.shape[-1])
-    rows = rows.at[..., i + max(-offset, 0), i + max(offset, 0)].set(values)
-    return np.moveaxis(rows, (-2, -1), (axis1, axis2))
-""",
-}
-"""The same for JAX."""
+_KEYWORDS = {"correction": "ddof", "dim": "axis", "keepdim": "keepdims"}
+"""NumPy's names of arguments that PyTorch calls otherwise."""
 
 
 class NumpyWriter:
     """Writes formulas, and the definitions of the functions that they need."""
-
-    own_definitions: ClassVar[Mapping[str, str]] = _DEFINITIONS
-    stable: ClassVar[str] = 'kind="stable"'
 
     def __init__(self) -> None:
         self.definitions: dict[str, str] = {}
@@ -117,8 +52,6 @@ class NumpyWriter:
         if isinstance(symbol, Operation):
             return self._operation(symbol)
         if isinstance(symbol, Item):
-            if isinstance(symbol.value, Call) and symbol.value.function == "sort":
-                return self._sorted(symbol.value, symbol.index), ATOM
             return f"{self._inside(symbol.value, ATOM)}[{self.index(symbol.index)}]", ATOM
         if isinstance(symbol, Choice):
             raise Unspoken("a conditional expression")
@@ -142,14 +75,6 @@ class NumpyWriter:
         before, after = self._inside(left, level + chained), self._inside(right, level + 1)
         return f"{before} {symbol.operator} {after}", level
 
-    def _sorted(self, call: Call, output: Symbol) -> str:
-        """The elements in order, or their places."""
-        value, dim, descending = (self.text(each) for each in call.arguments)
-        if descending != "False":
-            raise Unspoken("a descending sort")
-        name = "argsort" if self.text(output) == "1" else "sort"
-        return f"np.{name}({value}, axis={dim}, {self.stable})"
-
     def index(self, symbol: Symbol) -> str:
         """What stands in brackets."""
         return self.text(symbol)
@@ -166,42 +91,58 @@ class NumpyWriter:
             return f"[{', '.join(map(self.text, arguments))}]"
         if name.startswith("math."):
             return f"{name}({', '.join(map(self.text, arguments))})"
-        texts = [self.text(each) for each in arguments]
-        head = self._inside(arguments[0], ATOM) if arguments else ""
-        form = _FORMS.get(name.removeprefix("torch."))
-        if form is not None:
-            return form(self, head, texts)
-        return self._by_entry(name, head, texts)
+        if name == "tensor":
+            return self._literal(arguments)
+        return self._by_entry(name, arguments)
 
-    def _by_entry(self, name: str, head: str, texts: list[str]) -> str:
+    def _literal(self, arguments: Sequence[Symbol]) -> str:
+        texts = [self.text(each) for each in arguments]
+        is_float = len(texts) == 1 and "." in texts[0]
+        return f"np.array({', '.join([*texts, 'dtype=np.float32'] if is_float else texts)})"
+
+    def _by_entry(self, name: str, arguments: Sequence[Symbol]) -> str:
         """A call as the function's entry says that NumPy has it: see `Op.numpy`."""
         spelled = numpy_of(name)
         if not spelled:
             raise Unspoken(name)
+        texts = [self.text(each) for each in arguments]
+        head = self._inside(arguments[0], ATOM) if arguments else ""
         if spelled.startswith("def "):
             own = spelled[4 : spelled.index("(")]
-            self.definitions[own] = spelled
+            self.definitions[own] = self.definition(spelled)
             return f"{own}({', '.join(texts)})"
         if "{" in spelled:
             return spelled.format(*texts, head=head)
-        if spelled.startswith("."):
-            method, _, names = spelled.rstrip(")").partition("(")
-            keywords = names.split(", ") if names else []
-            given = [f"{key}={text}" for key, text in zip(keywords, texts[1:], strict=False)]
-            return f"{head}{method}({', '.join(given if keywords else texts[1:])})"
-        return f"np.{spelled}({', '.join(texts)})"
+        called, _, names = spelled.rstrip(")").partition("(")
+        given = self._arguments(arguments, names.split(", ") if names else [])
+        if called.startswith("."):
+            return f"{head}{called}({', '.join(given[1:])})"
+        return f"np.{called}({', '.join(given)})"
 
-    def own(self, name: str, *texts: str) -> str:
-        """A call of one of `_DEFINITIONS`."""
-        self.definitions[name] = self.own_definitions[name]
-        return f"{name}({', '.join(texts)})"
+    def _arguments(self, arguments: Sequence[Symbol], names: Sequence[str]) -> list[str]:
+        """Arguments by NumPy's names, and what NumPy is told beside them: `dtype=np.float32`."""
+        named = ["", *(name for name in names if "=" not in name)]
+        keys = {each.name for each in arguments if isinstance(each, Keyword)}
+        texts = []
+        for number, each in enumerate(arguments):
+            name = named[number] if number < len(named) else ""
+            if isinstance(each, Keyword):
+                name, each = _KEYWORDS.get(each.name, each.name), each.value
+            texts.append(f"{name}={self.text(each)}" if name else self.text(each))
+        return texts + [each for each in names if "=" in each and each.split("=")[0] not in keys]
+
+    def definition(self, text: str) -> str:
+        """The source of a function that a file defines."""
+        return text
 
 
 class JaxWriter(NumpyWriter):
     """The same for `jax.numpy`, under NumPy's name."""
 
-    own_definitions = _JAX_DEFINITIONS
-    stable = "stable=True"
+    def definition(self, text: str) -> str:
+        """A function whose writes to `x` make a new array: JAX's arrays cannot be written to."""
+        text = re.sub(r"np\.add\.at\(x, (.*), (\w+)\)", r"x = x.at[\1].add(\2)", text)
+        return re.sub(r"^( *)x(\[.*\]) = (.*)$", r"\1x = x.at\2.set(\3)", text, flags=re.MULTILINE)
 
     def index(self, symbol: Symbol) -> str:
         if not isinstance(symbol, Constant):
@@ -209,98 +150,3 @@ class JaxWriter(NumpyWriter):
         parts = symbol.value if isinstance(symbol.value, tuple) else (symbol.value,)
         texts = [self.text(Constant(part)) for part in parts]
         return ", ".join(f"np.array({text})" if text[0] == "[" else text for text in texts)
-
-
-Form = Callable[[NumpyWriter, str, list[str]], str]
-"""From the writer, the first argument as an operand, and the texts of all arguments to a call."""
-
-
-def _filled(name: str) -> Form:
-    def write(_writer: NumpyWriter, _head: str, texts: list[str]) -> str:
-        given = texts if "dtype=" in texts[-1] else [*texts, "dtype=np.float32"]
-        return f"np.{name}({', '.join(given)})"
-
-    return write
-
-
-def _array(_writer: NumpyWriter, _head: str, texts: list[str]) -> str:
-    is_float = len(texts) == 1 and "." in texts[0]
-    return f"np.array({', '.join([*texts, 'dtype=np.float32'] if is_float else texts)})"
-
-
-def _deviation(name: str) -> Form:
-    def write(_writer: NumpyWriter, head: str, texts: list[str]) -> str:
-        given = [
-            each.replace("correction", "ddof").replace("keepdim", "keepdims") for each in texts
-        ]
-        given = [each if "=" in each else f"axis={each}" for each in given[1:]]
-        return f"{head}.{name}({', '.join(given)})"
-
-    return write
-
-
-def _along(writer: NumpyWriter, texts: list[str], axis: str, index: str) -> str:
-    """The place of `index` in a dimension."""
-    dim = int(axis)
-    return f"np.s_[{':, ' * dim}{index}]" if dim >= 0 else f"np.s_[..., {index}]"
-
-
-def _select_scatter(writer: NumpyWriter, _head: str, texts: list[str]) -> str:
-    return writer.own("replaced", texts[0], _along(writer, texts, texts[2], texts[3]), texts[1])
-
-
-def _slice_scatter(writer: NumpyWriter, _head: str, texts: list[str]) -> str:
-    ends = f"{texts[3]}:{texts[4]}" + ("" if texts[5] == "1" else f":{texts[5]}")
-    return writer.own("replaced", texts[0], _along(writer, texts, texts[2], ends), texts[1])
-
-
-def _index_put(writer: NumpyWriter, _head: str, texts: list[str]) -> str:
-    return writer.own("replaced", *texts)
-
-
-def _norm(_writer: NumpyWriter, head: str, texts: list[str]) -> str:
-    order = texts[1] if len(texts) > 1 else "2"
-    axis = f"axis={texts[2]}, " if len(texts) > 2 else ""
-    keep = f"keepdims={texts[3]}" if len(texts) > 3 else ""
-    inner = ", ".join(each for each in (axis.rstrip(", "), keep) if each)
-    if order in ("2", "2.0"):
-        return f"np.sqrt((np.abs({texts[0]}) ** 2).sum({inner}))"
-    if order in ("inf", "np.inf"):
-        return f"np.abs({texts[0]}).max({inner})"
-    return f"(np.abs({texts[0]}) ** {order}).sum({inner}) ** (1 / {order})"
-
-
-_FORMS: dict[str, Form] = {
-    "F.one_hot": lambda _writer, head, texts: f"np.eye({texts[1]}, dtype=int)[{texts[0]}]",
-    "zeros": _filled("zeros"),
-    "eye": _filled("eye"),
-    "ones": _filled("ones"),
-    "full": _filled("full"),
-    "tensor": _array,
-    "std": _deviation("std"),
-    "var": _deviation("var"),
-    "gather": lambda w, head, t: w.own("gathered", *t),
-    "scatter": lambda w, head, t: w.own("scattered", *t),
-    "scatter_add": lambda w, head, t: w.own("scattered", *t, "True"),
-    "index_add": lambda w, head, t: w.own(
-        "replaced", t[0], _along(w, t, t[1], t[2]), t[3], "True"
-    ),
-    "index_put": _index_put,
-    "select_scatter": _select_scatter,
-    "slice_scatter": _slice_scatter,
-    "diagonal_scatter": lambda w, head, t: w.own("diagonal_replaced", *t),
-    "norm": _norm,
-    "linalg.eigh": lambda _w, head, t: f"np.linalg.eigh({t[0]})",
-    "linalg.qr": lambda _w, head, t: f"np.linalg.qr({t[0]})",
-    "linalg.slogdet": lambda _w, head, t: f"np.linalg.slogdet({t[0]})",
-    "linalg.svd": lambda _w, head, t: f"np.linalg.svd({', '.join(t)})",
-    "linalg.solve_triangular": lambda _w, head, t: (
-        f"np.linalg.solve({head}.swapaxes(-2, -1), ({t[1]}).swapaxes(-2, -1)).swapaxes(-2, -1)"
-        if "left=False" in t
-        else f"np.linalg.solve({t[0]}, {t[1]})"
-    ),
-    "cdist": lambda _w, head, t: (
-        f"np.linalg.norm({head}[..., :, None, :] - {t[1]}[..., None, :, :], axis=-1)"
-    ),
-}  # fmt: skip
-"""Functions that take more than one expression of NumPy, or several forms of it."""

@@ -1,0 +1,168 @@
+"""Runs program files, each in a session of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing, redirect_stderr, redirect_stdout
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from gradcli.cli.arguments.files import STDIN, decoded_lines, read_program
+from gradcli.cli.arguments.options import Options
+from gradcli.cli.arguments.values import Argument, hold_files, read_argument
+from gradcli.cli.arguments.words import UsageError, arguments_of, check_stdin, stdin_options
+from gradcli.cli.process.terminal import Terminal
+from gradcli.cli.program.error_notes import note_detachments, note_missing_values
+from gradcli.cli.program.run import Run
+from gradcli.errors import GradcliError
+from gradcli.files.programs import DOCUMENTS
+
+if TYPE_CHECKING:
+    from gradcli.language.tree.syntax import Statement
+
+
+def files_and_arguments(words: Sequence[str]) -> tuple[list[str], list[Argument]]:
+    """The words of `gradcli run`; raises a usage error where no file is among them."""
+    paths = [word for word in words if read_argument(word) is None]
+    arguments = arguments_of([word for word in words if word not in paths])
+    if not paths:
+        raise UsageError("`gradcli run` needs a file, or `-` for standard input")
+    return paths, arguments
+
+
+def batch(
+    terminal: Terminal, paths: Sequence[str], arguments: Sequence[Argument], options: Options
+) -> int:
+    """Run program files, each in a session of its own, the first error ending the run unless
+    `--keep-going`.
+
+    Returns:
+        The exit code: 0, or that of the first file that failed.
+
+    Raises:
+        UsageError: an option names what a program does not have.
+    """
+    check_stdin(arguments, stdin_options(options) + ["`run -`"] * paths.count(STDIN))
+    if options.inputs is not None:
+        from gradcli.cli.program.source import program_text  # lazy: start-up: click
+        from gradcli.cli.sweep.sweep import run_records  # lazy: start-up: JSON
+
+        path = paths[0]
+        return run_records(terminal, lambda: program_text(path), path, arguments, options)
+    code = 0
+    outcomes = []
+    with closing(_errors(terminal, paths, arguments, options)) as errors:
+        for path in paths:
+            if code and not options.keep_going:
+                outcomes.append(f"{path}: not run")
+                continue
+            failed, exit_code = next(errors)
+            outcomes.append(f"{path}: {failed or 'ok'}")
+            code = code or exit_code
+    if len(paths) > 1:
+        passed = sum(outcome.endswith(": ok") for outcome in outcomes)
+        terminal.note("\n  ".join([f"{passed} of {len(paths)} files ran to their end", *outcomes]))
+    return code
+
+
+def _errors(
+    terminal: Terminal, paths: Sequence[str], arguments: Sequence[Argument], options: Options
+) -> Generator[tuple[str, int], None, None]:
+    """Run the files, and give for each the code of the error that ended it, "" for none, and the
+    exit code.
+    """
+    if options.jobs == 1 or len(paths) == 1:
+        for path in paths:
+            error = run_file(terminal, path, arguments, options)
+            yield ("", 0) if error is None else (error.code, error.exit_code)
+        return
+    import json
+
+    from gradcli.cli.process.workers import (  # lazy: start-up: few runs have several processes
+        Work,
+        lost_process,
+        results,
+    )
+
+    hold_files(arguments, options.limits)
+
+    def captured(path: bytes) -> bytes:
+        """What a file prints, and what became of it."""
+        out, err = StringIO(), StringIO()
+        terminal.warnings = 0
+        with redirect_stdout(out), redirect_stderr(err):
+            error = run_file(terminal, path.decode("utf-8", "surrogateescape"), arguments, options)
+        ended = ("", 0) if error is None else (error.code, error.exit_code)
+        return json.dumps([out.getvalue(), err.getvalue(), terminal.warnings, ended]).encode()
+
+    def again(path: bytes) -> list[bytes]:
+        return [] if path == STDIN.encode() else [path]  # what was read of it is gone
+
+    def lost(path: bytes, attempts: int) -> bytes:
+        name = path.decode("utf-8", "surrogateescape")
+        error = lost_process(attempts)
+        error.message = f"{name}: {error.message}"
+        err = StringIO()
+        with redirect_stderr(err):
+            terminal.error(error)
+        return json.dumps(["", err.getvalue(), 0, (error.code, error.exit_code)]).encode()
+
+    tasks = (path.encode("utf-8", "surrogateescape") for path in paths)
+    work = Work(captured, again, lost, options.retries)
+    with closing(results(tasks, work, options.jobs)) as answers:
+        for answer in answers:
+            out, err, warnings, (code, exit_code) = json.loads(answer)
+            terminal.write(out)
+            terminal.pass_on(err)
+            terminal.warnings += warnings
+            yield code, exit_code
+
+
+MOST_OF_A_STREAM = 10_000
+"""Statements of standard input that are kept: memory does not grow with its length."""
+
+
+def run_file(
+    terminal: Terminal, path: str, arguments: Sequence[Argument], options: Options
+) -> GradcliError | None:
+    """Run one program file, or standard input as it arrives; gives the error that ended it."""
+    run = Run(terminal, options, options.record if options.wants_result else None)
+    run.session.state.library["argv"] = [path, *options.script]
+    if path != STDIN:
+        run.session.state.library["folder"] = os.path.dirname(path)
+    statements: Iterable[Statement]
+    known: Sequence[Statement] = ()
+    error = None
+    try:
+        with run.limited():
+            if path == STDIN:
+                lines = decoded_lines(sys.stdin.buffer, "stdin")
+                run.transcript.most = MOST_OF_A_STREAM
+                statements = run.session.parse_stream(lines, "stdin")
+                run.execute(statements, arguments, lambda result: terminal.flush())
+            elif path.endswith(DOCUMENTS):
+                from gradcli.cli.documents.running import (  # lazy: start-up: few are documents
+                    parsed,
+                    run_cells,
+                )
+
+                cells = parsed(terminal, path, read_program(path))
+                known = [each for cell in cells for each in cell.statements]
+                run_cells(run, cells, arguments)
+            else:
+                known = run.session.parse(read_program(path), path)
+                run.execute(known, arguments)
+            if options.wants_result:
+                run.report(compact=True)
+    except GradcliError as failure:
+        note_missing_values(failure, known, arguments, f"gradcli run {path}")
+        note_detachments(failure, run, known, arguments)
+        terminal.error(failure)
+        error = failure
+    if options.explain_loops:
+        terminal.explain_loops([*run.session.interpreter.hot_loops.values()])
+    if run.bindings is not None:
+        run.bindings.warn_unused(terminal, known if error is not None else ())
+    return error
