@@ -114,4 +114,5 @@ WARNINGS: dict[str, Code] = {
     "W022": _warning("a logarithm that rounds or overflows"),
     "W023": _warning("an optimizer that changes nothing"),
     "W024": _warning("a comparison used as a loss", "differentiating"),
+    "W025": _warning("nothing is compiled"),
 }

@@ -11,6 +11,7 @@ import pytest
 from tests.benchmarks import work
 from tests.benchmarks.__main__ import Bench, wanted_rounds
 from tests.benchmarks.measure import alternate
+from tests.benchmarks.records import line_of, pays_from
 from tests.benchmarks.where import where
 from tests.command_line import ROOT
 
@@ -56,3 +57,16 @@ def test_each_program_tells_its_rounds_and_time(program: Path) -> None:
     if program.stem != "cold_start":
         assert work.Work(program.stem).rounds(quick=True) < work.Work(program.stem).rounds(False)
         assert "loop {" in program.read_text(encoding="utf-8")
+
+
+def test_sharing_pays_from_the_records_that_make_up_for_its_start() -> None:
+    seconds = {
+        ("one process", 1): 1.5,
+        ("one process", 3): 3.5,
+        ("other", 1): 3.5,
+        ("other", 3): 4.5,
+    }
+    alone, other = line_of(seconds, "one process", 100), line_of(seconds, "other", 100)
+    assert (alone, other) == ((0.01, 0.5), (0.005, 3.0))
+    assert pays_from(alone, other) == "500 records, 5.0 s"
+    assert pays_from(other, alone) == "never"

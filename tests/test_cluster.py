@@ -13,10 +13,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gradcli
 from tests.command_line import ROOT, process, start
+from tests.dying_workers import PROGRAM as SLOW
+from tests.dying_workers import children
 from tests.machine import PATIENCE
 
 pytest.importorskip("distributed")
@@ -25,9 +28,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("default")]
 
 PROGRAM = "y = (a * b * w).sum()"
 WORDS = (PROGRAM, "w=2", "--inputs", "cases.jsonl")
-
-SLOW = "k = 0\nfor i in range(2000):\n    k = (k * 7 + i) % 1000\ny = a * w + k"
-"""A millisecond or two for each record."""
 
 
 @pytest.fixture(autouse=True)
@@ -42,20 +42,6 @@ def write(count: int, **more: object) -> None:
     records = [{"a": k, "b": k % 7, **more} for k in range(count)]
     del records[3]["a"]
     Path("cases.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
-
-
-def children(parent: int, *parts: str) -> list[int]:
-    """The processes below one whose command lines hold these parts, oldest first."""
-    found, below = [], {parent}
-    for name in sorted((each for each in os.listdir("/proc") if each.isdecimal()), key=int):
-        with contextlib.suppress(OSError):
-            words = Path("/proc", name, "cmdline").read_text()
-            above = int(Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[1])
-            if above in below:
-                below.add(int(name))
-                if all(part in words for part in parts):
-                    found.append(int(name))
-    return found
 
 
 def waited_for(parent: int, count: int, *parts: str) -> list[int]:
@@ -270,6 +256,36 @@ def test_a_worker_of_another_version_is_refused(
     assert (shown.code, shown.out) == (5, "")
     assert "error[E610]" in shown.err
     assert f"gradcli 0.0.9, and this is gradcli {gradcli.__version__}" in shown.err
+
+
+def test_a_mixture_of_processors_gets_one_note(
+    scheduler: tuple[str, subprocess.Popen[bytes]],
+) -> None:
+    umath = np._core._multiarray_umath  # type: ignore[attr-defined]
+    there = [each for each in umath.__cpu_dispatch__ if umath.__cpu_features__[each]]
+    if not there:
+        pytest.skip("NumPy has nothing beyond its baseline here")
+    address, _ = scheduler
+    worker = ("worker", address, "--nthreads", "1", "--no-dashboard", "--local-directory", ".")
+    with (
+        dask(*worker),
+        dask(*worker, NPY_DISABLE_CPU_FEATURES=" ".join(there)),
+    ):
+        waited_for_workers(address, 2)
+        shown = process(*WORDS, "--cluster", address)
+    assert shown.out == process(*WORDS).out
+    assert (
+        shown.err.count("the workers, or this machine, differ in processor: last digits may too")
+        == 1
+    )
+
+
+def waited_for_workers(address: str, count: int) -> None:
+    """Wait until a scheduler has so many workers."""
+    from distributed import Client
+
+    with Client(address, set_as_default=False) as client:
+        client.wait_for_workers(count, PATIENCE)
 
 
 def test_nobody_answers() -> None:

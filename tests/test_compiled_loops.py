@@ -152,6 +152,46 @@ print(w, b, found)
 """,
         1,
     ),
+    "transforms made anew, sums by index, a product's transpose": (
+        """
+def loss_of(w, row):
+    return (torch.tanh(row @ w) @ v) ** 2
+for n in range(20):
+    found = torch.func.vmap(torch.func.grad(loss_of), in_dims=(None, 0))(w.detach(), x)
+    spread = torch.zeros(3, 3).index_add(0, classes, found[:, 0])
+    logits = x @ (w * s) + spread.sum()
+    loss = torch.log_softmax(logits.T, 1).mean() + torch.func.jacrev(torch.sin)(b.detach()).sum()
+    for p in (w, s):
+        p.grad = None
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.05 * w.grad
+print(w, s.grad, found, loss)
+""",
+        1,
+    ),
+    "steps through gradients in lists and tuples": (
+        """
+def net(x, p):
+    return torch.tanh(x @ p[0] + p[1])
+params = [w, b]
+for n in range(20):
+    inner = (net(x, params) ** 2).mean()
+    grads = torch.autograd.grad(inner, params, create_graph=True)
+    fast = [p - 0.5 * g for p, g in zip(params, grads)]
+    loss = ((net(x, fast) - v) ** 2).mean()
+    for p in params:
+        p.grad = None
+    loss.backward()
+    with torch.no_grad():
+        for p in params:
+            p -= 0.1 * p.grad
+    if n % 8 == 7:
+        print(grads, fast, b.grad)
+print(w, grads, fast, fast[0].grad_fn, loss)
+""",
+        1,
+    ),
     "numbers that functions inside others read": (
         """
 from functools import partial

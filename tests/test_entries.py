@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from gradcli.render.help.op_page import example_of, op_names
 from gradcli.session import Session
 from gradcli.trace.ir import Effect
 from tests.declared import mismatches
+from tests.house import PACKAGE
 
 bring_all()
 FOUND = list(op_names())
@@ -39,6 +42,45 @@ def _named(*names: str) -> list[Any]:
 @pytest.mark.parametrize("entry", registry.values(), ids=list(registry))
 def test_rules_and_inputs_of_an_entry_match(entry: Op) -> None:
     assert mismatches(entry) == []
+
+
+# --- no lists of ops elsewhere ------------------------------------------------------------------
+
+LISTS = {
+    "explain/blame/rewrites.py": "which fix a pattern of the program has",
+    "explain/derive/public_calls.py": "functions of other names; grows with no pointwise op",
+    "explain/derive/spellings.py": "what the language writes for views, indices and reductions",
+    "explain/derive/spellings_of_windows.py": "the same for what has windows",
+    "explain/ledger/kinks.py": "a function for each, which looks at the numbers of a run",
+    "explain/symbols/notation.py": "names that Python reads otherwise",
+    "explain/symbols/tree.py": "names of conditions; it knows no ops",
+    "functional/batching/rules.py": "what PyTorch has no batching rule for, recorded from it",
+    "functional/forward.py": "what PyTorch has no forward mode for, recorded from it",
+    "render/formulas/latex.py": "LaTeX's own commands",
+}
+"""The files that list six ops or more by name, and why that is no fact of their entries."""
+
+
+def _lists_of_ops(path: Path, names: set[str]) -> bool:
+    """Whether a file has a collection that holds six names of ops or more, and little else."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+        texts = [part.value for part in parts if isinstance(part, ast.Constant)]
+        known = [text for text in texts if text in names]
+        if len(known) >= 6 and len(known) >= 0.8 * len(texts):
+            return True
+    return False
+
+
+def test_facts_of_ops_stand_on_their_entries() -> None:
+    names = {op.name for op in registry.values()} | {op.node_name for op in registry.values()}
+    files = [
+        path
+        for room in ("explain", "render", "functional", "cli", "language/hints", "language/loops")
+        for path in (PACKAGE / room).rglob("*.py")
+    ]
+    found = {str(path.relative_to(PACKAGE)) for path in files if _lists_of_ops(path, names)}
+    assert found == set(LISTS)
 
 
 # --- documentation ------------------------------------------------------------------------------

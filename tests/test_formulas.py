@@ -117,17 +117,24 @@ def _explicit(symbol: Symbol) -> str:
 
 # Rules with loops over dimensions or outputs, which formulas of a line cannot hold, and those that
 # say that there is no derivative.
-_MOST_OPAQUE = 95  # seven of them the inputs of a layer of an LSTM, three copies of split views
+_MOST_OPAQUE = 38
 
 
 def test_every_rule_is_read() -> None:
     formulas = [
-        (op, formula) for op in registry.values() for formula in derivative_formulas(op).values()
+        (op, name, formula)
+        for op in registry.values()
+        for name, formula in derivative_formulas(op).items()
     ]
-    opaque = [op.name for op, formula in formulas if isinstance(formula, Opaque)]
+    # Entries and inputs that share a rule, such as the kinds of split, count once.
+    opaque = {
+        getattr(op.rules.get(name, op.joint), "__code__", op): op.name
+        for op, name, formula in formulas
+        if isinstance(formula, Opaque)
+    }
     assert len(formulas) > 500
-    assert len(opaque) <= _MOST_OPAQUE, sorted(set(opaque))
-    assert all(text_of(formula) for _, formula in formulas if formula is not None)
+    assert len(opaque) <= _MOST_OPAQUE, sorted(opaque.values())
+    assert all(text_of(formula) for _, _, formula in formulas if formula is not None)
 
 
 # The kernel of prelu has one rule for both inputs, which calls another entry of two outputs; that

@@ -346,9 +346,44 @@ def test_a_session_answers_questions() -> None:
     assert session.why("x.requires_grad").text.startswith("x.requires_grad = True")
     assert session.blame("y")
     assert session.check("y")
-    session.run("y = x + 1", x=5.0)
-    with pytest.raises(ValueError, match="`x` was given two values"):
-        session.why("x.grad")
+
+
+def test_a_session_answers_after_a_name_got_two_values() -> None:
+    """Each value holds from its entry on, and texts draw their random numbers there."""
+    session = gradcli.Session()
+    session.run("a = torch.rand(1).sum()\ny = x * a", x="randn(1)")
+    first = session["y"].item()
+    session.run("x = 7.0\nz = y.detach() * x * b", x=5.0, b="torch.rand(1).sum()")
+    with pytest.raises(gradcli.GradcliError, match="`q` has no value"):
+        session.run("q + y")
+    found = session.run("t = z * c", c="torch.rand(1).sum()")
+    told = session.explain("t").data
+    assert told["output"]["value"] == found.value.tolist()
+    assert session["x"] == 5.0
+    assert f"{first:.4f}"[:5] in session.explain("y").text
+    assert session.why("z.requires_grad").text.startswith("z.requires_grad = True")
+    assert session.blame("t")
+    assert "grad_b" in session.derive("z").text
+    with pytest.raises(ValueError, match="`x` was given two values, and differences move one"):
+        session.check("t")
+
+
+def test_a_late_input_is_checked_where_it_holds() -> None:
+    session = gradcli.Session()
+    session.run("y = 3.0")
+    session.run("z = (x * x).sum() * y", x=[1.0, 2.0])
+    answer = session.check("z")
+    assert answer.passed
+    assert answer.data["inputs"][0]["name"] == "x"
+
+
+def test_a_session_keeps_no_more_inputs_than_a_run_may_have() -> None:
+    session = gradcli.Session(max_elements=10)
+    for _ in range(3):
+        session.run("y = (x * x).sum()", x=[1.0, 2.0, 3.0, 4.0])
+    with pytest.raises(gradcli.GradcliError) as found:
+        session.explain("y")
+    assert found.value.code == "E602"
 
 
 def test_sessions_share_nothing() -> None:

@@ -395,6 +395,6 @@ def test_every_format_has_a_row() -> None:
     page = source_of("formats")
     for format in (*FORMATS, *PICTURES):
         assert f"\n| `{format}` |" in page, format
-    assert {".txt", *DRAWN, *(f".{name}" for name in FILES)} == set(
+    assert {".parquet", ".txt", *DRAWN, *(f".{name}" for name in FILES)} == set(
         re.findall(r"^\| `(\.\w+)` \| \w", page, re.M)
     )

@@ -337,9 +337,9 @@ def test_a_changed_source_is_not_passed_over(tmp_path: Path) -> None:
     for path in (built, source):
         path.touch()
     os.utime(source, (1, 1))
-    assert not dispatch._is_stale(built)
+    assert not dispatch._is_stale(str(built))
     os.utime(built, (0, 0))
-    assert dispatch._is_stale(built)
+    assert dispatch._is_stale(str(built))
 
 
 def test_turned_off() -> None:

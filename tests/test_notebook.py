@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,18 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(jupyter: Path) -> Iterator[Any]:
+    with talking_to("gradcli", jupyter) as found:
+        yield found
+
+
+@contextmanager
+def talking_to(kernel: str, jupyter: Path) -> Iterator[Any]:
+    """A client of a kernel of its own."""
     from jupyter_client.manager import KernelManager
 
     before = dict(os.environ)
     os.environ |= {"JUPYTER_PATH": str(jupyter / "share" / "jupyter"), "PYTHONPATH": str(ROOT)}
-    manager = KernelManager(kernel_name="gradcli")
+    manager = KernelManager(kernel_name=kernel)
     manager.start_kernel()
     found = manager.client()
     found.start_channels()
@@ -150,16 +158,45 @@ def test_a_cell_is_interrupted_and_the_session_goes_on(client: Any) -> None:
     assert ran(client, "kept")[1][0][1]["data"]["text/plain"] == "7"
 
 
-def test_a_notebook_is_executed(jupyter: Path, tmp_path: Path) -> None:
-    """By nbconvert, as on the command line of Jupyter."""
-    cells = [
-        "w = tensor([3., 4.], requires_grad=True)\nloss = (w * w).sum()",
-        "loss.backward()",
-        "w.grad",
-    ]
+def test_a_magic_is_interrupted_and_the_notebook_goes_on(jupyter: Path) -> None:
+    with talking_to("python3", jupyter) as client:
+        ran(client, "%load_ext gradcli\nx = 3.0")
+        endless = "while True:\n    x * x"
+        code = f"print('begun')\nget_ipython().run_cell_magic('gradcli', '', {endless!r})"
+        reply, _ = ran(client, code, client.manager.interrupt_kernel)
+        assert (reply["status"], reply["ename"]) == ("error", "KeyboardInterrupt")
+        _, sent = ran(client, "%gradcli y = x * x")
+        assert sent[0][1]["data"]["text/plain"].endswith("x.grad = tensor(6.)")
+        assert sent[0][1]["data"]["text/html"].startswith("<svg")
+
+
+NOTEBOOKS = {
+    "gradcli": (
+        [
+            "w = tensor([3., 4.], requires_grad=True)\nloss = (w * w).sum()",
+            "loss.backward()",
+            "w.grad",
+        ],
+        "tensor([6., 8.])",
+    ),
+    "python3": (
+        [
+            "%load_ext gradcli\nimport numpy as np\nx = np.array([0.5, 1.0])",
+            "%%gradcli w=[3,4] --out r\nloss = (x * w).sum()",
+            "r.grads['x'] * x",
+        ],
+        "array([1.5, 4. ])",
+    ),
+}
+
+
+@pytest.mark.parametrize("kernel", NOTEBOOKS)
+def test_a_notebook_is_executed(kernel: str, jupyter: Path, tmp_path: Path) -> None:
+    """By nbconvert, as on the command line of Jupyter: our kernel, and the magic in IPython's."""
+    cells, shown = NOTEBOOKS[kernel]
     notebook = {
-        "nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": "gradcli",
-        "display_name": "gradcli", "language": "gradcli"}},
+        "nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": kernel,
+        "display_name": kernel, "language": kernel}},
         "cells": [{"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": source,
                    "outputs": [], "execution_count": None} for n, source in enumerate(cells)],
     }  # fmt: skip
@@ -173,7 +210,7 @@ def test_a_notebook_is_executed(jupyter: Path, tmp_path: Path) -> None:
     }
     subprocess.run([*command, str(path)], env=environment, check=True, timeout=PATIENCE)
     outputs = json.loads(path.read_text())["cells"][2]["outputs"]
-    assert "".join(outputs[0]["data"]["text/plain"]) == "tensor([6., 8.])"
+    assert "".join(outputs[0]["data"]["text/plain"]) == shown
 
 
 # --- the magic ----------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ F.soft_margin_loss F.softplus F.softshrink F.unfold aminmax as_strided_scatter c
 channel_shuffle cholesky cholesky_inverse cholesky_solve constant_pad_nd cummax cummin
 diag_embed digamma dist erfinv fill frexp hardshrink i0 index_fill index_reduce kthvalue
 logcumsumexp lu_unpack masked_scatter median mode nanmedian pdist pixel_shuffle pixel_unshuffle
-polygamma put repeat split std_mean take topk torch.linalg.cross torch.linalg.eig
+polygamma put repeat std_mean take topk torch.linalg.cross torch.linalg.eig
 torch.linalg.lu torch.linalg.lu_factor torch.linalg.lu_solve torch.linalg.matrix_exp
 torch.linalg.pinv torch.special.erfcx torch.special.i0e torch.special.i1 torch.special.i1e
 torch.special.log_ndtr

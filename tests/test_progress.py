@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -81,6 +83,19 @@ def test_a_long_run_says_how_far_it_is(
     last = max(number for number, part in enumerate(err.parts) if part in drawn)
     assert GONE in err.parts[last + 1 :]
     assert err.parts.count(GONE) <= len(drawn)
+
+
+def test_a_sweep_says_its_rate_and_the_time_left(
+    screens: Callable[[bool, bool], tuple[_Screen, _Screen]], tmp_path: Path
+) -> None:
+    _, err = screens(False, True)
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text('{"a": 1}\n' * 30)
+    assert run([LOOP.format(0.02) + "y = a * 2", "--inputs", str(cases)]) == 0
+    drawn = [part.removeprefix(LINE) for part in err.parts if len(part) > len(LINE)]
+    assert drawn
+    assert all(re.fullmatch(r"\d+ records, \d+ a second, 0:\d\d left", each) for each in drawn)
+    assert err.parts[-1] == GONE
 
 
 @pytest.mark.parametrize("quiet", [False, True])

@@ -33,7 +33,9 @@ def window(array: Any, size: Sequence[int], stride: Sequence[int], offset: int) 
     if module_of(array) is not np:
         steps = [step * array.itemsize for step in stride]
         return module_of(array).ndarray(size, array.dtype, array, offset * array.itemsize, steps)
-    shown = np.asarray(_Memory(array, size, stride, offset))
+    memory = _Memory(array, size, stride, offset)
+    shown = np.asarray(memory)
+    del memory.__array_interface__  # which was read: the view keeps the owner alive
     return shown if shown.dtype == array.dtype else shown.view(array.dtype)
 
 

@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 Kernel = Callable[..., None]
@@ -46,7 +45,7 @@ def _asked() -> str:
 def core() -> Any:
     """The extension module, loaded at the first call; None where there is none to use."""
     module = None if _asked() == "0" else _module()
-    if module is None or _is_stale(Path(module.__file__)):
+    if module is None or _is_stale(module.__file__):
         return None
     module.use(_asked())
     return module
@@ -59,8 +58,9 @@ def _module() -> Any:
         return None
 
 
-def _is_stale(built: Path) -> bool:
+def _is_stale(built: str) -> bool:
     """Whether a source of it, which only a checkout has, was changed since."""
-    when = built.stat().st_mtime
-    sources = (each for each in built.parent.iterdir() if each.suffix in (".c", ".h", ".def"))
+    when = os.stat(built).st_mtime
+    with os.scandir(os.path.dirname(built)) as found:
+        sources = [each for each in found if each.name.endswith((".c", ".h", ".def"))]
     return any(each.stat().st_mtime > when for each in sources)

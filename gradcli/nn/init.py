@@ -323,19 +323,23 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 # --- names of old -------------------------------------------------------------------------------
 
 
-def _deprecated(new: Callable[..., Tensor]) -> None:
-    """Register a filling under its name of old, without the underscore; calling it warns (W015)."""
+def deprecated(new: Callable[..., Tensor], home: str, module: str) -> None:
+    """Register a function under its name of old, without the underscore; calling it warns (W015).
+
+    Args:
+        home: what PyTorch's warning calls the module.
+    """
     name, old = new.__name__, new.__name__[:-1]
 
     @wraps(new)
     def fill(*args: Any, **keywords: Any) -> Tensor:
-        message = f"`nn.init.{old}` is now deprecated in favor of `nn.init.{name}`."
+        message = f"`{home}.{old}` is now deprecated in favor of `{home}.{name}`."
         active.state.warn(
-            "W015", message, text=message, category="FutureWarning", help=f"write `nn.init.{name}`"
+            "W015", message, text=message, category="FutureWarning", help=f"write `{home}.{name}`"
         )
         return new(*args, **keywords)
 
-    function(old, module="torch.nn.init")(fill)
+    function(old, module=module)(fill)
 
 
 for _filling in (
@@ -351,4 +355,4 @@ for _filling in (
     xavier_normal_,
     xavier_uniform_,
 ):
-    _deprecated(_filling)
+    deprecated(_filling, "nn.init", "torch.nn.init")

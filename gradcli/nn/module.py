@@ -299,6 +299,8 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Module:
     """A module whose parameters are not initialised: made on `meta`, then given memory.
 
     Raises E202 for what makes no module.
+
+    Example: nn.utils.skip_init(nn.Linear, 2, 1).weight.shape
     """
     module = module_cls(*args, **{**kwargs, "device": "meta"})
     if not isinstance(module, Module):

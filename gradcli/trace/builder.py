@@ -19,7 +19,6 @@ from gradcli.trace.ir import (
     Stack,
     Trace,
     Value,
-    claimed,
 )
 from gradcli.trace.ufuncs import ufuncs_of
 
@@ -167,7 +166,7 @@ class TraceBuilder:
     def number(self, op: Inline, operands: Sequence[Operand], kind: str) -> Value:
         """Record how a Python number is computed, ahead of all effects where that is possible."""
         value = self.trace.value(None, kind)
-        instruction = claimed(self._instruction(op, operands, [value]))
+        instruction = self._instruction(op, operands, [value])
         if not self._put_ahead([instruction]):
             self.trace.instructions.append(instruction)
         return value
@@ -183,7 +182,7 @@ class TraceBuilder:
         return Instruction(op, operands, outputs, span=span, stack=stack, effects=effects)
 
     def _add(self, op: Any, operands: Sequence[Operand], *rest: Any, **settings: Any) -> None:
-        self.trace.add(self._instruction(op, operands, *rest, **settings))
+        self.trace.instructions.append(self._instruction(op, operands, *rest, **settings))
 
     def _put_ahead(self, instructions: list[Instruction]) -> bool:
         """Move instructions ahead of all effects; False where they would read other values."""
@@ -215,7 +214,7 @@ class TraceBuilder:
             return None
         for step in steps:
             step.span, step.stack = self.span, self.stack
-            self.trace.add(step)
+            self.trace.instructions.append(step)
         (result,) = steps[-1].made
         result.array = wanted  # one array, so one `id`
         return self.stand_for(wanted, result)

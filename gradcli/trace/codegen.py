@@ -44,18 +44,19 @@ class Code:
         Args:
             on_failure: the statement that leaves the function where a guard does not hold.
         """
-        there = {*known, *self._constants}
-        waiting = list(self.trace.guards)
-        for instruction in (None, *self.trace.instructions):
-            if instruction is not None:
-                yield from self._statement(instruction)
-                there.update(instruction.made)
-            ready = [guard for guard in waiting if there.issuperset(guard.values)]
-            waiting = [guard for guard in waiting if guard not in ready]
-            if ready:
-                yield f"if {' or '.join(map(self._failure, ready))}:"
+        made_by = dict.fromkeys([*known, *self._constants], 0)
+        for number, instruction in enumerate(self.trace.instructions, 1):
+            made_by.update(dict.fromkeys(instruction.made, number))
+        ready: dict[int, list[Guard]] = {}
+        for guard in self.trace.guards:
+            place = max([made_by[value] for value in guard.values], default=0)
+            ready.setdefault(place, []).append(guard)
+        for number in range(len(self.trace.instructions) + 1):
+            if number:
+                yield from self._statement(self.trace.instructions[number - 1])
+            if number in ready:
+                yield f"if {' or '.join(map(self._failure, ready[number]))}:"
                 yield f"    {on_failure}"
-        assert not waiting, "a guard reads what the trace does not make"
 
     def name(self, value: Value | None) -> str:
         if value is None:
@@ -127,7 +128,7 @@ def _is_idle(line: str) -> bool:
     return bool(sign) and name == value
 
 
-_PIECE = 250
+_PIECE = 100
 """Instructions in one function: Python's parser takes 5 KB a line, until the function ends."""
 
 

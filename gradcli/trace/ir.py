@@ -50,6 +50,8 @@ class Value(Record):
         dtype: its dtype, NumPy's or the language's; the name of its kind for what is no array.
         device: the device of its memory.
         array: its array in the recorded run, None where that is not kept.
+        maker: the instruction that makes it, noted at the tensor level: at that of arrays it would
+            keep a long trace alive until the next collection.
     """
 
     number: int
@@ -107,6 +109,9 @@ tensor.
 """
 
 
+_NOTHING: Mapping[Any, Any] = {}
+
+
 class Instruction:
     """One operation on values.
 
@@ -134,10 +139,10 @@ class Instruction:
         self.op = op
         self.inputs = inputs
         self.outputs = outputs
-        self.params: Mapping[str, Any] = {} if params is None else params
+        self.params: Mapping[str, Any] = _NOTHING if params is None else params
         self.span = span
         self.stack = stack
-        self.effects: Effects = {} if effects is None else effects
+        self.effects: Effects = _NOTHING if effects is None else effects
 
     @property
     def reads(self) -> Iterator[Value]:
@@ -211,7 +216,9 @@ class Trace:
 
     def add(self, instruction: Instruction) -> Instruction:
         """Add an instruction at the end."""
-        self.instructions.append(claimed(instruction))
+        for value in instruction.made:
+            value.maker = instruction
+        self.instructions.append(instruction)
         return instruction
 
     def copy(self, **changed: Any) -> Trace:
@@ -238,13 +245,6 @@ class Trace:
         for instruction in self.prologue:
             found.update(instruction.made)
         return found
-
-
-def claimed(instruction: Instruction) -> Instruction:
-    """The instruction, noted as the maker of its outputs."""
-    for value in instruction.made:
-        value.maker = instruction
-    return instruction
 
 
 def values_in(operands: Any) -> Iterator[Value]:

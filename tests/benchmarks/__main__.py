@@ -1,5 +1,6 @@
 """`python -m tests.benchmarks [NAME…]`: the table of gradcli against torch; `--profile` and
-`--scaling` print tables of what an op, a node and a line cost, `--where` where a round's time goes.
+`--scaling` print tables of what an op, a node and a line cost, `--where` where a round's time goes,
+`--records` what a record of a sweep takes in one process, in two and on a cluster.
 
 Each program runs under `gradcli run FILE` and under `python FILE` with torch, in turn, and says by
 its own clock how long its loop took; the table has medians. It runs N and 3 N rounds, so many that
@@ -23,6 +24,7 @@ from statistics import geometric_mean
 from gradcli.native.dispatch import core
 from tests.benchmarks.measure import Series, alternate
 from tests.benchmarks.per_op import profile
+from tests.benchmarks.records import records
 from tests.benchmarks.scaling import scaling
 from tests.benchmarks.where import where
 from tests.benchmarks.work import COLD_START, NUMPY_COLD_START, ONE_SHOT, PROGRAMS, WORKS, Work
@@ -56,6 +58,7 @@ def main() -> int:
     parser.add_argument("--profile", action="store_true", help="microseconds an op and a node")
     parser.add_argument("--scaling", action="store_true", help="does the cost of one grow?")
     parser.add_argument("--where", action="store_true", help="where a round spends its time")
+    parser.add_argument("--records", action="store_true", help="one process, --jobs, --cluster")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, once: does it all run?")
     parser.add_argument("--times", type=int, default=5, help="runs of each (5)")
     parser.add_argument("--torch", metavar="PYTHON", default=sys.executable, help="with torch")
@@ -68,6 +71,13 @@ def main() -> int:
     if arguments.where:
         for work in works:
             where(work, work.rounds(arguments.quick))
+        return 0
+    if arguments.records:
+        with tempfile.TemporaryDirectory() as folder:
+            command = gradcli(arguments.gradcli)
+            records(
+                Path(folder), command, arguments.quick, 1 if arguments.quick else arguments.times
+            )
         return 0
     torch = arguments.torch if has_torch(arguments.torch) else None
     if torch is None:

@@ -18,12 +18,15 @@ _ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTE
 
 
 class Run:
-    """One run of a command: wall time in seconds, peak memory in bytes, and what it printed."""
+    """One run of a command: wall time and, with its processes, processor time in seconds, peak
+    memory in bytes, and what it printed.
+    """
 
-    __slots__ = ("output", "peak", "wall")
+    __slots__ = ("output", "peak", "processor", "wall")
 
-    def __init__(self, wall: float, peak: int, output: str) -> None:
+    def __init__(self, wall: float, processor: float, peak: int, output: str) -> None:
         self.wall = wall
+        self.processor = processor
         self.peak = peak
         self.output = output
 
@@ -56,7 +59,8 @@ def measure(command: list[str]) -> Run:
         text = output.read().decode(errors="replace")
     if status != 0:
         raise RuntimeError(f"{' '.join(command)}: {os.waitstatus_to_exitcode(status)}\n{text}")
-    return Run(wall, usage.ru_maxrss * _RSS_UNIT, text)
+    processor = usage.ru_utime + usage.ru_stime
+    return Run(wall, processor, usage.ru_maxrss * _RSS_UNIT, text)
 
 
 Key = TypeVar("Key")
@@ -71,6 +75,10 @@ class Series:
     def wall(self) -> float:
         """The median of the wall times."""
         return median(run.wall for run in self.runs)
+
+    def processor(self) -> float:
+        """The median of the processor times."""
+        return median(run.processor for run in self.runs)
 
     def loop(self) -> float:
         """The median of what the programs say that their loops took."""

@@ -5,6 +5,7 @@ python -m tests.loops.measure [--no-times] [NAME…]
 
 from __future__ import annotations
 
+import re
 import sys
 from time import process_time
 from unittest import mock
@@ -24,7 +25,8 @@ def outcome_of(program: str, compiled: bool) -> Outcome:
 
 def longer(program: str) -> str:
     """The program with three times as many iterations."""
-    return program.replace(str(STEPS), str(3 * STEPS)).replace("range(100)", "range(300)")
+    program = program.replace(str(STEPS), str(3 * STEPS))
+    return re.sub(r"range\((100|250)\)", lambda found: f"range({3 * int(found[1])})", program)
 
 
 def seconds(program: str, compiled: bool) -> float:

@@ -29,6 +29,7 @@ ROWS = [
     Row("x.chunk(2)", x=normal(5)),
     Row("x.unsafe_chunk(2)", x=normal(4)),
     Row("x.unsafe_split(3)[1]", x=normal(4)),
+    Row("x.unsafe_split_with_sizes((1, 3))[1]", x=normal(4)),
     Row("x.unbind()", x=normal(2, 3)),
     Row("x.unbind(-1)[1]", x=normal(2, 3)),
     Row("a, b = x; a * b", x=normal(2, 3)),

@@ -28,8 +28,10 @@ from gradcli.trace.guards import Guard, Kind
 from gradcli.trace.ir import Effect, Effects, Inline, Instruction, Trace, Value
 from gradcli.trace.passes import FREE
 
-_LARGEST = 2_000
-"""Nodes of the largest graph that is compiled."""
+_LARGEST = 60
+"""Nodes of the largest graph that is compiled: larger ones gain a seventh or nothing, and Python's
+parser takes 75 KB for each.
+"""
 
 
 class PassTrace:

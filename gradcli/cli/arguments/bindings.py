@@ -1,5 +1,6 @@
 """Binds the arguments of a run to its names: they supply a name that the program reads, or replace
-the first value that it assigns.
+the first value that it assigns. One that holds from a later line on is evaluated there, and takes
+the place of another of its name.
 """
 
 from __future__ import annotations
@@ -51,18 +52,26 @@ class Bindings:
     def __init__(self, arguments: Sequence[Argument], session: Session, options: Options) -> None:
         self.session = session
         self.wrt = options.wrt
+        self.dtype = options.dtype
         self.bindings: dict[str, Binding] = {}
         self.names: dict[str, None] = {}
+        later = (argument for argument in arguments if argument.since > 1)
+        self._later = sorted(later, key=lambda argument: argument.since)
+        self._evaluate(argument for argument in arguments if argument.since == 1)
+
+    def _evaluate(self, arguments: Iterable[Argument]) -> None:
         for argument in arguments:
-            binding = Binding(argument, value_of(argument, session, options.dtype))
-            self.bindings[argument.name] = binding
+            value = value_of(argument, self.session, self.dtype)
+            self.bindings[argument.name] = Binding(argument, value)
 
     def meet(self, statements: Iterable[Statement]) -> Iterator[Statement]:
         """The statements, each after the arguments were bound whose names it uses first."""
-        if not self.bindings:
+        if not self.bindings and not self._later:
             yield from statements
             return
         for statement in statements:
+            while self._later and self._later[0].since <= statement.span.line:
+                self._evaluate([self._later.pop(0)])
             for name, how in name_uses(statement).items():
                 self.names.setdefault(name)
                 binding = self.bindings.get(name)

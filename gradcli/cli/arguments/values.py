@@ -24,9 +24,10 @@ class Argument:
         held: the value where it is given as such, or what its file held when it was read, and None
             before that: a file is read once for all runs, and standard input cannot be read twice.
         plain: whether the arrays in what is held are plain numbers without a dtype.
+        since: the line of the program from which on it holds, where a session got it later.
     """
 
-    __slots__ = ("constant", "held", "name", "offset", "plain", "source")
+    __slots__ = ("constant", "held", "name", "offset", "plain", "since", "source")
 
     def __init__(self, name: str, constant: bool, word: str, offset: int) -> None:
         self.name = name
@@ -35,6 +36,7 @@ class Argument:
         self.offset = offset
         self.held: Any = None
         self.plain = False
+        self.since = 1
 
     @property
     def text(self) -> str:

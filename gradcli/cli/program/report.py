@@ -188,9 +188,9 @@ def advising_seed(output: Tensor, example: str) -> Iterator[None]:
 # --- showing ------------------------------------------------------------------------------------
 
 
-def show_output(terminal: Terminal, name: str | None, output: Any, remark: str = "") -> None:
+def show_output(terminal: Terminal, name: str | None, output: Any) -> None:
     """Print a value under its name."""
-    terminal.write(output_text(terminal.style, name, output, remark))
+    terminal.write(output_text(terminal.style, name, output))
 
 
 def output_text(style: Style, name: str | None, output: Any, remark: str = "") -> str:

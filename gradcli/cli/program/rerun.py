@@ -138,7 +138,10 @@ class Rerun(Record):
             # Those that are replaced are evaluated too, so that the program draws what it drew. It
             # may write to what it is given.
             arguments = list(self.arguments)
-            arguments += [held(n, np.array(a)) for n, a in values.items() if "." not in n]
+            since = {argument.name: argument.since for argument in arguments}
+            for name, array in values.items():
+                if "." not in name:
+                    arguments.append(held(name, np.array(array), since.get(name, 1)))
             _override_parameters(run, values)
             with run.limited():
                 if text is not None:
@@ -205,10 +208,11 @@ def evaluate(executed: Executed, expression: str) -> Any:
     raise GradcliError("E202", "the expression of --equals gives no real numbers", span=whole)
 
 
-def held(name: str, array: Any) -> Argument:
+def held(name: str, array: Any, since: int = 1) -> Argument:
     """An argument whose value is an array."""
     argument = Argument(name, False, f"{name}=", len(name) + 1)
     argument.held = Tensor(array)
+    argument.since = since
     return argument
 
 

@@ -23,10 +23,11 @@ class Transcript:
 
     Attributes:
         most: how many statements are kept, the oldest being forgotten first; None for all.
+        lines: how many lines `program` has, nothing forgotten.
     """
 
     def __init__(self) -> None:
-        self.failed = 0
+        self.failed = self.lines = 0
         self.most: int | None = None
         self._statements: deque[tuple[Span, bool]] = deque()
         self._forgotten = 0
@@ -37,6 +38,7 @@ class Transcript:
     def add(self, span: Span, is_last: bool = False) -> None:
         """Keep a statement; `is_last` if its value became `_`."""
         self._statements.append((span, is_last))
+        self.lines += span.text.count("\n") + 1
         if self.most is not None and len(self._statements) > self.most:
             self._statements.popleft()
             self._forgotten += 1
@@ -49,7 +51,7 @@ class Transcript:
         """Forget everything."""
         self._statements.clear()
         self._forgotten = 0
-        self.failed = 0
+        self.failed = self.lines = 0
 
     def program(self) -> str:
         """The statements as a program that leaves the same values, without relying on `_` being

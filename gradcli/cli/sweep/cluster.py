@@ -129,7 +129,9 @@ class _Cluster:
         """Raise E610 for a worker with another gradcli, and note where kernels differ."""
 
         def about() -> dict[str, Any]:  # sent as it stands: the worker's gradcli may be any
+            import os
             from importlib.metadata import version
+            from importlib.util import find_spec
 
             import numpy
 
@@ -145,6 +147,11 @@ class _Cluster:
                 ),
                 "BLAS": [blas.get("name"), blas.get("version")],
                 "NumPy": version("numpy"),
+                "threads": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
+                "kernels in C": [
+                    find_spec("gradcli.native._core") is not None,
+                    os.environ.get("GRADCLI_NATIVE"),
+                ],
             }
             return {"gradcli": gradcli.__version__, "kernels": kernels}
 
@@ -152,12 +159,12 @@ class _Cluster:
         for address, each in found.items():
             if each["gradcli"] != gradcli.__version__:
                 raise wrong_version(address, each["gradcli"])
-        for kind in ("processor", "BLAS", "NumPy"):
-            if len({str(each["kernels"][kind]) for each in found.values()}) > 1:
-                terminal.note(
-                    f"the {kind} of the workers, or of this machine, differ: last digits may too"
-                )
-                return
+        kinds = found[""]["kernels"]
+        differ = [k for k in kinds if len({str(each["kernels"][k]) for each in found.values()}) > 1]
+        if differ:
+            terminal.note(
+                f"the workers, or this machine, differ in {', '.join(differ)}: last digits may too"
+            )
 
     def _asked(self, function: Any, *given: Any) -> dict[str, Any]:
         """What a function gives on each worker."""

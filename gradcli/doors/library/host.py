@@ -78,11 +78,12 @@ def raising(host: Host) -> Iterator[None]:
         raise ValueError(str(error).removeprefix("--")) from error
     except GradcliError as error:
         host.error(error)
-    if host.failure is not None:
-        host.failure.add_note(diagnostic(host.failure))
+    failure, host.failure = host.failure, None  # a session goes on after it
+    if failure is not None:
+        failure.add_note(diagnostic(failure))
         for text, _ in host.answers:
-            host.failure.add_note(text)
-        raise host.failure
+            failure.add_note(text)
+        raise failure
 
 
 def pass_on(warned: tuple[Warned, ...], stacklevel: int) -> None:

@@ -50,9 +50,8 @@ class Session:
     def _begin(self) -> None:
         self._run = Run(self._host, options_of(self._settings), "graph")
         self._run.shows_values = True
-        self._inputs: dict[str, Argument] = {}
-        self._twice: str | None = None
-        self._entries = 0
+        self._inputs: list[Argument] = []
+        self._kept = self._entries = 0
 
     def reset(self) -> None:
         """Forget all values, with the same settings."""
@@ -70,10 +69,12 @@ class Session:
             raise TypeError(f"`{next(iter(settings))}` is a setting of the whole session")
         arguments = arguments_of(given)
         run, session = self._run, self._run.session
+        since = run.transcript.lines + 1
         self._entries += 1
         with raising(self._host):
             statements = session.parse(text, f"entry {self._entries}")
             check_used(statements, [each for each in arguments if each.name in named])
+            run.bindings = None
             before, session.interpreter.last_assigned = session.interpreter.last_assigned, None
             try:
                 with run.limited():
@@ -82,7 +83,7 @@ class Session:
                 note_detachments(error, run, self._former(statements), ())
                 raise
             finally:
-                self._keep(arguments)
+                self._keep(arguments, since)
                 made = session.interpreter.last_assigned
                 session.interpreter.last_assigned = made or before
         printed, warned = self._host.taken()
@@ -106,12 +107,19 @@ class Session:
         session = self._run.session
         return [*session.parse(self._run.transcript.program(), "session"), *statements]
 
-    def _keep(self, arguments: Sequence[Argument]) -> None:
-        """Remember what names were given, for a run that answers a question."""
+    def _keep(self, arguments: Sequence[Argument], since: int) -> None:
+        """Remember the values that names got, for a run that answers a question; none of them once
+        they are more than a run may have.
+        """
+        bindings = {} if self._run.bindings is None else self._run.bindings.bindings
         for each in arguments:
-            if each.name in self._inputs:
-                self._twice = each.name
-            self._inputs[each.name] = each
+            binding = bindings.get(each.name)
+            if binding is not None and (binding.settled or binding.bound is not None):
+                each.since = since
+                self._inputs.append(each)
+                self._kept += _elements(each.held)
+        if self._kept > self._run.options.limits.elements:
+            self._inputs.clear()
 
     def _found(self, value: Any, made: str | None) -> found.Result | None:
         """The tensor that statements came to."""
@@ -194,12 +202,22 @@ class Session:
         return self._ask("check", lambda asked: checking.check(asked, wanted), name)
 
     def _ask(self, command: str, ask: Callable[[Asked], int], of: str | None = None) -> Answer:
-        if self._twice is not None:
+        names = [each.name for each in self._inputs]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None and command == "check":
             raise ValueError(
-                f"`{self._twice}` was given two values, so the session cannot be run again: ask"
-                f" gradcli.{command}() about a whole program"
+                f"`{twice}` was given two values, and differences move one: ask"
+                " gradcli.check() about a program with a name for each"
             )
         options = options_of(self._settings)
+        options.limits.check_elements(self._kept, "elements of the session's inputs")
         options.of = of or options.of
         program = Program(self._run.transcript.program(), "session")
-        return answered(Asked(Host(), command, program, list(self._inputs.values()), options), ask)
+        return answered(Asked(Host(), command, program, list(self._inputs), options), ask)
+
+
+def _elements(value: Any) -> int:
+    """How many numbers a value of an input holds."""
+    if type(value) is Tensor:
+        return int(np.size(value.array))
+    return sum(map(_elements, value)) if isinstance(value, (list, tuple)) else 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gradcli.explain.derive.algebra import number_of, simplified
+from gradcli.explain.symbols.notation import is_elementwise
 from gradcli.explain.symbols.substitution import rebuilt
 from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import Call, Constant, Item, Name, Operation, Symbol
@@ -15,11 +16,6 @@ _INVERSE, _SOLVE = "torch.linalg.inv", "torch.linalg.solve"
 
 _ROUNDS = 4
 """How often the rules are gone through: one may make room for another."""
-
-_OF_ELEMENTS = frozenset({
-    "abs", "cos", "cosh", "erf", "exp", "expm1", "log", "log1p", "relu", "sgn", "sigmoid", "sign",
-    "sin", "sinh", "sqrt", "tan", "tanh", "where", "softmax", "log_softmax",
-})  # fmt: skip
 
 
 class Matrices:
@@ -71,7 +67,7 @@ class Matrices:
         if name in ("expand", "reshape", "ones", "zeros", "full"):
             shape = symbol.parts[name in ("expand", "reshape")]
             return len(shape.value) if isinstance(shape, Constant) else None
-        return _most(inner) if name in _OF_ELEMENTS else None
+        return _most(inner) if is_elementwise(name) else None
 
     # --- rules -----------------------------------------------------------------------------------
 

@@ -40,7 +40,8 @@ _REDUCTIONS = ("none", "mean", "sum")
 
 _PARAMETERS = {
     "input": ("self",), "dim": ("dims", "dim"), "upscale_factor": ("factor",),
-    "downscale_factor": ("factor",),    "storage_offset": ("offset",), "padding_mode": ("padding",),
+    "downscale_factor": ("factor",), "storage_offset": ("offset",), "padding_mode": ("padding",),
+    "split_sizes": ("sizes",),
 }  # fmt: skip
 """Arguments of functions by what entries call them."""
 

@@ -7,15 +7,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.explain.derive.views import View, is_view, view_of
+from gradcli.explain.symbols.notation import is_elementwise
 from gradcli.explain.symbols.substitution import rebuilt
 from gradcli.explain.symbols.tree import Call, Constant, Name, Operation, Symbol
 
 _ARITHMETIC = frozenset(["+", "-", "*", "/", "**"])
-
-_ELEMENTWISE = frozenset({
-    "abs", "cos", "cosh", "erf", "exp", "expm1", "log", "log1p", "sigmoid", "sin", "sinh", "sqrt",
-    "tan", "tanh",
-})  # fmt: skip
 
 _FILLED = {"zeros": 0, "ones": 1}
 
@@ -213,7 +209,7 @@ class Simplification:
     def _inside_view(self, formula: Symbol, value: Any) -> Symbol | None:
         """`f(view(x))` as `view(f(x))`, so that the view meets those around it."""
         names = [part for part in formula.parts if not isinstance(part, Constant)]
-        is_call = isinstance(formula, Call) and formula.function in _ELEMENTWISE
+        is_call = isinstance(formula, Call) and is_elementwise(formula.function)
         if not names or not (is_call or isinstance(formula, Operation)):
             return None
         views = [self._view(each) for each in names if isinstance(each, Name)]
@@ -260,7 +256,7 @@ class Simplification:
         """The value of a name, or an array of a formula's shape and dtype; None if unknown."""
         if isinstance(symbol, Name):
             return self._arrays.get(symbol.name)
-        is_call = isinstance(symbol, Call) and symbol.function in _ELEMENTWISE
+        is_call = isinstance(symbol, Call) and is_elementwise(symbol.function)
         if not is_call and not (isinstance(symbol, Operation) and symbol.operator in _ARITHMETIC):
             return None
         parts = [self.kind(part) for part in symbol.parts if not isinstance(part, Constant)]

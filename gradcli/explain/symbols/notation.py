@@ -17,6 +17,7 @@ from gradcli.explain.symbols.tree import (
     lifted,
 )
 from gradcli.ops.binding import catalogue
+from gradcli.ops.definition.op import registry
 
 OPERATORS = {
     "add": "+", "sub": "-", "subtract": "-", "mul": "*", "multiply": "*", "div": "/",
@@ -48,6 +49,12 @@ def call_of(name: str, args: Sequence[Any]) -> Call:
     if name in BUILTINS and not method:
         name = f"torch.{name}"
     return Call(name, tuple(lifted(each) for each in args), method)
+
+
+def is_elementwise(name: str) -> bool:
+    """Whether a function computes each element of a result by itself, in floating point."""
+    op = registry.get(name.removeprefix("math."))
+    return op is not None and op.pointwise and bool(op.rules)
 
 
 def in_language(symbol: Symbol) -> bool:

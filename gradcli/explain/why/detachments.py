@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label, Span
 from gradcli.explain.patterns import around, holds
@@ -124,13 +125,6 @@ def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachm
 
 _SMOOTH = "a smooth relative has a gradient: softmax for argmax, sigmoid for a comparison"
 
-# fmt: off
-_COMPARISONS = frozenset((
-    "eq", "ge", "gt", "isfinite", "isinf", "isnan", "le", "logical_and", "logical_not",
-    "logical_or", "lt", "ne",
-))
-# fmt: on
-
 _PICKS = ("argmax", "argmin", "argsort", "bucketize", "multinomial", "nonzero", "searchsorted")
 
 
@@ -141,7 +135,7 @@ def _without_derivative(name: str, called: str, output: Any) -> tuple[str, str |
             f"this makes it {dtype}, and integers and booleans carry no gradient",
             "keep it floating",
         )
-    if called in _COMPARISONS:
+    if type(output) is Tensor and output.dtype is dtypes.bool_:
         return "a comparison gives booleans, which carry no gradient", _SMOOTH
     if called in _PICKS:
         return f"{called}() gives positions, which carry no gradient", _SMOOTH

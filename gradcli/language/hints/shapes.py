@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from gradcli.ops.definition.op import registry
+
 Shape = tuple[int, ...]
 
 _PRODUCTS = ("@", "@=", "matmul", "mm", "bmm", "mv", "dot")
 """The operators and functions that multiply matrices."""
 
-_POINTWISE = (
-    *("+", "-", "*", "/", "//", "%", "**", "<", "<=", ">", ">=", "==", "!="),
-    *("add", "sub", "mul", "div", "pow", "maximum", "minimum", "where", "atan2"),
-)
-"""The operators and functions that broadcast their operands."""
+_OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "<", "<=", ">", ">=", "==", "!=")
+"""The operators that broadcast their operands, as the pointwise ops do."""
 
 _JOINS = ("cat", "concat", "concatenate")
 """The functions that join tensors along a dimension."""
@@ -56,7 +55,9 @@ def shape_fix(first: Operand, second: Operand, operation: str) -> str | None:
         return f"linear() takes weights of shape (out, in): `{second.text}.T`" if fits else None
     if name in _JOINS and len(first.shape) == len(second.shape):
         return _join_fix(first.shape, second.shape)
-    if name not in _POINTWISE or broadcast_note(first, second) is None:
+    op = registry.get(name)
+    is_pointwise = name in _OPERATORS or (op is not None and op.pointwise)
+    if not is_pointwise or broadcast_note(first, second) is None:
         return None
     for one, other in ((second, first), (first, second)):
         turned = one.shape[::-1]

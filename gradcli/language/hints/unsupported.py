@@ -17,8 +17,6 @@ RULES: tuple[tuple[str, str], ...] = (
     # What is there under another name, or was taken away.
     ("PyTorch itself has removed it: `torch.linalg` has what came after it",
      r"^(torch|Tensor)\.(eig|lstsq|solve|symeig|matrix_rank)$"),
-    ("write `torch.arange(start, end + step, step)`", r"^torch\.range$"),
-    ("write `None` in the index", r"^torch\.newaxis$"),
     ("write `torch.norm(x, p)`", r"^torch\.(frobenius_norm|nuclear_norm|norm_except_dim)$"),
     ("write the function without `_copy`, and `.clone()`", r"_copy$"),
     ("write the function without `_with_indices`, and `return_indices=True`", r"_with_indices$"),

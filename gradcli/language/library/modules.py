@@ -88,8 +88,10 @@ LIBRARY: dict[str, str] = {
         for name in ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
     },
     "torch.backends.cuda.matmul": "torch.settings:MATMUL",
+    "torch.compiler": "torch.compilation:COMPILER",
     "torch.cuda.amp": "torch.settings:CUDA_AMP",
     "torch.distributed": "torch.settings:DISTRIBUTED",
+    "torch.jit": "torch.compilation:JIT",
     "torch.mps": "torch.settings:MPS_DEVICE",
     "torch.nn.modules.utils": "torch.settings:TUPLES",
     "torch.serialization": "torch.serialization:SERIALIZATION",

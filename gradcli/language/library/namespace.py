@@ -25,6 +25,7 @@ from gradcli.language.objects.types import (
     host_name,
 )
 from gradcli.ops.binding import catalogue
+from gradcli.ops.creation.settings import Layout
 from gradcli.ops.definition.doc import describe
 
 
@@ -50,6 +51,7 @@ def _install_classes() -> None:
         define("torch.Size", Size),
         define("torch.dtype", DType),
         define("torch.device", Device),
+        define("torch.layout", Layout),
     ):
         made.construct = table.get(made.name)
         table[made.name] = made
@@ -199,6 +201,7 @@ for _name in _TRANSFORMS:
 for _name, _where in (
     ("GradScaler", "torch.amp"),
     ("autocast", "torch.amp"),
+    ("compile", "torch.compiler"),
     ("load", "torch.serialization"),
     ("save", "torch.serialization"),
 ):
@@ -231,8 +234,9 @@ _TABLES = (
     catalogue.modules["torch.nn.functional"],
 )
 
-# `e` is a variable's name in every other program, so the constant is torch.e and math.e only.
-_NOT_PLAIN = frozenset({"e"})
+# `e` is a variable's name in every other program, so the constant is torch.e and math.e only;
+# `compile` is Python's own, which is refused.
+_NOT_PLAIN = frozenset({"compile", "e"})
 
 UNSUPPORTED = {
     "__import__": "modules are imported with `import`",

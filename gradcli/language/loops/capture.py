@@ -178,12 +178,17 @@ class Capture(Reader):
                 return iter(parts)
         elif isinstance(values, Module):
             self.rely_on_module(values)
-        elif kind not in _DRAWN or type(getattr(values, "source", None)) is Running:
+        else:
+            self.check_drawn(values)
+        return self._constants(iterate(concrete(values)))
+
+    def check_drawn(self, values: Any) -> None:
+        """Refuse what no loop inside the iteration may draw from, such as a DataLoader."""
+        if type(values) not in _DRAWN or type(getattr(values, "source", None)) is Running:
             self.refuse(
                 f"a loop over {described(values)} inside the iteration",
                 "the inner loop is compiled on its own",
             )
-        return self._constants(iterate(concrete(values)))
 
     def _constants(self, values: HostIterator[Any]) -> Generator[Any, None, None]:
         for value in values:

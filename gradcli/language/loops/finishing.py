@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.capture import Capture
 from gradcli.language.loops.compiled import CompiledIteration, Named
-from gradcli.language.loops.locations import Attribute, Location, OuterName, OwnName, store_op
+from gradcli.language.loops.locations import Attribute, Location, OuterName, OwnName, Part, store_op
 from gradcli.language.loops.lower_backward import holds_values, is_setting
 from gradcli.language.loops.symbols import OnTensors, Symbol, is_symbolic
 from gradcli.nn.module import Module
@@ -142,12 +142,27 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
             _check_named(walk, place, value)
             named.append(Named(place, value))
             continue
+        if key not in walk.carried and _are_recorded(walk, value):
+            items = [*value]
+            for number, each in enumerate(value):
+                _check_named(walk, place, each)
+                named.append(Named(Part(place, type(value), items, number), each))
+            continue
         operands: list[Operand] = []
         text = _text(walk, place, value, operands)
         op, operands = store_op(place, text, operands, named=type(value) is Tensor)
         walk.builder.effect(op, operands, state=())
         counted.append(place)
     return named, counted
+
+
+def _are_recorded(walk: Capture, value: Any) -> bool:
+    """Whether a value is a tuple or list of tensors that the iteration made, some with graphs."""
+    return (
+        type(value) in (tuple, list)
+        and all(type(each) is Tensor and walk.outside.is_made(each) for each in value)
+        and any(each.requires_grad for each in value)
+    )
 
 
 def _check_named(walk: Capture, place: Location, value: Tensor) -> None:

@@ -98,6 +98,27 @@ class Item(Location):
         self.owner[self.at] = value
 
 
+class Part(Location):
+    """One of the items of a tuple or list that a place is given as a whole, the last one last."""
+
+    __slots__ = ("items", "kind", "number", "place")
+
+    def __init__(self, place: Location, kind: type, items: list[Any], number: int) -> None:
+        self.key = place.key
+        self.place = place
+        self.kind = kind
+        self.items = items
+        self.number = number
+
+    def read(self, variables: Variables) -> Any:
+        return self.place.read(variables)[self.number]
+
+    def store(self, variables: Variables, value: Any) -> None:
+        self.items[self.number] = value
+        if self.number == len(self.items) - 1:
+            self.place.store(variables, self.kind(self.items))
+
+
 def read_op(location: Location) -> tuple[Inline, Sequence[Operand]]:
     """How compiled code reads a location."""
     if isinstance(location, OwnName):

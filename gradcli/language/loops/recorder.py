@@ -8,6 +8,7 @@ from weakref import WeakMethod
 
 import numpy as np
 
+from gradcli.arrays.strides import in_row_order
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
@@ -131,8 +132,10 @@ class Recorder(Listener):
             return
         # What comes out may have been laid out otherwise since.
         result = builder.call(forward, operands, op.reads_lazy)
-        arrays = zip(result, known, strict=True) if several else [(result, known)]
+        arrays: Any = zip(result, known, strict=True) if several else [(result, known)]
         for value, array in arrays:
+            if value is not None and array.flags.c_contiguous:
+                value = builder.call(in_row_order, [value])  # `apply` lays most results out so
             if value is None or not same(value.array, array):
                 raise GraphBreak("B02", "a call gave other bits when it was made again")
             builder.stand_for(array, value)

@@ -19,7 +19,7 @@ from gradcli.record import Record
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import kind_of
-from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Operand, Value, claimed
+from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Operand, Value
 
 NUMBERS = (int, float, bool)
 
@@ -135,7 +135,7 @@ class IterationBuilder(TraceBuilder):
         cannot.
         """
         value = self.trace.value(None, type(now).__name__)
-        instruction = claimed(self._instruction(op, operands, [value]))
+        instruction = self._instruction(op, operands, [value])
         if not self._put_ahead([instruction]):
             if fails:
                 raise GraphBreak("B05", f"it may fail, and {_CHANGED}")
@@ -167,7 +167,7 @@ class IterationBuilder(TraceBuilder):
         return value
 
     def _read_first(self, op: Inline, operands: Sequence[Operand], value: Value) -> None:
-        instruction = claimed(self._instruction(op, operands, [value]))
+        instruction = self._instruction(op, operands, [value])
         self.trace.instructions.insert(self._reads, instruction)
         self._reads += 1
         if self._first_effect is not None:

@@ -12,6 +12,7 @@ from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.attributes import kind_of
+from gradcli.nn.init import deprecated
 from gradcli.ops.binding.catalogue import function, methods, modules, setters
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.shape.joining import cat_, stack_
@@ -70,6 +71,9 @@ def clip_grad_norm_(
         for gradient in gradients:
             methods["mul_"](gradient, factor)
     return total
+
+
+deprecated(clip_grad_norm_, "torch.nn.utils", "torch.nn.utils")
 
 
 @function("clip_grad_value_", module="torch.nn.utils")

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.sizes import Size
 from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import function, method, modules
@@ -256,17 +257,30 @@ def new_tensor(
 # --- the old constructors -----------------------------------------------------------------------
 
 
+def _constructed(name: str, target: DType, data_or_sizes: tuple[Any, ...], device: Any) -> Tensor:
+    """The tensor of data, or of the sizes that integers are."""
+    if len(data_or_sizes) == 1 and not isinstance(data_or_sizes[0], (int, float, Size)):
+        data = data_or_sizes[0]
+        if isinstance(data, Tensor) and data.dtype is target:
+            return detach(data)
+        return made(name, array_of(data, target), device, False)
+    return zeros(*(data_or_sizes or (0,)), dtype=target, device=device)
+
+
+@method("new")
+def new(self: Tensor, *data_or_sizes: Any, device: Any = None) -> Tensor:
+    """A tensor of this one's dtype, of nested lists or of the sizes, as `torch.FloatTensor`.
+
+    Example: tensor([0.5, 1., 2.]).new([1., 2.])
+    """
+    return _constructed("new", self.dtype, data_or_sizes, device or self.device)
+
+
 def _constructor(name: str, dtype: DType | None) -> None:
     """A constructor named after a type: data makes a tensor of it, integers are sizes."""
 
     def construct(*data_or_sizes: Any) -> Tensor:
-        target = dtype or dtypes.default_dtype()
-        if len(data_or_sizes) == 1 and not isinstance(data_or_sizes[0], (int, float)):
-            data = data_or_sizes[0]
-            if isinstance(data, Tensor) and data.dtype is target:
-                return detach(data)
-            return made(name, array_of(data, target), None, False)
-        return zeros(data_or_sizes, dtype=target)
+        return _constructed(name, dtype or dtypes.default_dtype(), data_or_sizes, None)
 
     describe(
         construct,

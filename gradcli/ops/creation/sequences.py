@@ -17,6 +17,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, made, plain_number
 from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
+from gradcli.state import active
 
 
 @function("arange")
@@ -68,6 +69,38 @@ def arange(
     if first:
         steps += first
     return made("arange", steps.astype(target.numpy_dtype, copy=False), device, requires_grad)
+
+
+@function("range")
+def range_(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers from `start`, 0 if not given, up to `end`, which is one of them. It is deprecated.
+
+    Raises E204 where the step is 0 or leads away from the end.
+
+    Example: torch.range(0, 3)
+    """
+    text = (
+        "torch.range is deprecated and will be removed in a future release because its behavior is"
+        " inconsistent with Python's range builtin. Instead, use torch.arange, which produces"
+        " values in [start, end)."
+    )
+    active.state.warn("W015", text, text=text, help="write `torch.arange(start, end + step, step)`")
+    if end is None:
+        start, end = 0, start
+    first, last, by = [plain_number("range()", number) for number in (start, end, step)]
+    if by == 0:
+        raise runtime_error("range(): the step must not be 0", "step must be nonzero")
+    behind = first + (math.floor((last - first) / by) + 0.5) * by  # no rounding passes the end
+    target = checked_dtype("range", dtype, dtypes.default_dtype())
+    return arange(first, behind, by, dtype=target, device=device, requires_grad=requires_grad)
 
 
 @function("linspace")

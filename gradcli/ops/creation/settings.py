@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DTYPES, DType
@@ -28,6 +28,14 @@ class Named:
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
+
+
+class Layout(Named):
+    """How a tensor's elements lie: `torch.strided` is all there is."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "torch.layout"
 
 
 CONTIGUOUS, PRESERVED = Named("contiguous_format"), Named("preserve_format")
@@ -58,7 +66,7 @@ modules["torch"].update(DTYPES)
 modules["torch"].update(
     channels_last=CHANNELS_LAST[4],
     channels_last_3d=CHANNELS_LAST[5],
-    strided=Named("strided"),
+    strided=Layout("strided"),
     contiguous_format=CONTIGUOUS,
     preserve_format=PRESERVED,
 )
@@ -69,6 +77,7 @@ modules["torch"].update(
     e=math.e,
     inf=math.inf,
     nan=math.nan,
+    newaxis=None,
     pi=math.pi,
     finfo=finfo,
     iinfo=iinfo,

@@ -317,6 +317,10 @@ properties.update(
     _base=lambda tensor: tensor.base,
 )
 
+# The ways to be that no tensor here has.
+_ABSENT = "ipu maia mkldnn mps mtia nested quantized sparse sparse_csr vulkan xla xpu"
+properties.update({f"is_{kind}": lambda tensor: False for kind in _ABSENT.split()})
+
 # --- queries ------------------------------------------------------------------------------------
 
 

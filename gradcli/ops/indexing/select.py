@@ -282,7 +282,8 @@ def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any =
     other_route = ndim > 1 and dim in (0, -ndim, ndim - 1, -1)
     raises = "RuntimeError" if other_route else "IndexError"
     at = checked_source("index_add", input, dim, index, source, raises)
-    alpha = checked_cast(alpha, input.dtype)
+    if type(alpha) is not int or alpha != 1:
+        alpha = checked_cast(alpha, input.dtype)
     return index_add.apply(input, at, index, source, alpha)
 
 

@@ -57,12 +57,17 @@ def _split_entry(name: str, is_view: bool) -> Op:
         self=lambda grads, self_sizes, sizes, dim: _rejoined(
             grads, _part_sizes(self_sizes, sizes, dim), dim, cat
         ),
+        numpy="""\
+def split(x, sizes, axis=0):
+    return np.split(x, np.cumsum(sizes)[:-1], axis)
+""",
     )
 
 
 split = _split_entry("split", True)
 split_with_sizes = _split_entry("split_with_sizes", True)
 unsafe_split = _split_entry("unsafe_split", False)
+unsafe_split_with_sizes = _split_entry("unsafe_split_with_sizes", False)
 
 unbind: Op = op(
     "unbind",
@@ -120,8 +125,15 @@ def split_with_sizes_(input: Tensor, split_sizes: Any, dim: int = 0) -> Parts:
 
     Example: torch.split_with_sizes(tensor([[2., 1.], [1., 3.]]), (1, 1))
     """
-    at, extent = _extent("split_with_sizes", input, dim)
-    sizes = sizes_of("split_with_sizes", (split_sizes,))
+    return split_with_sizes.apply(input, *_given_sizes("split_with_sizes", input, split_sizes, dim))
+
+
+def _given_sizes(
+    name: str, input: Tensor, split_sizes: Any, dim: int
+) -> tuple[tuple[int, ...], int]:
+    """The sizes of the parts and their dimension; raises E301 for sizes that do not add up."""
+    at, extent = _extent(name, input, dim)
+    sizes = sizes_of(name, (split_sizes,))
     if sum(sizes) != extent or min(sizes, default=0) < 0:
         raise GradcliError(
             "E301",
@@ -129,7 +141,7 @@ def split_with_sizes_(input: Tensor, split_sizes: Any, dim: int = 0) -> Parts:
             text=f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's"
             f" size at dimension {at}), but got split_sizes={list(sizes)}",
         )
-    return split_with_sizes.apply(input, sizes, at)
+    return sizes, at
 
 
 def _chunk_sizes(name: str, tensor: Tensor, chunks: int, dim: int) -> tuple[list[int], int]:
@@ -170,6 +182,16 @@ def unsafe_split_(input: Tensor, split_size: int, dim: int = 0) -> Parts:
     """
     at, extent = _extent("unsafe_split", input, dim)
     return unsafe_split.apply(input, _equal_sizes("unsafe_split", extent, split_size), at)
+
+
+@function("unsafe_split_with_sizes", method=True)
+def unsafe_split_with_sizes_(input: Tensor, split_sizes: Any, dim: int = 0) -> Parts:
+    """The parts that `split_with_sizes` shows, which may be written: no history follows that.
+
+    Example: torch.unsafe_split_with_sizes(tensor([[2., 1.], [1., 3.]]), (1, 1))
+    """
+    sizes, at = _given_sizes("unsafe_split_with_sizes", input, split_sizes, dim)
+    return unsafe_split_with_sizes.apply(input, sizes, at)
 
 
 @function("unbind", method=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcli.explain.derive.matrices import Matrices, argument
 from gradcli.explain.derive.program import Derivation, Line
+from gradcli.explain.symbols.notation import is_elementwise
 from gradcli.explain.symbols.text import ATOM, CHOICE, PRECEDENCE, UNARY, text_of
 from gradcli.explain.symbols.tree import (
     Attribute,
@@ -46,8 +47,6 @@ _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _RESHAPES = ("reshape", "expand", "unsqueeze", "squeeze")
 
 _INDICES = "ijklmn"
-
-_OF_ELEMENTS = _KNOWN | {"sigmoid", "sqrt", "abs", "sgn", "relu", "erf", "log1p", "expm1", "where"}
 
 
 def latex(found: Derivation, output: str) -> str:
@@ -132,7 +131,7 @@ class _Writer:
         if isinstance(symbol, Operation):
             return symbol.operator != "@"
         if isinstance(symbol, Call):
-            return symbol.function.removeprefix("math.") in _OF_ELEMENTS
+            return is_elementwise(symbol.function)
         return isinstance(symbol, Constant)
 
     def _element(self, symbol: Symbol) -> tuple[str, int]:

@@ -7,8 +7,8 @@ from gradcli.render.help.manual import code_source, front_source, rendered, sect
 from gradcli.render.help.manual import topics as manual_topics
 from gradcli.render.style import PLAIN, Style
 
-_MADE = ("codes", "mistakes", "ops")
-"""The topics that are made from tables."""
+_MADE = ("codes", "left-out", "mistakes", "ops")
+"""The topics that are made from tables, or by running programs."""
 
 MORE = frozenset(
     (
@@ -55,6 +55,10 @@ def topic(name: str, style: Style = PLAIN) -> str | None:
         from gradcli.render.help.op_list import op_list  # lazy: start-up: all ops
 
         return op_list(style=style)
+    if name == "left-out":
+        from gradcli.render.help.left_out import left_out_page  # lazy: start-up: a session
+
+        return left_out_page(style)
     text = source(name) or source(name.lower())
     return None if text is None else rendered(text, style)
 

@@ -222,6 +222,8 @@ def of_collections(walk: Capture, callee: Callee) -> Any:
             walk.walked(each)
         if isinstance(each, Module):
             walk.rely_on_module(each)
+        elif callee.name in ("enumerate", "zip") and type(each) not in (int, tuple, list, dict):
+            walk.check_drawn(each)
     if any(map(is_symbolic, callee.given)):
         if callee.name in ("isinstance", "type", "callable"):
             return walk.evaluate(callee.hole, callee.operands)

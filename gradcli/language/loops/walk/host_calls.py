@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.modes import GradMode
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
+from gradcli.language.loops.lower_backward import is_setting
 from gradcli.language.loops.symbols import is_symbolic
 from gradcli.language.loops.walk.callee import Callee, functions_in
 from gradcli.language.objects.iteration import Iterator
@@ -56,7 +57,11 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         walk.refuse(f"`{_shown(callee)}` gives a value that may be another one in every iteration")
     elif value is None and recorder.write_count == writes:
         walk.refuse(f"what `{_shown(callee)}` does is not recorded")
-    elif type(value) is FunctionType and {*map(type, callee.given)} == {Function}:
+    elif (
+        type(value) is FunctionType
+        and any(type(each) in (Function, FunctionType) for each in callee.given)
+        and all(map(is_setting, callee.given))
+    ):
         walk.local[id(value)] = value  # a function of those that it was given, such as their vmap
     elif not isinstance(value, (GradMode, ModuleWalk, Iterator, int, type(None))):
         walk.refuse(f"`{_shown(callee)}` makes {type(value).__name__}")
