@@ -56,7 +56,7 @@ class Matrices:
     # --- how many dimensions ---------------------------------------------------------------------
 
     def rank(self, symbol: Symbol) -> int | None:
-        """How many dimensions a formula has, None where that is not told."""
+        """How many dimensions a formula has, None where that is not known."""
         if isinstance(symbol, Name):
             return self._ranks.get(symbol.name)
         if isinstance(symbol, Constant):

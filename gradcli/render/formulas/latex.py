@@ -169,7 +169,7 @@ class _Writer:
         return f"{inner}_{{{' '.join(indices[-rank:] if rank else indices)}}}", ATOM
 
     def _sum(self, symbol: Call) -> tuple[str, int]:
-        """A sum or mean over named indices; without them where the dimensions are not told."""
+        """A sum or mean over named indices; without them where the dimensions are not known."""
         name = symbol.function
         sign = r"\sum" if name == "sum" else rf"\operatorname*{{{name}}}"
         value = symbol.arguments[0]

@@ -1,4 +1,4 @@
-"""Lines of formulas that repeat by steps of one, as unrolled loops leave them: told as such."""
+"""Lines of formulas that repeat by steps of one, as unrolled loops leave them, as one rule."""
 
 from __future__ import annotations
 
