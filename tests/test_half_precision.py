@@ -262,3 +262,23 @@ def test_values(expression: str, dtype: str) -> None:
 def test_gradients(expression: str, dtype: str) -> None:
     program = (SETUP + BACKWARD).replace("DTYPE", dtype).replace("EXPRESSION", expression)
     check(program, GRADIENTS[expression][dtype == "float16"])
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_every_number_through_relu_float_and_max(kind: str) -> None:
+    """What goes by bits or by a table gives what float32 gives, a negative zero among it."""
+    shown = run(f"""
+every = torch.arange(-32768, 32768).to(torch.int16).view(torch.{kind})
+x = every[torch.isfinite(every)]
+one_by_one = torch.stack([each.float() for each in x[:40]])
+wanted = torch.relu(x.float()).to(x.dtype)
+same = torch.equal(torch.relu(x).view(torch.int16), wanted.view(torch.int16))
+print(same, torch.equal(one_by_one, x.float()[:40]), torch.relu(x.reshape(2, -1).t()).stride())
+print(torch.relu(x[0]), torch.relu(torch.tensor(-3, dtype=torch.int16)))
+print(x.max() == x.float().max(), x.amin() == x.float().amin())
+""")
+    assert shown.error is None
+    lines = shown.stdout.splitlines()
+    assert lines[0].startswith("True True (1, ")
+    assert lines[1] == f"tensor(-0., dtype=torch.{kind}) tensor(0, dtype=torch.int16)"
+    assert lines[2] == "tensor(True) tensor(True)"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.dtypes import widened
 from gradcli.packages import imported
 
 MEAN, SUM = 1, 2
@@ -49,7 +50,7 @@ class _Half:
 
 
 def _wide(*arrays: Any) -> list[Any]:
-    return [array.astype(_single) for array in arrays]
+    return [widened(array) for array in arrays]
 
 
 # --- functions of one number --------------------------------------------------------------------
@@ -58,7 +59,7 @@ def _wide(*arrays: Any) -> list[Any]:
 def rsqrt(self: Any) -> Any:
     """1 / sqrt(x): elements in whole groups round once, the rest twice."""
     half = _Half(self)
-    value = self.astype(_single)
+    value = widened(self)
     root = np.sqrt(value)
     grouped = self.size // GROUP * GROUP
     result = module_of(root).asarray(1 / half.rounded(root))
@@ -69,7 +70,7 @@ def rsqrt(self: Any) -> Any:
 def entr(self: Any) -> Any:
     """-x log(x); its logarithm is rounded."""
     half = _Half(self)
-    value = self.astype(_single)
+    value = widened(self)
     logarithm = half.rounded(np.log(value))
     entropy = np.where(value > 0, -value * logarithm, np.where(value == 0, 0.0, -np.inf))
     return half.stored(np.where(np.isnan(value), value, entropy))
@@ -103,7 +104,7 @@ def _shifted(self: Any, dim: int) -> Any:
 def softmax(self: Any, dim: int) -> Any:
     """The softmax along a dimension."""
     half = _Half(self)
-    value = self.astype(_single)
+    value = widened(self)
     if not self.ndim:
         return half.stored(np.exp(value - value))
     powers = np.exp(_shifted(value, dim))
@@ -116,7 +117,7 @@ def softmax(self: Any, dim: int) -> Any:
 def log_softmax(self: Any, dim: int) -> Any:
     """The logarithm of the softmax along a dimension."""
     half = _Half(self)
-    value = self.astype(_single)
+    value = widened(self)
     if not self.ndim:
         return half.stored(value - value)
     shifted = _shifted(value, dim)

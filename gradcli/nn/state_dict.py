@@ -162,7 +162,7 @@ def _quoted(names: list[Any]) -> str:
 
 
 def _unlike(name: str, tensor: Tensor, value: Any) -> str:
-    """PyTorch's words for a value of the state that a module's tensor cannot take."""
+    """PyTorch's message for a value of the state that a module's tensor cannot take."""
     if not isinstance(value, Tensor):
         return (
             f'While copying the parameter named "{name}", expected torch.Tensor or Tensor-like'

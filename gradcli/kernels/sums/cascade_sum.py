@@ -252,7 +252,7 @@ def in_turn(array: Any) -> Any:
 
 def wide(array: Any) -> Any:
     """A half-precision array as float32, in which PyTorch accumulates; any other unchanged."""
-    return array.astype(np.float32) if array.dtype.itemsize == 2 and is_float(array) else array
+    return dtypes.widened(array) if array.dtype.itemsize == 2 and is_float(array) else array
 
 
 def wider(array: Any) -> Any:

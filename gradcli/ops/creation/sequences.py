@@ -21,6 +21,7 @@ from gradcli.state import active
 
 
 @function("arange")
+@in_numpy("arange(dtype=np.float32)")
 def arange(
     start: Any = None,
     end: Any = None,

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.dtypes import widened
+
 Way = Callable[[Callable[..., Any], tuple[Any, ...]], Any]
 """From a forward function and its arguments, of which the first is an array of two bytes an
 element, to the result."""
@@ -51,7 +53,7 @@ def rounded_once(forward: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
     dtype = operands[0].dtype
     if not is_half(operands[0]):
         return forward(*operands)
-    result = forward(*[value.astype(np.float32) if is_half(value) else value for value in operands])
+    result = forward(*[widened(value) if is_half(value) else value for value in operands])
     if isinstance(result, tuple):
         return tuple(_narrow(part, dtype) for part in result)
     return _narrow(result, dtype)

@@ -6,6 +6,7 @@ an op of its own, as PyTorch prints it; it is constant in the input, so the grad
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.creation.random import uniform_array
 from gradcli.ops.definition.doc import RANDOM, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
-from gradcli.ops.definition.half_precision import rounded_once
+from gradcli.ops.definition.half_precision import is_half, rounded_once
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.nn.activations import activation
@@ -44,9 +45,21 @@ threshold_backward: Op = pointwise(
     self=lambda grad: zeros_like(grad),
 )
 
+
+def _positive_bits(forward: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+    """relu of half precision by its bits: those of what is below zero lie together."""
+    (array,) = operands
+    if not is_half(array):
+        return forward(array)
+    bits = np.asarray(array).view(np.uint16)
+    below = 0x7C00 if array.dtype.kind == "f" else 0x7F80  # to the bits of minus infinity
+    return (bits * (bits - np.uint16(0x8001) >= below)).view(array.dtype)[()]
+
+
 relu_ = pointwise(
     "relu",
     lambda self: positive_part(self),
+    half=_positive_bits,
     self=lambda grad, result: threshold_backward(grad, result, 0),
     unsupported=dtype_names("bool", raises="RuntimeError") | COMPLEX,
     numpy="np.maximum({0}, 0)",
@@ -59,7 +72,6 @@ def relu(input: Tensor) -> Tensor:
 
     Conventions: At 0 the gradient is 0.
     """
-    check_tensors("relu", input=input)
     return relu_.apply(input)
 
 
@@ -80,7 +92,6 @@ threshold_written = pointwise(
 
 
 def _threshold(entry: Op, name: str, input: Tensor, threshold: float, value: float) -> Tensor:
-    check_tensors(name, input=input)
     check_real(name, input.array)
     number = plain_number(f"{name}()", value)
     return entry.apply(input, threshold, dtypes.cast(number, input.dtype))
@@ -256,7 +267,6 @@ def _slopes(array: Any, lower: float, upper: float) -> Any:
 def _rrelu(
     entry: Op, name: str, input: Tensor, lower: float, upper: float, training: bool
 ) -> Tensor:
-    check_tensors(name, input=input)
     if lower > upper:
         raise runtime_error("Lower bound should be less than or equal to the upper bound")
     check_floating(name, input)
@@ -308,7 +318,6 @@ hardtanh_ = pointwise(
 
 
 def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
-    check_tensors(name, input=input)
     min_val, max_val = plain_number("min_val", min_val), plain_number("max_val", max_val)
     if type(min_val) is complex or type(max_val) is complex:
         raise GradcliError("E203", f"{name}() takes real bounds")

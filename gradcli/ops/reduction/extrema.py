@@ -18,6 +18,7 @@ from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
 from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
+from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.clamp import maximum, minimum
 from gradcli.ops.elementwise.comparison import logical_and, logical_or
@@ -82,7 +83,9 @@ def _extreme_of_all(name: str, node_name: str, ufunc: Any) -> Op:
         check_not_empty(name, self)
         return fold(ufunc, self, None)
 
-    return op(name, forward, node=node_name, self=shared_evenly, unsupported=COMPLEX)
+    return op(
+        name, forward, half=rounded_once, node=node_name, self=shared_evenly, unsupported=COMPLEX
+    )
 
 
 max_all = _extreme_of_all("max", "MaxBackward1", np.maximum)
@@ -163,6 +166,7 @@ def _extreme_over(name: str, ufunc: Any) -> tuple[Op, Function]:
     entry = op(
         name,
         forward,
+        half=rounded_once,
         self=_shared_by_count,
         unsupported=COMPLEX,
         numpy=f".{name[1:]}(axis, keepdims)",
