@@ -521,7 +521,8 @@ def _by_arguments(
         return error
     from gradcli.language.hints import argument_types  # lazy: start-up
 
-    error = argument_types.wrong_operand(_name(function), function, args, kwargs) or error
+    if error.raises != "AttributeError":  # an op that raises this has found the operand
+        error = argument_types.wrong_operand(_name(function), function, args, kwargs) or error
     if error.code != "E202":
         return argument_types.wrong_argument(_name(function), function, args, kwargs) or error
     if error.raises == "TypeError" and argument_types.lacks_attribute(function, args, kwargs):
