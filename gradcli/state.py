@@ -130,8 +130,8 @@ class State:
         self.born: WeakValueDictionary[int, Any] | None = None
         self.marks_made = False
         self.sequence_nr = 0
-        self.hooks_made = 0
         self.object_ids = 0
+        self.hooks_made = 0
         self.place: Span | None = None
         self.stack: list[tuple[str, Span | None]] = []
         self.calls: list[Any] = []

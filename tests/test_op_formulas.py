@@ -31,19 +31,6 @@ from tests.op_table.check import graph_of
 from tests.op_table.rows import Row
 from tests.test_gradients import ROWS, _fixed
 
-WITHOUT: dict[str, str] = {
-    **dict.fromkeys(
-        ("grid_sampler_2d", "grid_sampler_2d_backward", "grid_sampler_3d",
-         "grid_sampler_3d_backward"),
-        "which elements a point is between depends on the point: a sum of one case for each",
-    ),
-    "_ctc_loss": "a recursion over time and labels, whose length depends on the data",
-    **dict.fromkeys(
-        ("_standard_gamma", "_sample_dirichlet"), "drawn numbers, of which there is no formula"
-    ),
-}  # fmt: skip
-"""Entries without a formula, and why there is none. They are told in `gradcli help E413`."""
-
 WITHOUT_NUMPY = """
 F.adaptive_avg_pool2d F.adaptive_avg_pool3d F.adaptive_max_pool2d F.adaptive_max_pool3d
 F.avg_pool2d F.avg_pool3d F.binary_cross_entropy F.conv1d F.conv2d F.conv_transpose1d F.fold
@@ -63,7 +50,8 @@ view_as_complex_copy
 """Functions of formulas that NumPy has nothing for."""
 
 NOT_IN_THE_TABLE = {
-    "mkldnn_rnn_layer",  # its module is a row of tests/test_derive.py
+    # Their module and distributions are rows of tests/test_derive.py.
+    "mkldnn_rnn_layer", "_standard_gamma", "_sample_dirichlet",
     "_to_copy.device", "_pack_padded_sequence", "rrelu_with_noise.RreluWithNoiseBackward0",
     "rrelu_with_noise_.RreluWithNoiseBackward1", "rrelu_with_noise_backward",
     "rrelu_with_noise_backward.RreluWithNoiseBackwardBackward0",
@@ -181,7 +169,7 @@ def covered() -> tuple[set[Op], set[str]]:
 def _derive(row: Row, second: bool, found: set[Op], unspoken: set[str]) -> bool:
     """Derive a row where it brings entries that were not met, and add them."""
     derived = Derived(row, second)
-    if derived.ops <= found or derived.ops & {registry.get(key) for key in WITHOUT}:
+    if derived.ops <= found:
         return False
     unspoken |= _run_in_numpy(derived.derivation(), row.expression)
     found |= derived.ops
@@ -206,16 +194,12 @@ def _run_in_numpy(found: Derivation, program: str) -> set[str]:
 def _missing(found: set[Op]) -> list[str]:
     """The differentiable entries that were not derived, and should be."""
     left = [key for key, op in registry.items() if op not in found]
-    excused = {*WITHOUT, *NOT_IN_THE_TABLE, *ONCE}
+    excused = {*NOT_IN_THE_TABLE, *ONCE}
     return [key for key in left if key not in excused and _is_differentiable(registry[key])]
 
 
 def test_every_differentiable_entry_has_a_formula(covered: tuple[set[Op], set[str]]) -> None:
     assert _missing(covered[0]) == []
-
-
-def test_what_has_no_formula_has_none(covered: tuple[set[Op], set[str]]) -> None:
-    assert not {registry.get(key) for key in WITHOUT} & covered[0]
 
 
 def test_functions_of_formulas_say_what_numpy_has(covered: tuple[set[Op], set[str]]) -> None:

@@ -176,7 +176,11 @@ def test_records_in_csv(gradcli: CommandLine) -> None:
         (("y = (", "--inputs", "cases.jsonl"), 3, "E00"),
         (("run", "none.grad", "--inputs", "cases.jsonl"), 2, "E503"),
         (("run", "a.grad", "b.grad", "--inputs", "cases.jsonl"), 2, "--inputs runs one file"),
-        ((PROGRAM, "--inputs", "cases.jsonl", "-o", "x.json"), 2, "writes .npz and .safetensors"),
+        (
+            (PROGRAM, "--inputs", "cases.jsonl", "-o", "x.json"),
+            2,
+            "writes .npz, .safetensors, .parquet",
+        ),
         ((PROGRAM, "--inputs", "cases.jsonl", "--format", "table"), 2, "not --format table"),
         ((PROGRAM, "--inputs", "cases.jsonl", "--of", "z"), 2, "the program has no `z`"),
         ((PROGRAM, "--inputs", "cases.jsonl", "--sandbox"), 5, "E606"),

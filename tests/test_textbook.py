@@ -7,6 +7,10 @@ gradient, and the shapes of its names, which are numbers where none is given.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,15 +25,31 @@ _LEAST = 60
 """How many rows the page has."""
 
 
-def _rows() -> list[Row]:
-    lines = [line for block in blocks(MANUAL / "textbook.md") for line in block.text.split("\n")]
+_PAGE = (MANUAL / "textbook.md").read_text(encoding="utf-8")
+
+_STARTS = [0, *(_PAGE[: _PAGE.index(f"## {each}")].count("\n") for each in ("Jac", "Hess")), 9999]
+"""The lines at which gradients, Jacobians and Hessians start, and the end."""
+
+
+def _rows(part: int) -> list[Row]:
+    lines = [
+        line
+        for block in blocks(MANUAL / "textbook.md")
+        if _STARTS[part] < block.line < _STARTS[part + 1]
+        for line in block.text.split("\n")
+    ]
     cells = [re.split(r" {2,}", line) for line in lines if not line.startswith("$")]
     return [
         (f, rest[0] if rest else "", by, g) for f, by, g, *rest in (c for c in cells if len(c) > 2)
     ]
 
 
-ROWS = _rows()
+ROWS = _rows(0)
+
+MATRICES = [
+    *(("jacobian", *row) for row in _rows(1)),
+    *(("hessian", *row) for row in _rows(2)),
+]
 
 every_row = pytest.mark.parametrize(("function", "shapes", "by", "gradient"), ROWS)
 
@@ -52,23 +72,95 @@ def test_derive_writes_it(
     assert found.out.split("\n")[0].split("  #")[0].rstrip() == f"grad_{by} = {gradient}", found.err
 
 
+def _inputs(sizes: dict[str, str], number: int) -> dict[str, Any]:
+    """Values for names, square matrices with a large diagonal."""
+    random = np.random.default_rng(number)
+    inputs = {}
+    for name in (*"abcgpqstvwxyz", "mu", "table", *"ABCX"):
+        shape = [int(size) for size in sizes.get(name, "").split(",") if size]
+        array = random.uniform(0.3, 0.7, shape)
+        if len(shape) == 2 and shape[0] == shape[1]:
+            array += 2 * np.eye(shape[0])
+        inputs[name] = np.array(array, np.float32)[()]
+    return inputs
+
+
 @every_row
 def test_the_engine_agrees(function: str, shapes: str, by: str, gradient: str) -> None:
     """At two random points, at which no determinant is negative."""
     sizes = dict(each.split("=") for each in shapes.split())
     for number in range(2):
-        random = np.random.default_rng(number)
-        inputs = {}
-        for name in (*"abcgpqstvwxyz", "mu", "table", *"ABCX"):
-            shape = [int(size) for size in sizes.get(name, "").split(",") if size]
-            array = random.uniform(0.3, 0.7, shape)
-            if len(shape) == 2 and shape[0] == shape[1]:
-                array += 2 * np.eye(shape[0])
-            inputs[name] = np.array(array, np.float32)[()]
+        inputs = _inputs(sizes, number)
         formula = run_program(f"found = {gradient}", inputs)["found"]
         program = f"{by}.requires_grad_()\ny_ = {function}\ny_.backward()\nright = {by}.grad"
         right = run_program(program, inputs)["right"]
         np.testing.assert_allclose(np.broadcast_to(formula, right.shape), right, rtol=2e-4)
+
+
+every_matrix = pytest.mark.parametrize(("kind", "function", "shapes", "by", "matrix"), MATRICES)
+
+
+@every_matrix
+def test_derive_writes_the_matrix(
+    gradcli: CommandLine, kind: str, function: str, shapes: str, by: str, matrix: str
+) -> None:
+    words = ["--shape", *shapes.split()] if shapes else []
+    found = gradcli("derive", function, "--wrt", by, *words, f"--{kind}")
+    assert found.out.split("\n")[0].split("  #")[0].rstrip() == f"{kind}_{by} = {matrix}", found.err
+
+
+@every_matrix
+def test_the_engine_has_its_rows(
+    kind: str, function: str, shapes: str, by: str, matrix: str
+) -> None:
+    sizes = dict(each.split("=") for each in shapes.split())
+    inputs = _inputs(sizes, 3)
+    program = f"""\
+found = {matrix}
+{by}.requires_grad_()
+y_ = {function}
+if {kind == "hessian"}:
+    y_ = torch.autograd.grad(y_, {by}, create_graph=True)[0]
+units = torch.eye(y_.numel()).reshape(-1, *y_.shape)
+slope = lambda unit: torch.autograd.grad(y_, {by}, unit, retain_graph=True, allow_unused=True)[0]
+right = torch.stack([slope(unit) if y_.requires_grad else 0 * {by} for unit in units])
+"""
+    values = run_program(program, inputs)
+    right = values["right"].reshape(np.shape(values["found"]))
+    np.testing.assert_allclose(values["found"], right, rtol=1e-3, atol=1e-5)
+
+
+MESSAGES = [
+    (("A @ x", "--shape", "A=3,3", "x=3", "--wrt", "A", "--jacobian"), "no matrix"),
+    (("A @ x", "--shape", "A=3,3", "x=3", "--hessian"), "a Hessian is of one number"),
+    (("x @ y", "--shape", "x=3", "y=3", "--hessian"), "a Hessian is by one name"),
+    (("a @ x", "--shape", "x=3", "a:const=3", "--hessian"), "the Hessian is 0"),
+    (("x * x", "--jacobian", "--hessian"), "exclude each other"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), MESSAGES)
+def test_what_is_no_matrix(gradcli: CommandLine, words: tuple[str, ...], message: str) -> None:
+    found = gradcli("derive", *words)
+    assert found.code in (2, 3)
+    assert message in found.err
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "jax"])
+def test_files_of_matrices(gradcli: CommandLine, target: str, tmp_path: Path) -> None:
+    if target != "numpy":
+        pytest.importorskip(target)
+    for words in (("x / x.norm()", "--jacobian"), ("log(exp(x).sum())", "--hessian")):
+        path = tmp_path / "emitted.py"
+        path.write_text(gradcli("derive", *words, "--shape", "x=3", "--to", target).out)
+        done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+        assert "ns of x agree" in done.stdout, done.stderr
+
+
+def test_latex_of_a_hessian(gradcli: CommandLine) -> None:
+    found = gradcli("derive", "y = sin(x).sum()", "--shape", "x=3", "--hessian", "--to", "latex")
+    left = r"\frac{\partial^{2} y}{\partial x \, \partial x^{\top}}"
+    assert f"{left} &= -\\operatorname{{diag}}\\left(\\sin\\left(x\\right)\\right)" in found.out
 
 
 DOCUMENTED = [

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ class Dataset(Extensible):
 
     __slots__ = ()
 
+    language_generic: ClassVar[bool] = True
     home = "torch.utils.data.dataset"
     tables = ("torch.utils.data",)
 

@@ -33,15 +33,16 @@ def default_collate(batch: Any) -> Any:
         return Tensor(np.array(batch, np.float64))
     if isinstance(first, int):
         return Tensor(np.array(batch, np.bool_ if isinstance(first, bool) else np.int64))
-    if isinstance(first, str):
-        return list(batch)
+    if isinstance(first, (str, bytes)):
+        return batch
     if isinstance(first, dict):
-        return {key: default_collate([item[key] for item in batch]) for key in first}
+        found = {key: default_collate([item[key] for item in batch]) for key in first}
+        return found if type(first) is dict else type(first)(found)
     if isinstance(first, (list, tuple)):
         if any(len(item) != len(first) for item in batch):
-            raise runtime_error("the items of a batch are of different lengths")
-        parts = [default_collate(list(part)) for part in zip(*batch, strict=True)]
-        return tuple(parts) if isinstance(first, tuple) and type(first) is not tuple else parts
+            raise runtime_error("each element in list of batch should be of equal size")
+        parts = [default_collate(part) for part in zip(*batch, strict=True)]
+        return type(first)(*parts) if hasattr(first, "language_fields") else parts
     raise type_error(
         "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found"
         f" <class '{type(first).__name__}'>"
@@ -76,6 +77,7 @@ class DataLoader:
         "sampler",
     )
 
+    language_generic: ClassVar[bool] = True
     language_name: ClassVar[str] = "torch.utils.data.dataloader.DataLoader"
     language_attributes: ClassVar[frozenset[str]] = frozenset(__slots__)
 

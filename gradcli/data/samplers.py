@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ class Sampler(Extensible):
 
     __slots__ = ()
 
+    language_generic: ClassVar[bool] = True
     home = "torch.utils.data.sampler"
     tables = ("torch.utils.data",)
 

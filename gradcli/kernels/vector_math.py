@@ -1,8 +1,8 @@
 """Exponentials, logarithms, trigonometric and hyperbolic functions of float32.
 
-NumPy's loops for float32 are up to two units off in the last place, PyTorch's hardly ever off. So
-small arrays are computed in float64 and rounded. Large ones are not, as that takes longer and their
-last digits are not printed.
+NumPy's loops for float32 are up to 2 ulp off, PyTorch's hardly ever. So small arrays are computed
+in float64 and rounded. Large ones are not, as that takes longer and their last digits are not
+printed.
 """
 
 from __future__ import annotations

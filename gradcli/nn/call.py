@@ -64,6 +64,7 @@ def _check_given(module: Any, args: tuple[Any, ...]) -> None:
             raise GradcliError(
                 "E202",
                 f"{type(module).__name__} takes tensors, not {type(given).__name__}",
+                text=f"'{type(given).__name__}' object has no attribute 'dim'",
                 raises="AttributeError",
             ) from None
 

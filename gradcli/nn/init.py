@@ -16,7 +16,6 @@ from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.creation.random import generator_of, normal_array, uniform_array
@@ -144,7 +143,6 @@ def _kaiming(name: str, words: str, draw: Callable[..., Tensor]) -> Callable[...
         nonlinearity: str = "leaky_relu",
         generator: Any = None,
     ) -> Tensor:
-        check_tensors(name, tensor=tensor)
         if tensor.array.size == 0:
             return tensor
         return draw(tensor, _kaiming_deviation(tensor, a, mode, nonlinearity), generator)

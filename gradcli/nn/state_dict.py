@@ -49,8 +49,16 @@ class OrderedDict(collections.OrderedDict[Any, Any]):
         """Another dictionary of the same keys and values."""
         return OrderedDict(self)
 
-    def __repr__(self) -> str:
-        return f"OrderedDict({list(self.items()) if self else ''})"
+    def language_write(self, writer: Any) -> None:
+        """Write its text."""
+        if not writer.enter(self, "..."):
+            return
+        cls = getattr(type(self), "language_class", None)
+        writer.put(f"{cls.name if cls else 'OrderedDict'}(")
+        if self:
+            writer.sequence(list(self.items()), "[", "]")
+        writer.put(")")
+        writer.leave(self)
 
 
 class IncompatibleKeys(tuple[list[str], list[str]]):
@@ -154,7 +162,7 @@ def _quoted(names: list[Any]) -> str:
 
 
 def _unlike(name: str, tensor: Tensor, value: Any) -> str:
-    """PyTorch's words for a value of the state that a module's tensor cannot take."""
+    """PyTorch's message for a value of the state that a module's tensor cannot take."""
     if not isinstance(value, Tensor):
         return (
             f'While copying the parameter named "{name}", expected torch.Tensor or Tensor-like'

@@ -13,7 +13,7 @@ from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, runtime_error, type_error
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.extensible import Extensible, Slotted, arguments_of
 from gradcli.nn.module import clear_grad
@@ -182,7 +182,7 @@ class Optimizer(Extensible, metaclass=Slotted):
             group.setdefault(key, value)
         taken = {id(tensor) for other in self.param_groups for tensor in other["params"]}
         if any(id(tensor) in taken for tensor in tensors):
-            raise GradcliError("E204", "a parameter is in two groups")
+            raise value_error("some parameters appear in more than one parameter group")
         self.param_groups.append(group)
         note_held(tensors)
 
@@ -332,9 +332,14 @@ class Optimizer(Extensible, metaclass=Slotted):
             )
         state_dict = self._called("load_pre", dict(state_dict))
         saved = state_dict["param_groups"]
+        if len(self.param_groups) != len(saved):
+            raise value_error("loaded state dict has a different number of parameter groups")
         sizes = [len(group["params"]) for group in self.param_groups]
         if sizes != [len(group["params"]) for group in saved]:
-            raise GradcliError("E204", "the state is of groups with other numbers of parameters")
+            raise value_error(
+                "loaded state dict contains a parameter group that doesn't match the size of"
+                " optimizer's group"
+            )
         by_number: dict[Any, Tensor] = {}
         for group, packed in zip(self.param_groups, saved, strict=True):
             by_number.update(zip(packed["params"], group["params"], strict=True))

@@ -111,7 +111,7 @@ class TraceRecorder(Recorder):
         known = same[0] if same is not None and same[1] == version else None
         if known is None and found is None:
             edge = _edge_of(tensor)
-            known = None if edge is None else self._by_edge.get(edge)
+            known = self._scalar(tensor) if edge is None else self._by_edge.get(edge)
         value = self._value(tensor)
         if known is not None:
             self._add(ALIAS, [known], [value])
@@ -127,6 +127,14 @@ class TraceRecorder(Recorder):
             return value
         (self.trace.inputs if tensor.requires_grad else self.trace.constants).append(value)
         return value
+
+    def _scalar(self, tensor: Tensor) -> Value | None:
+        """The value of a scalar that became an array as it was aliased, None for anything else."""
+        array = tensor.array
+        if type(array) is not np.ndarray or array.ndim:
+            return None
+        pairs = zip(reversed(self.values), reversed(self.tensors), strict=True)
+        return next((v for v, of in pairs if of is not None and of.array is array), None)
 
     def stand_in(self, value: Value) -> Tensor:
         """A tensor that holds a value as it was, whatever its own tensor holds by now."""

@@ -54,16 +54,33 @@ def free_names(
 
 def called_names(part: Any) -> set[str]:
     """The names that a part of the tree calls as functions."""
-    found, waiting = set(), [part]
+    calls = (each for each in _nodes(part) if isinstance(each, tree.Call))
+    return {each.function.name for each in calls if isinstance(each.function, tree.Name)}
+
+
+def operand_names(part: Any) -> set[str]:
+    """The names that are operands of operators in a part of the tree."""
+    found = set()
+    for each in _nodes(part):
+        operands: list[Any] = []
+        if isinstance(each, tree.Unary):
+            operands = [each.operand]
+        elif isinstance(each, tree.Binary):
+            operands = [each.first, *(operand for _, operand in each.rest)]
+        found |= {operand.name for operand in operands if isinstance(operand, tree.Name)}
+    return found
+
+
+def _nodes(part: Any) -> Iterator[tree.Syntax]:
+    """All nodes of a part of the tree, without recursion."""
+    waiting = [part]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, tree.Call) and isinstance(each.function, tree.Name):
-            found.add(each.function.name)
         if isinstance(each, (list, tuple)):
             waiting += each
         elif isinstance(each, tree.Syntax):
+            yield each
             waiting += _parts(each)
-    return found
 
 
 def all_name_uses(part: Any) -> Iterator[NameUse]:

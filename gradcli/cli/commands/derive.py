@@ -10,7 +10,7 @@ import click
 from gradcli.cli.arguments.click_options import with_answer_file, with_program
 from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.answer import show_explanation
-from gradcli.cli.program.source import Asked, asked_of
+from gradcli.cli.program.source import Asked, Program, asked_of
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
@@ -27,20 +27,39 @@ if TYPE_CHECKING:
     default="gradcli",
     help="Formulas in the language or in LaTeX, or a file for NumPy, JAX or PyTorch.",
 )
+@click.option("--jacobian", is_flag=True, help="The derivatives of a vector, as matrices.")
+@click.option("--hessian", is_flag=True, help="The second derivatives of a number by one name.")
 @click.option("--json", is_flag=True, help="Print the formulas as JSON.")
 @with_answer_file(".txt", ".json", ".tex", ".py")
 @with_program
-def command(words: Sequence[str], file: str | None, shape: bool, target: str, **given: Any) -> int:
+def command(
+    words: Sequence[str],
+    file: str | None,
+    shape: bool,
+    target: str,
+    jacobian: bool,
+    hessian: bool,
+    **given: Any,
+) -> int:
     """Write the gradients down as formulas of the inputs."""
     asked = asked_of("derive", words, file, given)
     if shape:
         asked.arguments = with_shapes(asked.arguments)
-    return asked.terminal.checked(derive(asked, target))
+    if jacobian and hessian:
+        raise click.UsageError("--jacobian and --hessian exclude each other")
+    matrices = "jacobian" if jacobian else "hessian" if hessian else ""
+    return asked.terminal.checked(derive(asked, target, matrices))
 
 
-def derive(asked: Asked, target: str) -> int:
-    """Show the gradients of a program as formulas, written for a target."""
+def derive(asked: Asked, target: str, matrices: str = "") -> int:
+    """Show the gradients of a program as formulas, written for a target; or the matrices that they
+    are products with.
+    """
     asked.arguments = arguments = list(asked.arguments)
+    if matrices == "hessian":
+        from gradcli.cli.program.derivation import with_gradient  # lazy: command: its body
+
+        asked.program = Program(with_gradient(asked), asked.program.name)
 
     def prepare(run: Run) -> None:
         from gradcli.cli.program.derivation import (  # lazy: command: after the text
@@ -52,13 +71,13 @@ def derive(asked: Asked, target: str) -> int:
         statements = run.session.parse(asked.program.text(), asked.program.name)
         arguments.extend(symbols(statements, arguments))
         if run.options.seed is None:
-            run.options.seed = seed_for(asked)
+            run.options.seed = seed_for(asked, not matrices)
         record_values(run)
 
     def show(run: Run, result: Result) -> Answer:
         from gradcli.cli.program.derivation import formulas  # lazy: command: after the text
 
-        return formulas(run, result, asked.program.text(), target)
+        return formulas(run, result, asked.program.text(), target, matrices)
 
     return show_explanation(asked, show, prepare)
 

@@ -45,7 +45,7 @@ class Cell(Record):
         place: the number of its first line in the document, from 0; in a notebook the number of the
             cell in the file.
         shows: the values that it shows as they are computed: "all" as after `>>>`, "last", "none".
-        outputs: those that stand in the document and can be told without running it.
+        outputs: those that stand in the document and can be read without running it.
     """
 
     source: Source

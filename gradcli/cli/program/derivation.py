@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
-from gradcli.cli.arguments.name_uses import called_names, free_names
+from gradcli.cli.arguments.name_uses import called_names, free_names, operand_names
 from gradcli.cli.arguments.options import Options
 from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.rerun import Rerun, rerun_of
 from gradcli.cli.program.run import Run
 from gradcli.cli.program.source import run_program
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, Source
 from gradcli.explain.derive.derive import agrees, derive
+from gradcli.explain.derive.jacobians import jacobians
 from gradcli.explain.derive.textbook import textbook
 from gradcli.explain.symbols.text import text_of
+from gradcli.explain.symbols.tree import Name, Symbol
 from gradcli.language.library.namespace import table_of
+from gradcli.language.parser.parser import parse_program
 from gradcli.render.answers import derivation
 from gradcli.render.answers.answer import Answer
 from gradcli.render.answers.derivation_json import derivation_document
@@ -30,9 +33,12 @@ if TYPE_CHECKING:
 
     from gradcli.autograd.tensor import Tensor
     from gradcli.cli.program.source import Asked
-    from gradcli.explain.derive.program import Derivation
+    from gradcli.explain.derive.program import Derivation, HasWordFor
     from gradcli.explain.result import Result
     from gradcli.language.tree.syntax import Statement
+
+
+_GRADIENT_OF = "gradient_of_"
 
 
 def record_values(run: Run) -> None:
@@ -46,16 +52,27 @@ def record_values(run: Run) -> None:
 def symbols(statements: Sequence[Statement], arguments: Sequence[Argument]) -> list[Argument]:
     """Values for the names that nothing gives one: each stands for any positive number."""
     called = called_names(statements)
+    operands = operand_names(statements)
+
+    def is_builtin(name: str) -> bool:
+        table = table_of(name)
+        # A function that is not called is no operand: `t` in `k * t` is a time.
+        is_operand = name in operands and table is not None and callable(table[name])
+        return name in called or (table is not None and not is_operand)
+
     given = [argument.name for argument in arguments]
-    names = free_names(statements, given, lambda name: name in called or table_of(name) is not None)
+    names = free_names(statements, given, is_builtin)
     random = np.random.default_rng(0)
     words = {name: f"{name}={random.uniform(0.3, 1.4):.4f}" for name in names}
     return [Argument(name, False, word, len(name) + 1) for name, word in words.items()]
 
 
-def seed_for(asked: Asked) -> str | None:
+def seed_for(asked: Asked, named: bool) -> str | None:
     """A seed for an output of several elements, which `seed` stands for in the formulas; None for
     one of one element, and where the program cannot be run.
+
+    Args:
+        named: whether the formulas that are shown have it.
     """
     try:
         output = rerun_of(asked).execute().output
@@ -63,22 +80,86 @@ def seed_for(asked: Asked) -> str | None:
         return None
     if output is None or output.grad_fn is None or not output.array.ndim:
         return None
-    asked.terminal.note("`seed` stands for the gradient that arrives at the output, of its shape")
+    if named:
+        told = "`seed` stands for the gradient that arrives at the output, of its shape"
+        asked.terminal.note(
+            f"{told}; --jacobian gives matrices" if output.array.ndim == 1 else told
+        )
     return str(np.random.default_rng(0).uniform(0.5, 1.5, output.array.shape).round(4).tolist())
 
 
-def formulas(run: Run, result: Result, program: str, target: str) -> Answer:
+def with_gradient(asked: Asked) -> str:
+    """The text of a program whose output is the gradient of a program's, by the one name of --wrt
+    or its only one: the formulas of that, or the call that computes it where they have inputs
+    that are no arguments.
+
+    Raises:
+        GradcliError: E413 where the output is no number, or where there are several names.
+    """
+    text = asked.program.text()
+    statements = parse_program(Source(asked.program.name, text))
+    asked.arguments = [*asked.arguments, *symbols(statements, asked.arguments)]
+    options = Options(
+        of=asked.options.of, wrt=",".join(asked.options.wrt) if asked.options.wrt else None,
+        dtype=asked.options.dtype, limits=asked.options.limits,
+    )  # fmt: skip
+    run = Run(asked.terminal, options, "all")
+    run.muted = True
+    record_values(run)
+    with run.limited():
+        try:
+            result = run.result(run.execute(statements, asked.arguments))
+        except GradcliError as error:
+            raise _no_hessian("of one number") if error.code == "E401" else error from None
+        used = [each.name for each in result.gradients if each.node] if result else []
+        names = [name for name in used if name is not None]
+        if result is None or len(names) != 1:
+            raise _no_hessian("by one name")
+        with run.session.running():
+            made = _derived(run, result, text, None)
+    asked.options.of = None
+    (name,), output = names, result.name
+    if made.described or made.inputs.keys() - {each.name for each in asked.arguments}:
+        if output is None:
+            output, last = "y", statements[-1].span
+            text = (
+                f"{text[: last.start]}{output} = ({text[last.start : last.end]}){text[last.end :]}"
+            )
+        gradient = f"torch.autograd.grad({output}, {name}, create_graph=True)[0]"
+        return f"{text}\n{_GRADIENT_OF}{output} = {gradient}"
+    gradient = made.gradients[name]
+    if name not in {n for line in made.lines for n in _names_in(line.formula)}:
+        raise GradcliError("E413", f"the Hessian is 0: the gradient does not depend on {name}")
+    lines = [f"{line.name} = {text_of(line.formula)}" for line in made.lines]
+    return "\n".join([*lines, f"{_GRADIENT_OF}{output or 'y'} = {gradient} * 1"])
+
+
+def _no_hessian(what: str) -> GradcliError:
+    help = "choose the name with --wrt, and sum up the output"
+    return GradcliError("E413", f"a Hessian is {what}", help=help)
+
+
+def _names_in(formula: Symbol) -> set[str]:
+    return {part.name for part in formula.walk() if isinstance(part, Name)}
+
+
+def formulas(run: Run, result: Result, program: str, target: str, matrices: str = "") -> Answer:
     """The formulas of a result.
 
     Args:
         target: "gradcli", "latex", "numpy", "jax" or "torch".
+        matrices: "jacobian" or "hessian" for the matrices that gradients are products with.
     """
     with run.session.running():
-        found = _derived(run, result, program)
+        found = _derived(run, result, program, derivation.WORDS.get(target))
+        if matrices:
+            found = jacobians(found, run_program, matrices, result.output.array.size)
+
+    output = (result.name or "L").removeprefix(_GRADIENT_OF)
 
     def text(_: Style) -> str:
         if target == "latex":
-            return f"{latex(found, result.name or 'L')}\n"
+            return f"{latex(found, output)}\n"
         if target == "numpy":
             return derivation.numpy_text(found, program)
         if target == "jax":
@@ -87,7 +168,7 @@ def formulas(run: Run, result: Result, program: str, target: str) -> Answer:
             return derivation.torch_text(found, program)
         return f"{derivation.program_text(found, run.options.full)}\n"
 
-    return Answer(text, partial(derivation_document, found, result.name))
+    return Answer(text, partial(derivation_document, found, result.name and output))
 
 
 def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
@@ -119,10 +200,10 @@ def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
             return found.text(PLAIN)
 
 
-def _derived(run: Run, result: Result, program: str) -> Derivation:
+def _derived(run: Run, result: Result, program: str, has_word_for: HasWordFor | None) -> Derivation:
     recorder = run.session.recorder
     assert isinstance(recorder, TraceRecorder)
-    found = derive(result, recorder, run_program)
+    found = derive(result, recorder, run_program, has_word_for)
     again = Rerun(run.terminal, program, "program", run.arguments(), run.options)
     _confirm_nearby(again, found)
 
@@ -145,7 +226,7 @@ def _confirm_nearby(again: Rerun, found: Derivation) -> None:
     random = np.random.default_rng(0)
     inputs = {
         name: (array * random.uniform(0.99, 1.01, array.shape)).astype(array.dtype)[()]
-        if name != "seed" and array.dtype.char in "fd"
+        if name not in ("seed", *found.fixed) and array.dtype.char in "fd"
         else array
         for name, array in found.inputs.items()
     }

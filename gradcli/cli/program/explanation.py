@@ -177,7 +177,7 @@ def _document(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> 
 def _extras(
     run: Run, result: Result, extras: Extras, leaf: Tensor | None
 ) -> Iterator[tuple[str, Callable[[Operands], str], Callable[[], Any]]]:
-    """The ties, the paths and the saved values that are asked for: name, text and document."""
+    """The kinks, the paths and the saved values that are asked for: name, text and document."""
     graph, events = result.graph, result.events
     if extras.ties:
         recorder = run.session.recorder

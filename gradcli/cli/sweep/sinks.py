@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from gradcli.cli.arguments.options import Options
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 _SCHEMA = "gradcli.reduced/1"
-
-Described = Sequence[Any]
-"""Name, dtype and shape of an array, and whether the record gave the input of this gradient."""
 
 
 def sink_of(terminal: Terminal, options: Options) -> Sink:

@@ -8,13 +8,33 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from itertools import permutations
 
 from gradcli.explain.symbols.substitution import rebuilt
 from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import Attribute, Call, Constant, Item, Name, Operation, Symbol
 
-_LINEAR = frozenset({"t", "sum", "reshape", "expand", "unsqueeze", "squeeze", "transpose", "outer"})
+_LINEAR = frozenset(
+    {
+        "t",
+        "sum",
+        "reshape",
+        "expand",
+        "unsqueeze",
+        "squeeze",
+        "transpose",
+        "outer",
+        "diag",
+    }
+)
 """Functions that a number goes through."""
+
+
+_LARGEST = 1000
+"""The largest denominator of a number that is written as a fraction."""
+
+_TINY = Fraction(1, 10**30)
+"""A bound that is lower is there for the sake of a logarithm alone."""
 
 
 class Product:
@@ -71,7 +91,7 @@ class _Algebra:
         """A formula as a number and powers of formulas."""
         number = number_of(symbol)
         if number is not None:
-            return Product(number, {})
+            return self._logarithm(number) or Product(number, {})
         if isinstance(symbol, Operation):
             return self._operation(symbol)
         if isinstance(symbol, Call):
@@ -82,6 +102,19 @@ class _Algebra:
             return Product(inside.number, self._atom(Item(head, symbol.index)).powers)
         parts = tuple(map(_part, symbol.parts))
         return self._atom(rebuilt(symbol, parts) if parts else symbol)
+
+    def _logarithm(self, number: Fraction) -> Product | None:
+        """A number that is the logarithm of 2 or 10, or one divided by it, as that."""
+        if number.denominator <= _LARGEST or not number:
+            return None
+        for base in (2, 10):
+            for power in (1, -1):
+                rest = Fraction(float(number) / math.log(base) ** power).limit_denominator(8)
+                value = float(rest) * math.log(base) ** power
+                if rest and abs(rest) <= 8 and math.isclose(value, float(number), rel_tol=1e-12):
+                    found = self._atom(Call("math.log", (Constant(base),)))
+                    return Product(rest, {key: Fraction(power) for key in found.powers})
+        return None
 
     def _operation(self, symbol: Operation) -> Product:
         operator, operands = symbol.operator, symbol.operands
@@ -115,6 +148,13 @@ class _Algebra:
             return Product(Fraction(1), {}).times(self.product(arguments[0]), -1)
         if name == "square":
             return Product(Fraction(1), {}).times(self.product(arguments[0]), 2)
+        if name in ("clamp", "clamp_min") and len(arguments) == 2:
+            least = number_of(arguments[1])
+            if least is not None and 0 < least < _TINY:
+                return self.product(arguments[0])
+        total = _total_of_numbers(symbol)
+        if total is not None:
+            return Product(total, {})
         one_hot = _one_hot(symbol)
         if one_hot is not None:
             return Product(one_hot[0], self._atom(one_hot[1]).powers)
@@ -187,25 +227,33 @@ class _Algebra:
             return spread
         for key in list(product.powers):
             symbol, power = self.atoms[key], product.powers[key]
-            if power == 1 and isinstance(symbol, Call) and symbol.function == "sigmoid":
+            if power >= 1 and isinstance(symbol, Call) and symbol.function == "sigmoid":
                 turned = simplified(Operation("-", symbol.arguments[0]))
                 exponent = text_of(Call("exp", (turned,)))
                 if product.powers.get(exponent) == 1:
-                    powers = {k: v for k, v in product.powers.items() if k not in (key, exponent)}
+                    powers = {**product.powers, key: power - 1, exponent: Fraction(0)}
                     found = self._atom(Call("sigmoid", (turned,)))
                     return Product(product.number, powers).times(found)
-            if power != -1:
-                continue
             grown = _one_plus_exp(symbol)
+            if grown is not None and power >= 1:
+                inverse = text_of(Call("sigmoid", (simplified(Operation("-", grown)),)))
+                if product.powers.get(inverse, 0) >= 1:
+                    powers = {**product.powers, key: power - 1}
+                    powers[inverse] -= 1
+                    return self._merged(Product(product.number, powers))
+            if power > -1 or power.denominator > 1:
+                continue
             if grown is not None:
                 exponent = text_of(Call("exp", (grown,)))
-                powers = {k: v for k, v in product.powers.items() if k != key}
+                powers = {**product.powers, key: power + 1}
                 if powers.get(exponent) == 1:
                     del powers[exponent]
                     found = self._atom(Call("sigmoid", (grown,)))
                 else:
                     found = self._atom(Call("sigmoid", (simplified(Operation("-", grown)),)))
                 return self._merged(Product(product.number, powers).times(found))
+            if power < -1:
+                continue
             if isinstance(symbol, Call) and symbol.function == "sum" and len(symbol.arguments) == 1:
                 inner = symbol.arguments[0]
                 is_exp = isinstance(inner, Call) and inner.function == "exp"
@@ -249,8 +297,41 @@ class _Algebra:
                 number = each.number + (found[each.key].number if each.key in found else 0)
                 found[each.key] = Product(number, each.powers)
         left = [each for each in found.values() if each.number]
+        whole = self._over_one_line(terms)
+        if whole is not None:
+            return [whole]
         lengths = [sum(len(key) for each in part for key in each.powers) for part in (left, terms)]
         return left if len(left) <= len(terms) and lengths[0] < lengths[1] else terms
+
+    def _over_one_line(self, terms: list[Product]) -> Product | None:
+        """Fractions with powers of sums below the line as one, where one term is left above it:
+        `2 / (x + 1) ** 2` for `1 / (x + 1) - (x - 1) / (x + 1) ** 2`.
+        """
+        below: dict[str, Fraction] = {}
+        has_sum = False
+        for term in terms:
+            for key, power in term.powers.items():
+                symbol = self.atoms[key]
+                if power < 0:
+                    below[key] = min(power, below.get(key, Fraction(0)))
+                    has_sum |= isinstance(symbol, Operation) and symbol.operator in "+-"
+        if not has_sum or len(terms) < 2:
+            return None
+        line = Product(Fraction(1), below)
+        found: dict[frozenset[tuple[str, Fraction]], Product] = {}
+        for term in terms:
+            for each in self._multiplied_out(term.times(line, -1)):
+                number = each.number + (found[each.key].number if each.key in found else 0)
+                found[each.key] = Product(number, each.powers)
+        left = [each for each in found.values() if each.number]
+        if len(left) == 1:
+            return left[0].times(line)
+        for order in permutations(left) if len(left) == 2 else ():
+            first, second = map(self.written, order)
+            total = text_of(Operation("+", first, second))
+            if total in below:
+                return Product(Fraction(1), {total: Fraction(1)}).times(line)
+        return None
 
     def _terms(self, symbol: Symbol, sign: int) -> Iterable[Product]:
         if isinstance(symbol, Operation) and symbol.operator in ("+", "-"):
@@ -323,7 +404,7 @@ def number_of(symbol: Symbol) -> Fraction | None:
     value = symbol.value
     if value != value or abs(value) == float("inf"):
         return None
-    near = Fraction(value).limit_denominator(1000)
+    near = Fraction(value).limit_denominator(_LARGEST)
     close = abs(float(near) - value) <= 1e-7 * abs(value)
     return near if close else Fraction(value)
 
@@ -331,7 +412,7 @@ def number_of(symbol: Symbol) -> Fraction | None:
 def _constant(number: Fraction) -> Symbol:
     if number.denominator == 1:
         return Constant(int(number))
-    if number.denominator <= 1000:
+    if number.denominator <= _LARGEST:
         return Operation("/", Constant(number.numerator), Constant(number.denominator))
     for known, symbol in _KNOWN_NUMBERS.items():
         if abs(float(number) / known - 1) < 1e-12:
@@ -364,11 +445,28 @@ def _complement(symbol: Symbol) -> Symbol | None:
     return None
 
 
+def _total_of_numbers(symbol: Call) -> Fraction | None:
+    """The sum of a vector of whole numbers that is written out."""
+    inner = symbol.arguments[0] if symbol.function == "sum" and symbol.arguments else None
+    if not isinstance(inner, Call) or inner.function != "tensor":
+        return None
+    numbers = inner.arguments[0].value if isinstance(inner.arguments[0], Constant) else None
+    if not isinstance(numbers, list) or not all(
+        isinstance(each, (int, float)) and float(each).is_integer() for each in numbers
+    ):
+        return None
+    return Fraction(int(sum(numbers)))
+
+
 def _softmax(symbol: Symbol) -> Symbol | None:
     """`z.softmax(d)` for the exponent `z - z.logsumexp((d,)).unsqueeze(d)`."""
     if not isinstance(symbol, Operation) or symbol.operator != "-" or len(symbol.operands) != 2:
         return None
     logits, total = symbol.operands
+    if isinstance(total, Call) and total.function == "logsumexp":
+        # The first dimension needs no unsqueeze.
+        is_whole = [text_of(part) for part in total.parts] == [text_of(logits), "(0,)"]
+        return Call("softmax", (logits, Constant(0)), True) if is_whole else None
     if isinstance(total, Call) and total.function == "unsqueeze":
         inner, dim = total.arguments
         is_total = isinstance(inner, Call) and inner.function == "logsumexp"

@@ -14,7 +14,7 @@ from gradcli.autograd.recording.instructions import source_of
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.explain.derive.program import Derivation, derivation
+from gradcli.explain.derive.program import Derivation, HasWordFor, derivation
 from gradcli.explain.result import Result
 from gradcli.explain.symbols.text import text_of
 from gradcli.state import active
@@ -29,8 +29,16 @@ _ROUNDINGS = 16
 """How many roundings of the largest number may be left of terms that cancel."""
 
 
-def derive(result: Result, recorder: TraceRecorder, run: Program) -> Derivation:
+def derive(
+    result: Result,
+    recorder: TraceRecorder,
+    run: Program,
+    has_word_for: HasWordFor | None = None,
+) -> Derivation:
     """The formulas of the gradients of a result, checked by running them.
+
+    Args:
+        has_word_for: whether a formula can be written where it goes, all where it is None.
 
     Raises:
         GradcliError: E413 where an op has no formula, or where the formulas give other numbers.
@@ -62,7 +70,7 @@ def derive(result: Result, recorder: TraceRecorder, run: Program) -> Derivation:
             for name, gradient in zip(wanted, found, strict=True)
             if gradient is not None
         }
-        made = derivation(recorder, inputs, gradients, forward)
+        made = derivation(recorder, inputs, gradients, forward, has_word_for)
     made.paths = {name: path for path, name in _identifiers(result).items() if path != name}
     _check(made, run)
     return made

@@ -12,8 +12,7 @@ from typing import Any
 from gradcli.errors import GradcliError
 from gradcli.explain.symbols.notation import in_language
 from gradcli.explain.symbols.reading import Reading
-from gradcli.explain.symbols.substitution import substituted
-from gradcli.explain.symbols.tree import Attribute, Constant, Opaque, Symbol, Unreadable, lifted
+from gradcli.explain.symbols.tree import Attribute, Opaque, Symbol, Unreadable, lifted
 from gradcli.ops.definition.op import Function, Op, parameters_of
 
 Arguments = Mapping[str, Any]
@@ -59,24 +58,6 @@ def derivative_formulas(op: Op, arguments: Arguments = _NONE) -> dict[str, Symbo
             found = _opaque(op, rule, arguments)
         formulas[name] = None if found is None else lifted(found)
     return formulas
-
-
-def local_derivatives(
-    op: Op, names: Mapping[str, Symbol] = _NONE, arguments: Arguments = _NONE
-) -> dict[str, Symbol | None]:
-    """The factor of the gradient in each derivative, with a program's own names: for `e = c * d`,
-    given `self: c` and `other: d`, they are `d` and `c`.
-
-    Args:
-        op: the entry.
-        names: what stands for its operands and its result.
-        arguments: values of arguments; the others appear by name.
-    """
-    values = {"grad": Constant(1), **names}
-    return {
-        name: None if formula is None else substituted(formula, values)
-        for name, formula in derivative_formulas(op, arguments).items()
-    }
 
 
 def _rule(op: Op, rule: Function, arguments: Arguments) -> Any:

@@ -10,12 +10,24 @@ from gradcli.explain.derive.algebra import number_of, simplified
 from gradcli.explain.symbols.notation import is_elementwise
 from gradcli.explain.symbols.substitution import rebuilt
 from gradcli.explain.symbols.text import text_of
-from gradcli.explain.symbols.tree import Call, Constant, Item, Name, Operation, Symbol
+from gradcli.explain.symbols.tree import (
+    Call,
+    Constant,
+    Item,
+    Keyword,
+    Name,
+    Operation,
+    Symbol,
+    lifted,
+)
 
 _INVERSE, _SOLVE = "torch.linalg.inv", "torch.linalg.solve"
 
 _ROUNDS = 4
 """How often the rules are gone through: one may make room for another."""
+
+_TOTALS = frozenset({"sum", "mean", "prod", "amax", "amin", "std", "var"})
+"""Functions that make one number of all elements."""
 
 
 class Matrices:
@@ -44,7 +56,7 @@ class Matrices:
     # --- how many dimensions ---------------------------------------------------------------------
 
     def rank(self, symbol: Symbol) -> int | None:
-        """How many dimensions a formula has, None where that is not told."""
+        """How many dimensions a formula has, None where that is not known."""
         if isinstance(symbol, Name):
             return self._ranks.get(symbol.name)
         if isinstance(symbol, Constant):
@@ -58,10 +70,15 @@ class Matrices:
         if not isinstance(symbol, Call):
             return None
         name = symbol.function
-        if name in ("outer", "eye", _INVERSE, "F.one_hot"):
+        if name in ("outer", "eye", "diag", _INVERSE, "F.one_hot"):
             return 2
-        if name in ("torch.linalg.det", "norm") or (name == "sum" and len(inner) == 1):
+        if name in ("torch.linalg.det", "norm") or (name in _TOTALS and len(inner) == 1):
             return 0
+        if name in ("sum", "mean", "logsumexp") and len(inner) == 2 and inner[0] is not None:
+            dims = symbol.parts[1]
+            return inner[0] - len(dims.value) if isinstance(dims, Constant) else None
+        if name == "unsqueeze":
+            return None if inner[0] is None else inner[0] + 1
         if name in ("softmax", "log_softmax", "t", "transpose", "expand_as"):
             return inner[0]
         if name in ("expand", "reshape", "ones", "zeros", "full"):
@@ -81,14 +98,22 @@ class Matrices:
             factor = self._times_unit(made.parts[1])
             if factor is not None:
                 return Operation("*", factor, self._inverse(Call(_INVERSE, made.parts[:1])))
+        if name == "outer":
+            return self._outer(made)
         if name == "diag_embed":
             return self._diagonal(made)
-        if name == "norm" and len(made.parts) == 2 and number_of(made.parts[1]) == 2:
+        is_length = name == "norm" and len(made.parts) > 1 and number_of(made.parts[1]) == 2
+        if is_length and (len(made.parts) == 2 or self.rank(made.parts[0]) == 1):
             return Call("norm", made.parts[:1], True)
         if name == "where":
+            condition, *branches = made.parts
+            made = Call("where", (condition, *map(_level, branches)))
             return _positive_part(_positive_determinant(made))
-        if name == "sum" and len(made.parts) == 3 and self.rank(made.parts[0]) == 1:
-            return Call("sum", made.parts[:1], True)  # broadcast as a vector of one element is
+        is_total = name in _TOTALS and len(made.parts) > 1 and self.rank(made.parts[0]) == 1
+        if is_total and not any(isinstance(each, Keyword) for each in made.parts):
+            return Call(name, made.parts[:1], True)  # broadcast as a vector of one element is
+        if name == "logical_or" and _is_nan_too(made):
+            return made.parts[0]
         shaped = argument(made, "reshape")
         if isinstance(shaped, Operation) and shaped.operator == "@":
             first = _row(shaped.operands[0])
@@ -98,6 +123,26 @@ class Matrices:
         vector = None if shaped is None else _column(shaped)
         is_line = isinstance(shape, Constant) and len(shape.value) == 1
         return vector if vector is not None and is_line else made
+
+    def _outer(self, made: Call) -> Symbol:
+        """An outer product with the numbers that its vectors are times or divided by before it."""
+        for number, vector in enumerate(made.parts):
+            if not isinstance(vector, Operation) or vector.operator not in ("*", "/"):
+                continue
+            *front, last = vector.parts
+            scalar = next((p for p in (last, *front) if self.rank(p) == 0), None)
+            if (
+                scalar is None
+                or len(vector.parts) != 2
+                or (vector.operator == "/" and scalar is not last)
+            ):
+                continue
+            rest = front[0] if scalar is last else last
+            parts = [rest if n == number else part for n, part in enumerate(made.parts)]
+            inner = self._outer(Call("outer", tuple(parts)))
+            pair = (inner, scalar) if vector.operator == "/" else (scalar, inner)
+            return Operation(vector.operator, *pair)
+        return made
 
     def _transposed(self, made: Call) -> Symbol:
         """A transpose, brought to the factors of a product."""
@@ -119,8 +164,10 @@ class Matrices:
         twice = argument(symbol, "t")
         if twice is not None:
             return twice
-        if self.rank(symbol) in (0, 1) or argument(symbol, "eye") is not None:
+        if self.rank(symbol) in (0, 1) or _is_symmetric(symbol):
             return symbol
+        if isinstance(symbol, Operation) and (symbol.operator in "+-" or len(symbol.parts) == 1):
+            return rebuilt(symbol, tuple(map(self._turn, symbol.parts)))
         if isinstance(symbol, Call) and symbol.function == "outer":
             return Call("outer", symbol.parts[::-1])
         if isinstance(symbol, Operation) and symbol.operator == "@" and self._are_matrices(symbol):
@@ -162,11 +209,55 @@ class Matrices:
     def _operation(self, made: Operation) -> Symbol:
         if made.operator == "@":
             return self._product(made)
+        if len(made.parts) == 2:
+            bare = self._times_ones(made) if made.operator == "*" else None
+            if bare is not None:
+                return bare
+            diagonal = self._on_the_diagonal(made)
+            if diagonal is not None:
+                return diagonal
+            for number, one in enumerate(made.parts):
+                simpler = self._beside(made, one, made.parts[1 - number], number)
+                if simpler is not None:
+                    return simpler
         if made.operator == "*":
             vector = _column(made.operands[0])
             if vector is not None and self.rank(made.operands[1]) == 1:
                 return Call("outer", (vector, made.operands[1]))
         return made
+
+    def _on_the_diagonal(self, made: Operation) -> Symbol | None:
+        """A diagonal with the number that it is times or divided by."""
+        for number, one in enumerate(made.parts):
+            inner, other = argument(one, "diag"), made.parts[1 - number]
+            is_quotient = made.operator == "/" and number == 0
+            if inner is None or self.rank(other) != 0 or number_of(other) is not None:
+                continue
+            if made.operator == "*" or is_quotient:
+                pair = (inner, other) if number == 0 else (other, inner)
+                return Call("diag", (Operation(made.operator, *pair),))
+        return None
+
+    def _times_ones(self, made: Operation) -> Symbol | None:
+        """A product without ones of the other factor's shape."""
+        for one, other in (made.parts, made.parts[::-1]):
+            if isinstance(one, Call) and one.function == "ones" and len(one.parts) == 1:
+                shape = one.parts[0]
+                if isinstance(shape, Constant) and len(shape.value) == self.rank(other):
+                    return other
+        return None
+
+    def _beside(self, made: Operation, one: Symbol, other: Symbol, number: int) -> Symbol | None:
+        """An operation without what broadcasting does to a number by itself, or a power of 0."""
+        scalar = argument(one, "unsqueeze")
+        if scalar is not None and self.rank(scalar) == 0 and self.rank(other) not in (0, None):
+            pair = (scalar, other) if number == 0 else (other, scalar)
+            return self._operation(Operation(made.operator, *pair))
+        is_power = isinstance(one, Operation) and one.operator == "**"
+        if made.operator == "*" and is_power and number_of(one.parts[1]) == 0:
+            rank = self.rank(one.parts[0])
+            return other if rank is not None and rank == self.rank(other) else None
+        return None
 
     def _product(self, made: Operation) -> Symbol:
         left, right = made.operands
@@ -176,6 +267,27 @@ class Matrices:
             factor = self._times_unit(one)
             if factor is not None:
                 return Operation("*", factor, other)
+        if argument(left, "diag") is not None and argument(right, "diag") is not None:
+            return Call("diag", (Operation("*", left.parts[0], right.parts[0]),))
+        if (
+            argument(right, "diag") is not None
+            and isinstance(left, Operation)
+            and left.operator == "@"
+        ):
+            before, last = left.operands
+            if argument(last, "diag") is not None:
+                return self._product(
+                    Operation("@", before, self._product(Operation("@", last, right)))
+                )
+        if argument(left, "diag") is not None and self.rank(right) == 1:
+            return Operation("*", left.parts[0], right)
+        if argument(left, "outer") is not None and self.rank(right) == 1:
+            return Operation("*", Operation("@", left.parts[1], right), left.parts[0])
+        if argument(left, "outer") is not None and argument(right, "diag") is not None:
+            return Call("outer", (left.parts[0], Operation("*", right.parts[0], left.parts[1])))
+        if argument(right, "outer") is not None and argument(left, "diag") is not None:
+            scaled = Operation("*", left.parts[0], right.parts[0])
+            return Call("outer", (scaled, right.parts[1]))
         vectors = _column(left), _row(right)
         if vectors[0] is not None and vectors[1] is not None:
             return Call("outer", (vectors[0], vectors[1]))
@@ -223,19 +335,39 @@ class Matrices:
         return joined if front is None else Operation("+", front, joined)
 
     def _joined(self, operator: str, one: Symbol, other: Symbol) -> Symbol | None:
-        """A sum of two products with the same vector, and the same divisor."""
-        pair = [each for each in (one, other) if isinstance(each, Operation)]
-        if len(pair) < 2 or pair[0].operator != pair[1].operator or len(pair[0].parts) < 2:
+        """A sum of two products with a common factor, or the same divisor."""
+        outer = argument(one, "outer"), argument(other, "outer")
+        if outer[0] is not None and outer[1] is not None and text_of(outer[0]) == text_of(outer[1]):
+            total = self._factored(Operation(operator, one.parts[1], other.parts[1]))
+            return Call("outer", (outer[0], total))
+        diagonals = argument(one, "diag"), argument(other, "diag")
+        if diagonals[0] is not None and diagonals[1] is not None:
+            return Call("diag", (simplified(Operation(operator, *map(lifted, diagonals))),))
+        if not isinstance(one, Operation) or not isinstance(other, Operation):
             return None
-        last = pair[0].parts[1]
-        if text_of(last) != text_of(pair[1].parts[1]):
+        if one.operator != other.operator or len(one.parts) < 2 or len(other.parts) < 2:
             return None
-        if pair[0].operator == "@" and self.rank(last) == 1:
-            return Operation("@", Operation(operator, one.parts[0], other.parts[0]), last)
-        if pair[0].operator == "/" and isinstance(last, Constant):
-            inner = self._joined(operator, one.parts[0], other.parts[0])
-            return None if inner is None else Operation("/", inner, last)
+        (first, last), (front, end) = one.parts, other.parts
+        is_first, is_last = text_of(first) == text_of(front), text_of(last) == text_of(end)
+        if one.operator == "@" and is_last and self.rank(last) == 1:
+            return Operation("@", Operation(operator, first, front), last)
+        left, right = argument(last, "diag"), argument(end, "diag")
+        if one.operator == "@" and is_first and left is not None and right is not None:
+            inner = simplified(Operation(operator, left, right))
+            return Operation("@", first, Call("diag", (inner,)))
+        if one.operator == "*" and is_first and self.rank(first) == 0:
+            return Operation("*", first, self._factored(Operation(operator, last, end)))
+        if one.operator == "/" and is_last and isinstance(last, Constant):
+            inner_sum = self._joined(operator, first, front)
+            return None if inner_sum is None else Operation("/", inner_sum, last)
         return None
+
+
+def _is_symmetric(symbol: Symbol) -> bool:
+    """Whether a formula is its own transpose by its form."""
+    if isinstance(symbol, Call) and symbol.function == "outer":
+        return text_of(symbol.parts[0]) == text_of(symbol.parts[1])
+    return isinstance(symbol, Call) and symbol.function in ("eye", "diag")
 
 
 def _most(ranks: list[int | None]) -> int | None:
@@ -252,6 +384,30 @@ def _positive_determinant(made: Call) -> Symbol:
     is_sign = isinstance(sign, Item) and argument(sign.value, "torch.linalg.slogdet") is not None
     is_zero = number_of(then) == 0 or text_of(then) == "tensor(0.0)"
     return otherwise if is_sign and number_of(negative) == -1 and is_zero else made
+
+
+def _level(branch: Symbol) -> Symbol:
+    """A branch of one number everywhere as the number."""
+    if isinstance(branch, Operation) and branch.operator == "/":
+        number = number_of(branch.parts[1])
+        above = _level(branch.parts[0])
+        if number and above is not branch.parts[0] and isinstance(above, Constant):
+            return Constant(above.value / float(number))
+    if isinstance(branch, Call) and branch.function == "ones" and len(branch.parts) == 1:
+        return Constant(1.0)
+    if isinstance(branch, Call) and branch.function == "full" and len(branch.parts) == 2:
+        value = branch.parts[1]
+        return Constant(float(value.value)) if number_of(value) is not None else branch
+    return branch
+
+
+def _is_nan_too(made: Call) -> bool:
+    """Whether a case is `a == b`, or both no numbers."""
+    same, none = made.parts
+    if not isinstance(none, Call) or none.function != "logical_and" or len(same.parts) != 2:
+        return False
+    texts = [f"{text_of(part)} != {text_of(part)}" for part in same.parts]
+    return [text_of(part) for part in none.parts] == texts
 
 
 def _positive_part(made: Symbol) -> Symbol:

@@ -9,7 +9,7 @@ computed twice is computed once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from itertools import permutations
 from typing import Any
 
@@ -26,7 +26,7 @@ from gradcli.explain.derive.simplify import Simplification
 from gradcli.explain.derive.spellings import Unwritten, dtype_argument
 from gradcli.explain.derive.written_instructions import written
 from gradcli.explain.symbols.substitution import rebuilt, substituted
-from gradcli.explain.symbols.tree import Call, Constant, Name, Operation, Symbol
+from gradcli.explain.symbols.tree import Call, Constant, Item, Name, Operation, Symbol
 from gradcli.record import Record
 from gradcli.trace.ir import Value, values_in
 
@@ -38,6 +38,9 @@ MANY = 100
 
 _MOST_ELEMENTS = 1000
 """A constant of more elements is not written down."""
+
+
+HasWordFor = Callable[[Symbol], bool]
 
 
 class Line(Record):
@@ -56,6 +59,10 @@ class Derivation(Record):
             where a seed was given.
         shown: the lines without the cases in which a factor is 0 by convention.
         conventions: these cases, as conditions on the inputs.
+        kind: "gradient", or "jacobian" or "hessian" where the lines are these matrices.
+        fixed: the inputs that the program has no other values of: constants too long to be written
+            down, draws and what they are drawn from.
+        described: what inputs are that the program has no names for.
         paths: the path of each parameter of a module among them: `m_0_weight` is `m.0.weight`.
     """
 
@@ -66,6 +73,9 @@ class Derivation(Record):
     paths: dict[str, str] = {}  # noqa: RUF012  # never written to
     shown: list[Line] = []  # noqa: RUF012
     conventions: list[str] = []  # noqa: RUF012
+    fixed: set[str] = set()  # noqa: RUF012
+    described: dict[str, str] = {}  # noqa: RUF012
+    kind: str = "gradient"
 
 
 def derivation(
@@ -73,17 +83,20 @@ def derivation(
     inputs: dict[str, Value],
     gradients: dict[str, Value],
     forward: int,
+    has_word_for: HasWordFor | None = None,
 ) -> Derivation:
     """The formulas of gradients in a trace.
 
     Args:
         recorder: what recorded the run and a backward pass that recorded a graph.
         forward: how many values there were before the backward pass.
+        has_word_for: whether a formula can be written where it goes; an op whose formula cannot
+            is written step by step where its entry says how.
 
     Raises:
         GradcliError: E413 where an op on the way has no expression in the language.
     """
-    return _Writer(recorder, inputs, forward).derivation(gradients)
+    return _Writer(recorder, inputs, forward, has_word_for).derivation(gradients)
 
 
 def is_sum(formula: Symbol) -> bool:
@@ -123,8 +136,15 @@ def _is_updated(value: Value) -> bool:
 class _Writer:
     """One derivation being written."""
 
-    def __init__(self, recorder: TraceRecorder, inputs: dict[str, Value], forward: int) -> None:
+    def __init__(
+        self,
+        recorder: TraceRecorder,
+        inputs: dict[str, Value],
+        forward: int,
+        has_word_for: HasWordFor | None,
+    ) -> None:
         self.recorder = recorder
+        self.has_word_for = has_word_for
         self.inputs = inputs
         self.forward = forward
         self.recorded = len(recorder.values)
@@ -135,6 +155,8 @@ class _Writer:
         self.arrays: dict[str, Any] = {name: value.array for name, value in inputs.items()}
         self.simplification = Simplification(self.formulas, self.arrays)
         self.by_text: dict[str, str] = {}
+        self.fixed: set[str] = set()
+        self.described: dict[str, str] = {}
         self.alike: dict[int, Value] = {}
         self.varying: dict[int, bool] = {value.number: True for value in inputs.values()}
         self.numbers = {
@@ -213,7 +235,9 @@ class _Writer:
             else:
                 number = new.array if isinstance(new, Value) else new
                 full = np.broadcast_to(number, positions.shape).astype(value.array.dtype)
-                symbol = _literal(full)
+                symbol = _literal(full) or self._long(
+                    self.recorder.trace.value(full.shape, full.dtype, array=full)
+                )
             formula = written_at(formula, symbol, positions, shape)
         return self._line(value, formula)
 
@@ -238,6 +262,8 @@ class _Writer:
         varies = any(self.varying[v.number] for v in self._reads(value))
         self.varying[value.number] = varies
         aside = self.forward <= value.number < self.recorded
+        if call is not None and "drawn" in call.operands:
+            self._draw(call)
         if call is None and aside and not _is_updated(value) and not self._is_number(value):
             # What an op computed aside and saved depends on the inputs in a way that no rule says.
             raise without_expression(self._consumer(value))
@@ -247,6 +273,33 @@ class _Writer:
             self.known[value.number] = self._formula(value, call)
         else:
             self.known[value.number] = self._updated(value)
+
+    def _draw(self, call: OpCall) -> None:
+        """Take what was drawn as an input, and note what it was drawn from."""
+        drawn = source_of(call.operands["drawn"])
+        self.varying[drawn.number] = True
+        from_names = {self.names.get(each.number, "") for each in self._behind(_values_of(call))}
+        name = self._input(drawn, "draw", f"what {call.op.name.lstrip('_')} drew")
+        self.known[drawn.number] = Name(name)
+        self.fixed |= from_names
+
+    def _input(self, value: Value, wanted: str, description: str) -> str:
+        """The name of a value that the formulas take from outside."""
+        name = _free(wanted, self.arrays)
+        self.arrays[name], self.inputs[name] = value.array, value
+        self.described[name] = description
+        self.fixed.add(name)
+        return name
+
+    def _behind(self, values: list[Value]) -> list[Value]:
+        """Values and all that they are computed from."""
+        found: dict[int, Value] = {}
+        while values:
+            value = values.pop()
+            if value.number not in found:
+                found[value.number] = value
+                values += self._reads(value)
+        return list(found.values())
 
     def _is_number(self, value: Value) -> bool:
         """Whether a value is a number of the program, or a count, or what a rule makes of shapes
@@ -279,20 +332,27 @@ class _Writer:
             formula = written(call, given, call.outputs.index(value))
         except Unwritten:
             return self._decomposition(value, call)
-        return self._line(value, self._sized(formula))
+        formula = self._sized(formula)
+        if self.has_word_for and call.op.decomposition and not self.has_word_for(formula):
+            return self._decomposition(value, call)
+        return self._line(value, formula)
 
     def _line(self, value: Value, formula: Symbol) -> Symbol:
         """The name of a formula, or it itself where it is a name or a number."""
         formula = self.simplification.of(formula, value.array)
         if isinstance(formula, (Name, Constant)):
             return formula
-        key = f"{value.array.dtype} {value.array.shape} {formula!r}"
+        return self._named(value, formula, value.array)
+
+    def _named(self, value: Value, formula: Symbol, array: Any) -> Name:
+        """The name of a formula, one for all values that have it."""
+        key = f"{array.dtype} {array.shape} {formula!r}"
         name = self.by_text.get(key)
         if name is None:
             name = f"_{value.number}"
             self.by_text[key] = name
             self.formulas[name] = formula
-            self.arrays[name] = value.array
+            self.arrays[name] = array
             self.names.setdefault(value.number, name)
         return Name(name)
 
@@ -351,9 +411,20 @@ class _Writer:
             return Name(name)
         if array.ndim == 0 and array.dtype.kind != "i":
             return Constant(_plain(shortest(array)))
-        text = f"_{value.number}"
-        self.formulas[text], self.arrays[text] = _literal(array), array
-        return Name(text)
+        literal = _literal(array)
+        return self._long(value) if literal is None else self._named(value, literal, array)
+
+    def _long(self, value: Value) -> Symbol:
+        """A constant of many elements: an input, or the transpose of one."""
+        for name in self.described:
+            other = self.arrays[name]
+            if other.dtype == value.array.dtype:
+                if np.array_equal(other, value.array):
+                    return Name(name)
+                if other.ndim == 2 and np.array_equal(other.T, value.array):
+                    return Call("t", (Name(name),), True)
+        shape = tuple(value.array.shape)
+        return Name(self._input(value, "c1", f"a constant of shape {shape}"))
 
 
 def _laid_out(formula: Symbol, before: Any, after: Any) -> Symbol:
@@ -388,8 +459,10 @@ def _is_unit(array: Any) -> bool:
     return array.ndim > 1 and bool((array == np.eye(*array.shape[-2:])).all())
 
 
-def _literal(array: Any) -> Symbol:
-    """An array as an expression: by its one number, as the unit matrix, or by its elements."""
+def _literal(array: Any) -> Symbol | None:
+    """An array as an expression: by its one number, as the unit matrix, or by its elements; None
+    where these are too many.
+    """
     kind = () if array.dtype.kind in "ib" else dtype_argument(of_array(array).name)
     flat = array.reshape(-1)
     if array.ndim and array.size and (flat == flat[0]).all():
@@ -403,12 +476,10 @@ def _literal(array: Any) -> Symbol:
     picked = _one_hot(array)
     if picked is not None:
         return picked
+    if array.ndim == 1 and array.dtype.kind == "f" and (array == np.arange(array.size)).all():
+        return Call("arange", (Constant(float(array.size)), *kind))
     if array.size > _MOST_ELEMENTS:
-        raise GradcliError(
-            "E413",
-            f"a constant of {array.size:,} elements is too long to be written down",
-            help="bind it to a name behind the program, or derive the gradient for smaller inputs",
-        )
+        return None
     return Call("tensor", (Constant(shortest(array)), *kind))
 
 
@@ -433,6 +504,28 @@ def _qualified(symbol: Symbol, names: set[str]) -> Symbol:
     if isinstance(symbol, Call) and not symbol.method and symbol.function in names:
         return Call(f"torch.{symbol.function}", parts)
     return rebuilt(symbol, parts) if parts else symbol
+
+
+def _free(wanted: str, taken: Container[str]) -> str:
+    """A name that is not taken: the one wanted, or one with the next number."""
+    stem = wanted.rstrip("0123456789")
+    name, number = wanted, int(wanted[len(stem) :] or 0) + 1
+    while name in taken or name == "t":
+        name = f"{stem}{number}"
+        number += 1
+    return name
+
+
+def _is_plain(formula: Symbol) -> bool:
+    """Whether a formula needs no line of its own however often it is used: a part of a name at one
+    position, a case, or zeros.
+    """
+    if isinstance(formula, Item):
+        index = formula.index.value if isinstance(formula.index, Constant) else None
+        return isinstance(formula.value, Name) and type(index) is int
+    if isinstance(formula, Operation) and formula.operator == "==":
+        return all(isinstance(part, (Name, Constant)) for part in formula.parts)
+    return isinstance(formula, Call) and formula.function == "zeros"
 
 
 class _Layout:
@@ -468,7 +561,8 @@ class _Layout:
             formula = substituted(formula, replaced)
             program_name = self._program_name(name)
             short = len(repr(formula)) <= _LONGEST and not (is_long and is_sum(formula))
-            if uses[name] == 1 and name not in final and program_name is None and short:
+            once = uses[name] == 1 or _is_plain(formula)
+            if once and name not in final and program_name is None and short:
                 replaced[name] = formula
                 continue
             called = final.get(name) or self._free(program_name or "t")
@@ -493,7 +587,10 @@ class _Layout:
         used |= set(found.values()) | set(found)
         inputs = {name: array for name, array in inputs.items() if name in used}
         values = {name: value.array for name, value in self.gradients.items()}
-        return Derivation(inputs, lines, found, values)
+        made = Derivation(inputs, lines, found, values)
+        made.fixed = self.writer.fixed
+        made.described = {n: text for n, text in self.writer.described.items() if n in used}
+        return made
 
     def _live(self) -> set[str]:
         """The formulas that lead to a gradient, after simplification."""
@@ -508,22 +605,19 @@ class _Layout:
         return live
 
     def _program_name(self, name: str) -> str | None:
-        """The variable that the program gave a value of its own."""
+        """The variable that the program, or an op's steps, gave a value of its own."""
         if not name[1:].isdecimal():
             return None  # part of a formula
         value = self.writer.recorder.values[int(name[1:])]
         tensor = self.writer.recorder.tensors[value.number]
-        if value.number >= self.writer.forward or _call_of(value) is None or tensor is None:
+        is_of_backward = self.writer.forward <= value.number < self.writer.recorded
+        if is_of_backward or _call_of(value) is None or tensor is None:
             return None
-        node = tensor.grad_fn
-        called = tensor.name or (None if node is None else node.assigned)
+        called = tensor.name
         return called if called and called.isidentifier() else None
 
     def _free(self, wanted: str) -> str:
         """A name that nothing has yet."""
-        name, number = wanted, 1
-        while name in self.taken or name == "t":
-            name = f"{wanted}{number}"
-            number += 1
+        name = _free(wanted, self.taken)
         self.taken.add(name)
         return name

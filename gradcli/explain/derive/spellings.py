@@ -389,7 +389,10 @@ WRITERS: dict[str, Writer] = {
     "sigmoid_backward": _saturating(lambda y: (1 - y) * y),
     "segment_reduce": _segments,
     "repeat": lambda given, shape: method("repeat", given["self"], *given["repeats"]),
-    "_to_copy": lambda given, shape: method("to", given["self"], Name(str(given["dtype"]))),
+    **dict.fromkeys(
+        ("_to_copy", "_to_copy.integer"),
+        lambda given, shape: method("to", given["self"], Name(str(given["dtype"]))),
+    ),
     "expand": lambda given, shape: method("expand", given["self"], shape),
     "addmm": _added_product("mat1", "mat2"),
     "addmv": _added_product("mat", "vec"),

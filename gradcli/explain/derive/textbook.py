@@ -22,7 +22,7 @@ from gradcli.explain.derive.matrices import Matrices
 from gradcli.explain.derive.program import MANY, Derivation, Line, is_sum
 from gradcli.explain.symbols.substitution import rebuilt, substituted
 from gradcli.explain.symbols.text import text_of
-from gradcli.explain.symbols.tree import Call, Name, Operation, Symbol
+from gradcli.explain.symbols.tree import Call, Constant, Name, Operation, Symbol
 
 Program = Callable[[str, dict[str, Any]], dict[str, Any]]
 """Runs a program of the language on inputs and gives the arrays that its names hold."""
@@ -34,7 +34,9 @@ _LONGEST = 68
 """A gradient that is no longer is written in one line, of the inputs alone."""
 
 _LONGER = 1.5
-"""How much longer all gradients may be, written of the inputs alone, than with names between."""
+"""How much longer all gradients may be, written of the inputs alone, than with names between; both
+are more where all are numbers.
+"""
 
 _MOST_PARTS = 120
 """A formula of more parts is not written of the inputs alone."""
@@ -54,14 +56,22 @@ def textbook(
     Args:
         in_domain: whether the program has a finite result at inputs.
     """
-    points = [made.inputs, *islice(filter(in_domain, _points(made)), _POINTS)]
+    points = [made.inputs, *islice(filter(in_domain, other_inputs(made)), _POINTS)]
     if not in_domain(made.inputs):
         del points[0]
     exact = _simplest(made, made.lines, points, run)
     bare, conventions = _without_guards(exact)
     shown = _simplest(made, bare, points, run) if conventions else exact
     return Derivation(
-        made.inputs, exact, made.gradients, made.values, made.paths, shown, conventions
+        made.inputs,
+        exact,
+        made.gradients,
+        made.values,
+        made.paths,
+        shown,
+        conventions,
+        made.fixed,
+        made.described,
     )
 
 
@@ -74,9 +84,20 @@ def _simplest(
     for rules in (Matrices(ranks), simplified):
         found = _rewritten(lines, set(made.gradients.values()), rules)
         if found is not None and _agree(made, found, points, run):
+            _measure(found, made, run)
             is_free = not any(_AUTOMATIC.fullmatch(name) for name in made.inputs)
             return _numbered(found) if is_free else found
     return lines
+
+
+def _measure(lines: list[Line], made: Derivation, run: Program) -> None:
+    """Note what the lines come to: a vector of one element may have become a number."""
+    try:
+        values = run(_text(lines), made.inputs)
+    except GradcliError:
+        return
+    for line in lines:
+        line.array = values.get(line.name, line.array)
 
 
 def _without_guards(lines: list[Line]) -> tuple[list[Line], list[str]]:
@@ -138,9 +159,9 @@ def _rewritten(
             formula = substituted(line.formula, whole)
             if _AUTOMATIC.fullmatch(line.name) and sum(1 for _ in formula.walk()) <= _MOST_PARTS:
                 whole[line.name] = formula
-            closed.append(Line(line.name, rules(formula), line.array))
-            own = rules(line.formula)
-            joined = rules(substituted(line.formula, once))
+            closed.append(Line(line.name, _tensor(rules(formula), line.array), line.array))
+            own = _tensor(rules(line.formula), line.array)
+            joined = _tensor(rules(substituted(line.formula, once)), line.array)
             saved = sum(len(text_of(once[n])) for n in _names(line.formula) if n in once)
             better = len(text_of(joined)) <= min(len(text_of(own)) + saved, _LONGEST)
             lines.append(Line(line.name, joined if better else own, line.array))
@@ -151,9 +172,21 @@ def _rewritten(
         return None
     lines, closed = _used(lines, gradients), _used(closed, gradients)
     texts = [text_of(line.formula) for line in closed]
-    room = max(_LONGER * sum(len(text_of(line.formula)) for line in lines), _LONGEST)
-    fits = max(map(len, texts), default=0) <= _LONGEST and sum(map(len, texts)) <= room
+    are_numbers = not any(line.array.ndim for line in given)
+    longer, longest = (3.0, 84) if are_numbers else (_LONGER, _LONGEST)
+    room = max(longer * sum(len(text_of(line.formula)) for line in lines), longest)
+    fits = max(map(len, texts), default=0) <= longest and sum(map(len, texts)) <= room
     return closed if fits else lines
+
+
+def _tensor(formula: Symbol, array: Any) -> Symbol:
+    """A formula that came to a number as a tensor of an array's shape."""
+    number = number_of(formula)
+    if number is None or array.dtype.name != "float32":
+        return formula
+    if array.ndim:
+        return Call("full", (Constant(tuple(array.shape)), Constant(float(number))))
+    return Call("tensor", (Constant(float(number)),))
 
 
 def _names(formula: Symbol) -> set[str]:
@@ -189,7 +222,7 @@ def _used(lines: list[Line], wanted: set[str]) -> list[Line]:
     return kept[::-1]
 
 
-def _points(made: Derivation) -> Iterable[dict[str, Any]]:
+def other_inputs(made: Derivation) -> Iterable[dict[str, Any]]:
     """Other inputs of the same shapes."""
     random = np.random.default_rng(0)
     for _ in range(_TRIES):

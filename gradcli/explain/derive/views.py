@@ -1,8 +1,8 @@
 """Chains of views as one: what reshapes, permutations and new dimensions of a tensor come to.
 
-A view is told by the positions that it shows: the numbers of the elements of what it is a view of,
-laid out as the view lays them out. So chains of any length are one permutation and one reshape, or
-nothing.
+A view is represented by the positions that it shows: the numbers of the elements of what it is a
+view of, laid out as the view lays them out. So chains of any length are one permutation and one
+reshape, or nothing.
 """
 
 from __future__ import annotations

@@ -88,7 +88,10 @@ def _failed(error: Exception, node: tree.Call, called: Any, values: Iterable[Any
     values = tuple(values)
     if type(error) is NeedsExamples:
         return active.state.batch.looped(called, values, {})
-    failure = call_failed(error, called, values, {})
+    of = node.function
+    on_value = len(values) > len(node.arguments)
+    method = of.name if on_value and isinstance(of, tree.Attribute) else None
+    failure = call_failed(error, called, values, {}, method)
     if isinstance(failure, GradcliError):
         nodes = [argument.value for argument in node.arguments]
         if len(values) > len(nodes):  # a method: what it is called on comes first

@@ -295,7 +295,9 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call any value of a program; raises E202 for one that cannot be called."""
     if type(function) is Function:
         return function.invoke(args, kwargs)
+    bound = None
     if type(function) in (BoundMethod, Method):
+        bound = function
         args = (function.receiver, *args)
         function = function.function
         if type(function) is Function:
@@ -320,7 +322,7 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             own = _own_names(called, kwargs, str(error))
             if own is not None:
                 return call(called, args, own)
-        raise call_failed(error, function, args, kwargs) from error
+        raise call_failed(error, function, args, kwargs, bound and bound.__name__) from error
 
 
 def _own_names(function: Any, kwargs: dict[str, Any], problem: str) -> dict[str, Any] | None:
@@ -403,9 +405,30 @@ def _check_flag(function: Any, name: str, value: Any) -> None:
 
 
 def call_failed(
+    error: Exception,
+    function: Any,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    method: str | None = None,
+) -> Exception:
+    """What a program sees of an exception that came out of a call; a bug of ours as it is. Where
+    the first argument is what a method is called on, `method` is the method's name.
+    """
+    seen = _call_failed(error, function, args, kwargs)
+    if isinstance(seen, GradcliError) and seen.code in ("E201", "E202"):
+        from gradcli.language.hints import arguments  # lazy: start-up
+
+        if seen.raises == "TypeError":
+            if type(function) in (BoundMethod, Method):
+                method = function.__name__
+                args, function = (function.receiver, *args), function.function
+            seen.text = arguments.refusal(function, method, args, kwargs) or seen.text
+    return seen
+
+
+def _call_failed(
     error: Exception, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Exception:
-    """What a program sees of an exception that came out of a call; a bug of ours as it is."""
     if isinstance(error, GradcliError):
         return _by_arguments(error, function, args, kwargs)
     if not callable(function):
@@ -414,7 +437,7 @@ def call_failed(
             text=f"'{_full_name(function)}' object is not callable",
         )
     if type(function) in (BoundMethod, Method):
-        return call_failed(error, function.function, (function.receiver, *args), kwargs)
+        return _call_failed(error, function.function, (function.receiver, *args), kwargs)
     is_op = _is_catalogue(function)
     if isinstance(error, TypeError):
         bad_call = _bad_call(function, args, kwargs)

@@ -95,13 +95,9 @@ def closest(name: str, candidates: Iterable[str]) -> str | None:
     return None
 
 
-def suggestion(name: str, candidates: Iterable[str], before: str = "") -> str | None:
-    """The help for a name that does not exist, None where no name is near.
-
-    Args:
-        before: what stands before the name, such as `torch.`.
-    """
+def suggestion(name: str, candidates: Iterable[str]) -> str | None:
+    """The help for a name that does not exist, None where no name is near."""
     if name in ADVICE:
         return ADVICE[name]
     near = closest(name, candidates)
-    return None if near is None else f"did you mean `{before}{near}`?"
+    return None if near is None else f"did you mean `{near}`?"

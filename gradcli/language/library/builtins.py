@@ -333,6 +333,7 @@ def isinstance_(value: Any, classes: Any, /) -> bool:
 
 @_builtin
 def issubclass_(cls: Any, classes: Any, /) -> bool:
+    classes = getattr(classes, "members", None) or classes
     if type(classes) is tuple:
         return host.any(issubclass_(cls, each) for each in classes)
     if type(classes) is Absent:

@@ -45,9 +45,7 @@ def _own_way(value: Any, name: str) -> Any:
 
 
 def _copied(value: Any, of: Any, keep: Any) -> Any:
-    """A value like another, with what `of` gives for each thing that it holds; `keep` is told it
-    before those are made.
-    """
+    """A value like another, of what `of` gives for each thing in it; `keep` gets it first."""
     if isinstance(value, Module):
         return copied_module(value, of, keep)
     if isinstance(value, Instance) and not value.language_shared:

@@ -47,8 +47,14 @@ def _applied(function: Any) -> Callable[..., Any]:
 def reversed_(sequence: Any, /) -> Any:
     if type(sequence) is Tensor:
         return methods["flip"](sequence, 0) if sequence.array.ndim else sequence
-    if not hasattr(type(sequence), "__reversed__") and not isinstance(sequence, (str, tuple)):
-        raise type_error(f"a value of type {type_name(sequence)} has no reverse order")
+    kind = type(sequence)
+    if not hasattr(kind, "__reversed__") and not (
+        hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
+    ):
+        raise type_error(
+            f"a value of type {type_name(sequence)} has no reverse order",
+            text=f"'{type_name(sequence)}' object is not reversible",
+        )
     return drawing("reversed", host.reversed(sequence))
 
 

@@ -6,64 +6,14 @@ longer type: `Batch = Tuple[Tensor, Tensor]`.
 
 from __future__ import annotations
 
-from collections import abc
 from typing import Any, ClassVar
 
 from gradcli.errors import type_error
 from gradcli.language.library.python.named_tuples import NAMED_TUPLE
 from gradcli.language.objects.instances import Instance
-from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import LanguageType, type_of
-
-
-class TypeForm:
-    """A name of `typing`, or one with parameters."""
-
-    __slots__ = ("text",)
-
-    language_name: ClassVar[str] = "typing._GenericAlias"
-    language_attributes: ClassVar[frozenset[str]] = frozenset()
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __getitem__(self, parameters: Any) -> TypeForm:
-        several = parameters if type(parameters) is tuple else (parameters,)
-        return TypeForm(f"{self.text}[{', '.join(map(_shown, several))}]")
-
-    def language_instance(self, value: Any) -> bool:
-        """Whether a value is of this kind; raises E202 for a name that stands in annotations
-        alone.
-        """
-        name = self.text.partition("[")[0].rpartition(".")[2]
-        known = {"Dict": "MutableMapping", "List": "MutableSequence"}.get(name, name)
-        kind = getattr(abc, known, None)
-        if kind is None:
-            raise type_error(f"isinstance() takes no {self.text}")
-        if name == "Generator":
-            return type(value) is Iterator and value.kind == "generator"
-        return isinstance(value, kind)
-
-    @property
-    def language_stands_for(self) -> type | None:
-        """The class of ours that a class may derive from in its place."""
-        plain = self.text.startswith(("typing.Generic", "typing.Protocol"))
-        return Instance if plain or self.text.startswith("collections.abc.") else None
-
-    def __or__(self, other: Any) -> TypeForm:
-        return TypeForm(f"{self.text} | {_shown(other)}")
-
-    __ror__ = __or__
-
-    def __repr__(self) -> str:
-        return self.text
-
-
-def _shown(parameter: Any) -> str:
-    if isinstance(parameter, LanguageType):
-        return parameter.full_name
-    return "None" if parameter is None else repr(parameter)
+from gradcli.language.objects.type_forms import TypeForm
+from gradcli.language.objects.types import type_of
 
 
 def cast(typ: Any, val: Any) -> Any:
@@ -153,9 +103,9 @@ class SimpleNamespace(Instance):
 
 
 TYPES: dict[str, Any] = {
-    "FunctionType": type_of(_shown),
+    "FunctionType": type_of(unchanged),
     "GeneratorType": TypeForm("types.Generator"),
-    "LambdaType": type_of(_shown),
+    "LambdaType": type_of(unchanged),
     "NoneType": type_of(None),
     "SimpleNamespace": SimpleNamespace,
 }

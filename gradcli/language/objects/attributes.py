@@ -118,6 +118,10 @@ class Method:
         self.function = function
         self.number = 0
 
+    @property
+    def __name__(self) -> str:
+        return self.name
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(self.receiver, *args, **kwargs)
 

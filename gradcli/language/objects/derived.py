@@ -11,7 +11,7 @@ from gradcli.language.objects.repr import display, text
 from gradcli.language.objects.types import type_name
 
 
-class _Derived:
+class Derived:
     """What all have: attributes of the program's, and the text of the collection."""
 
     language_base: ClassVar[bool] = True
@@ -48,7 +48,7 @@ class _Derived:
         return display(self)
 
 
-class ListInstance(_Derived, list[Any]):
+class ListInstance(Derived, list[Any]):
     """The base of classes derived from `list`."""
 
     def __init__(self, iterable: Any = (), /) -> None:
@@ -60,7 +60,7 @@ class ListInstance(_Derived, list[Any]):
         writer.sequence(self, "[", "]")
 
 
-class DictInstance(_Derived, dict[Any, Any]):
+class DictInstance(Derived, dict[Any, Any]):
     """The base of classes derived from `dict`."""
 
     def __init__(self, *values: Any, **named: Any) -> None:
@@ -71,7 +71,7 @@ class DictInstance(_Derived, dict[Any, Any]):
         writer.mapping(self)
 
 
-class _Immutable(_Derived):
+class _Immutable(Derived):
     """What those have whose value is given when they are made."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -102,7 +102,7 @@ class TupleInstance(_Immutable, tuple[Any, ...]):
         writer.sequence(self, "(", ",)" if len(self) == 1 else ")")
 
 
-class SetInstance(_Derived, set[Any]):
+class SetInstance(Derived, set[Any]):
     """The base of classes derived from `set`."""
 
     def __init__(self, iterable: Any = (), /) -> None:

@@ -531,6 +531,8 @@ def define_class(
         made_known: called with the class before `__init_subclass__` of a base is.
         kind: the class of the class, None for `type`.
     """
+    generic = any(hasattr(base, "language_open") for base in bases)
+    bases = [getattr(base, "origin", None) or base for base in bases]
     hosts = tuple([host_of(base) for base in bases]) or (Instance,)
     for host in hosts:
         if hasattr(host, "language_define"):  # enumerations and named tuples make their own
@@ -538,13 +540,15 @@ def define_class(
             return made
     cls: UserClass = object.__new__(kind or UserClass)
     UserClass.__init__(cls, name, names, hosts, fields)
+    if generic:
+        cls.host.language_generic = True
     made_known(cls)
     cls.complete(keywords or {})
     return cls
 
 
 def host_of(base: Any) -> type:
-    if base is OBJECT:
+    if base is OBJECT or getattr(base, "language_open", False):
         return Instance
     if base is TYPE:
         return Metaclass
@@ -554,9 +558,6 @@ def host_of(base: Any) -> type:
         return exception_base(base)
     if type(base) is Absent:
         base.refuse()
-    stand_in: type | None = getattr(base, "language_stands_for", None)
-    if stand_in is not None:
-        return stand_in
     if not isinstance(base, (LanguageType, type)):
         raise type_error(f"a base of a class is a class, not {type_name(base)}")
     host = base if isinstance(base, type) else base.hosts[0] if len(base.hosts) == 1 else object
@@ -564,6 +565,7 @@ def host_of(base: Any) -> type:
         from gradcli.language.objects.derived import DERIVED  # lazy: start-up
 
         host = DERIVED.get(host, host)
+    host = getattr(host, "language_derived", host)
     if not getattr(host, "language_base", False):
         raise GradcliError(
             "E205", f"a class derived from {class_name(base)} is outside the language"

@@ -25,7 +25,7 @@ from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.special_methods import ARITHMETIC, COMPARISONS
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.ops.binding import catalogue
 
 Operation = Callable[[Any, Any], Any]
@@ -90,6 +90,18 @@ def left_shift(left: Any, right: Any) -> Any:
     return left << right
 
 
+def union(left: Any, right: Any) -> Any:
+    """`left | right`; of classes a form that stands for either."""
+    try:
+        return left | right
+    except TypeError:
+        if not isinstance(left, LanguageType) and not isinstance(right, LanguageType):
+            raise
+        from gradcli.language.objects.type_forms import either  # lazy: start-up
+
+        return either(left, right)
+
+
 def remainder(left: Any, right: Any) -> Any:
     """`left % right`: the remainder of numbers, formatting for a string on the left."""
     return percent(left, right) if isinstance(left, str) else left % right
@@ -115,6 +127,7 @@ HOST_OPERATORS: dict[str, Operation] = {
     "%": remainder,
     "**": power,
     "<<": left_shift,
+    "|": union,
 }
 """Binary operators on values of which none is a tensor; they raise the host's errors."""
 

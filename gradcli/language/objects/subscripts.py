@@ -23,6 +23,12 @@ def get_item(value: Any, index: Any) -> Any:
     if kind is dict:
         check_key(index)
     elif not hasattr(kind, "__getitem__"):
+        if isinstance(value, LanguageType):
+            from gradcli.language.objects.type_forms import with_parameters  # lazy: start-up
+
+            form = with_parameters(value, index)
+            if form is not None:
+                return form
         raise type_error(
             f"{_described(value)} has no items to pick with []",
             text=f"type '{value.name}' is not subscriptable"

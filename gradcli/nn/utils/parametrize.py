@@ -69,7 +69,7 @@ class ParametrizationList(ModuleList):
                         "E205",
                         f"parametrization {type(module).__name__} does not implement"
                         " right_inverse.",
-                        raises="NotImplementedError",
+                        raises="RuntimeError",
                     )
                 value = inverse(module, value)
         if self.is_tensor:

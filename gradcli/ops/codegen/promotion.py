@@ -19,8 +19,6 @@ from gradcli.state import active
 
 _LEAST, _MOST = -(2**63), 2**64 - 1
 
-_ARRAYS = (np.ndarray, np.generic)
-
 
 def number_and_array(array: Any, number: Any) -> tuple[bool, Any, Any]:
     """Whether an array and a number need promotion, the array, and the number as NumPy must see it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,13 @@ from gradcli.state import active
 
 # --- nested sequences ---------------------------------------------------------------------------
 
+SEQUENCES = (list, tuple, range, deque)
+
 
 def _shape_of(data: Any) -> tuple[int, ...]:
     """The shape that the first elements of nested sequences have."""
     shape: list[int] = []
-    while isinstance(data, (list, tuple, range)):
+    while isinstance(data, SEQUENCES):
         shape.append(len(data))
         if not data:
             break
@@ -49,11 +52,11 @@ def _flatten(data: Any, shape: tuple[int, ...], path: str, flat: list[Any]) -> N
                     help="join tensors with torch.stack()",
                 )
             data = to_host(data.array.reshape(-1)[0])
-        elif isinstance(data, (list, tuple, range)):
+        elif isinstance(data, SEQUENCES):
             raise GradcliError("E202", f"tensor(): {path} is a list, where a number should be")
         flat.append(data)
         return
-    if not isinstance(data, (list, tuple, range)):
+    if not isinstance(data, SEQUENCES):
         raise GradcliError(
             "E202", f"tensor(): {path} is {_described(data)}, where a list should be"
         )
@@ -65,7 +68,7 @@ def _flatten(data: Any, shape: tuple[int, ...], path: str, flat: list[Any]) -> N
             f" (got {len(data)})",
             help="all lists of one depth need the same length",
         )
-    if len(shape) == 1 and not any(isinstance(item, (list, tuple, range, Tensor)) for item in data):
+    if len(shape) == 1 and not any(isinstance(item, (*SEQUENCES, Tensor)) for item in data):
         flat.extend(data)
         return
     for i, item in enumerate(data):

@@ -162,7 +162,7 @@ def _of_sizes(
     return made(name, _filled(plain, value, target, target_device), target_device, requires_grad)
 
 
-def _constant(name: str, value: float, *names: str) -> Any:
+def _constant(name: str, value: float) -> Any:
     """A function that makes tensors of one value."""
 
     def make(
@@ -216,10 +216,9 @@ def _constant(name: str, value: float, *names: str) -> Any:
         body.__name__ = body.__qualname__ = made_name
         describe(body, f"{article}, {words}.", example)
     in_numpy(f"{name}(dtype=np.float32)")(make)
-    for each in (*names, name):  # errors call it by the last one
-        function(each)(make)
-        function(f"{each}_like")(like)
-        method(f"new_{each}")(new)
+    function(name)(make)
+    function(f"{name}_like")(like)
+    method(f"new_{name}")(new)
     return make, like
 
 
@@ -230,7 +229,8 @@ def _for_examples(pattern: Tensor, new: Tensor) -> Tensor:
 
 
 # PyTorch leaves the memory of `empty` as it was; here it holds zeros, so that runs agree.
-zeros, zeros_like = _constant("zeros", 0, "empty")
+zeros, zeros_like = _constant("zeros", 0)
+_constant("empty", 0)
 ones, ones_like = _constant("ones", 1)
 
 

@@ -20,7 +20,6 @@ from gradcli.arrays.strides import inverse_order, outermost_first
 from gradcli.arrays.typeinfo import iinfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import one_by_one
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, chosen_device, made
@@ -304,7 +303,6 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
         device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        check_tensors(f"{name}_like", input=input)
         target = checked_dtype(name, dtype, input.dtype)
         target_device = input.device if device is None else chosen_device(name, device)
         array = draw_over(input.array, name, target, generator, 0.0, 1.0, target_device.type)

@@ -11,7 +11,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.threads import over_tiles
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, made, plain_number
@@ -21,8 +21,9 @@ from gradcli.state import active
 
 
 @function("arange")
+@in_numpy("arange(dtype=np.float32)")
 def arange(
-    start: Any = 0,
+    start: Any = None,
     end: Any = None,
     step: Any = 1,
     *,
@@ -37,8 +38,11 @@ def arange(
     Example: torch.arange(3)
     """
     if end is None:
-        start, end = 0, start
-    numbers = [plain_number("arange()", number) for number in (start, end, step)]
+        start, end = None, start
+    if end is None:
+        raise GradcliError("E201", "arange() needs an end")
+    first_given = 0 if start is None else start
+    numbers = [plain_number("arange()", number) for number in (first_given, end, step)]
     if complex in map(type, numbers):
         raise runtime_error("arange(): complex numbers have no order")
     first, last, by = numbers

@@ -85,10 +85,10 @@ class Op:
         doc: its summary, example and conventions; empty where a function of its name has them.
         numpy: NumPy's equivalent: a name; a method, `.sum(axis, keepdims)`, with the names of
             its further arguments where they are given by name; `zeros(dtype=np.float32)`, with
-            what NumPy is told unless the call says it; a template of the call, with the arguments
-            by number, `{0}`, and `{head}` for the first one in front of a dot; or the source of a
-            function, where NumPy has none, which writes into an array `x` only. "" for a
-            pointwise op of the same name in NumPy, and for an op without an equivalent.
+            what NumPy is passed unless the call gives it; a template of the call, with the
+            arguments by number, `{0}`, and `{head}` for the first one in front of a dot; or the
+            source of a function, where NumPy has none, which writes into an array `x` only. ""
+            for a pointwise op of the same name in NumPy, and for an op without an equivalent.
         loop: how PyTorch's loop reads operands that share memory with what it writes, one of
             `gradcli.ops.definition.doc.LOOPS`.
         hazard: where the result or the slope is not finite, and why.

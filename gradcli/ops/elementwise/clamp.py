@@ -118,7 +118,10 @@ clamp_to_numbers = pointwise(
     half=rounded_once,
     self=_inside,
     unsupported=_BOOL_OR_COMPLEX,
-    numpy="clip",
+    numpy="""\
+def clamp(x, min=None, max=None):
+    return np.clip(x, min, max)
+""",
 )
 
 

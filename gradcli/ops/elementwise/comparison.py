@@ -340,7 +340,6 @@ def where(condition: Any, self: Any, other: Any) -> Any:
 
 
 def _checked_where(condition: Any, input: Any, other: Any) -> Tensor:
-    check_tensors("where", condition=condition)
     for argument, value in (("input", input), ("other", other)):
         if type(value) not in _COMPARED:
             raise wrong_operand(choose, argument, value)

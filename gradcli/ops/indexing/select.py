@@ -416,7 +416,10 @@ def repeat_interleave(
     if repeats is None:
         _check_counts(input, input.array)
         if input.array.ndim != 1:
-            raise runtime_error("repeat_interleave(): the counts must be a vector")
+            raise runtime_error(
+                "repeat_interleave(): the counts must be a vector",
+                "repeat_interleave only accept 1D vector as repeat",
+            )
         return Tensor(_positions(input.array.size, input.array))
     counts = repeats.array.reshape(-1) if isinstance(repeats, Tensor) else np.asarray(repeats)
     if isinstance(repeats, Tensor) and repeats.array.ndim > 1:

@@ -12,7 +12,7 @@ from gradcli.autograd.engine.backward import grad as gradient_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
+from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.definition.dtype_support import INTEGRAL, dtype_names
@@ -111,7 +111,6 @@ ormqr_: Op = op(
 
 
 def _check_reflections(name: str, input: Tensor, tau: Tensor) -> None:
-    check_tensors(name, input=input, tau=tau)
     check_same_dtype(name, input, tau)
     shape, factors = input.array.shape, tau.array.shape
     if len(shape) < 2 or shape[-2] < shape[-1]:

@@ -14,7 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import add
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
+from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.copies import cast_to
@@ -135,7 +135,6 @@ solve_ex: Op = op(
 
 
 def _solve(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
-    check_tensors(name, A=A, B=B)
     check_matrices(name, A=A)
     check_same_dtype(name, A, B)
     matrices, right = tuple(A.array.shape), tuple(B.array.shape)

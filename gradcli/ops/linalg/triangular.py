@@ -11,7 +11,7 @@ from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
+from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
@@ -77,7 +77,6 @@ def solve_triangular(a, b, upper, left=True, unitriangular=False):
 
 
 def _check_system(name: str, A: Tensor, B: Tensor, left: bool = True) -> None:
-    check_tensors(name, A=A, B=B)
     check_matrices(name, A=A)
     check_matrices(name, square=False, B=B)
     check_same_dtype(name, A, B)

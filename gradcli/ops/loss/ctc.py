@@ -15,30 +15,18 @@ from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose
+from gradcli.ops.loss.ctc_recursion import (
+    Lengths,
+    gradient_decomposed,
+    labels_of,
+    losses_decomposed,
+    skips,
+)
 from gradcli.ops.loss.elementwise import MEAN, reduction_number
 from gradcli.ops.reduction.sum import mean_all, sum_all
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
 
-Lengths = tuple[int, ...]
-
 _no_second = no_derivative("ctc_loss's gradient", "differentiate once")
-
-
-def _with_blanks(labels: Any, blank: int) -> Any:
-    """A blank before, between and after the labels."""
-    extended = np.full(2 * len(labels) + 1, blank, np.int64)
-    extended[1::2] = labels
-    return extended
-
-
-def _skips(extended: Any) -> Any:
-    """Where a position may be reached from the one two before it: at a label that differs from the
-    label before it.
-    """
-    allowed = np.zeros(len(extended), bool)
-    allowed[2:] = extended[2:] != extended[:-2]
-    allowed[::2] = False
-    return allowed
 
 
 def _shifted(row: Any, count: int) -> Any:
@@ -57,7 +45,7 @@ def _alphas(steps: Any, extended: Any) -> Any:
     if not len(steps):
         return alpha
     alpha[0, :2] = steps[0, :2]
-    allowed = _skips(extended)
+    allowed = skips(extended)
     for t in range(1, len(steps)):
         before = alpha[t - 1]
         two = np.where(allowed, _shifted(before, 2), -np.inf)
@@ -67,12 +55,8 @@ def _alphas(steps: Any, extended: Any) -> Any:
 
 def _each(log_probs: Any, targets: Any, lengths: Lengths, sizes: Lengths, blank: int) -> Any:
     """The extended labels of each sample and the log-probabilities of its positions."""
-    start = 0
-    for n, (length, size) in enumerate(zip(lengths, sizes, strict=True)):
-        labels = targets[n, :size] if targets.ndim == 2 else targets[start : start + size]
-        start += size
-        extended = _with_blanks(labels, blank)
-        yield extended, log_probs[:length, n][:, extended]
+    for n, extended in enumerate(labels_of(targets, sizes, blank)):
+        yield extended, log_probs[: lengths[n], n][:, extended]
 
 
 @on_the_host
@@ -149,6 +133,7 @@ ctc_loss_backward = op(
     grad=_no_second,
     log_probs=_no_second,
     losses=_no_second,
+    decomposition=gradient_decomposed,
 )
 
 ctc_loss_: Op = op(
@@ -159,6 +144,7 @@ ctc_loss_: Op = op(
         ctc_loss_backward(grad, log_probs, result, targets, lengths, sizes, blank, zero_infinity)
     ),
     effects=(CHECKS,),
+    decomposition=losses_decomposed,
 )
 
 

@@ -19,7 +19,6 @@ from gradcli.kernels import half_precision
 from gradcli.ops.binding.arguments import (
     check_floating,
     check_not_integral,
-    check_tensors,
     in_dtype_of,
 )
 from gradcli.ops.binding.catalogue import function
@@ -83,7 +82,6 @@ def _paired(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
     """Input and target, expanded to one shape, integers in the other's dtype. Raises E301 where
     they have none, E203 where both are integers.
     """
-    check_tensors(name, input=input, target=target)
     input, target = in_dtype_of(input, target), in_dtype_of(target, input)
     check_same_shape(name, input, target)
     pair: Any = broadcast_tensors(input, target)

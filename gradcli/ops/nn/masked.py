@@ -12,7 +12,6 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
-from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, methods, modules
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.doc import describe
@@ -24,7 +23,6 @@ _X, _MASK = "tensor([[2., 1.], [1., 3.]])", "mask=tensor([[True, False], [True, 
 
 def _shown(input: Tensor, mask: Tensor) -> Tensor:
     """A mask as truth values of the input's shape; raises E302 for one of more dimensions."""
-    check_tensors(_MODULE, mask=mask)
     if mask.ndim > input.ndim:
         raise GradcliError(
             "E302",
@@ -37,7 +35,6 @@ def _shown(input: Tensor, mask: Tensor) -> Tensor:
 
 def _filled(input: Tensor, mask: Tensor | None, fill: float) -> Tensor:
     """The input with a number where nothing is shown; infinities are the limits of integers."""
-    check_tensors(_MODULE, input=input)
     if mask is None:
         return input
     number: Any = fill

@@ -137,7 +137,7 @@ def _merged(masks: list[Any], batch: int, heads: int) -> Tensor | None:
 
 
 def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float) -> tuple[Tensor, Tensor]:
-    """What each head makes of its part, (batch · heads, length, head_dim), and the weights."""
+    """The output of each head, (batch · heads, length, head_dim), and its attention weights."""
     scores = operators["*"](q, math.sqrt(1.0 / q.array.shape[-1]))
     keys = methods["transpose"](k, -2, -1)
     scores = bmm.apply(scores, keys) if mask is None else baddbmm.apply(mask, scores, keys)
@@ -156,7 +156,7 @@ def _with_one_more(k: Tensor, v: Tensor, masks: list[Any], more: Any, dim: int) 
 def _in_one_step(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float, is_causal: bool, batch: int
 ) -> Tensor:
-    """What the heads make, (length, batch, heads, head_dim), without telling the weights."""
+    """The outputs of the heads, (length, batch, heads, head_dim), without the attention weights."""
     view = methods["view"]
     by_head = (batch, q.array.shape[0] // batch, -1)
     if mask is not None:
@@ -169,7 +169,7 @@ def _in_one_step(
 
 
 def _check_sizes(inputs: tuple[Tensor, ...], width: int, heads: int, separate: bool) -> None:
-    """Raise E301 for sizes that go not together, or not with the weights."""
+    """Raise E301 for sizes that do not fit each other or the weights."""
     query, key, value = inputs
     own = query.array.shape[-1]
     _require(own == width, f"was expecting embedding dimension of {width}, but got {own}")

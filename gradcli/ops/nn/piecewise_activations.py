@@ -72,7 +72,6 @@ def relu(input: Tensor) -> Tensor:
 
     Conventions: At 0 the gradient is 0.
     """
-    check_tensors("relu", input=input)
     return relu_.apply(input)
 
 
@@ -93,7 +92,6 @@ threshold_written = pointwise(
 
 
 def _threshold(entry: Op, name: str, input: Tensor, threshold: float, value: float) -> Tensor:
-    check_tensors(name, input=input)
     check_real(name, input.array)
     number = plain_number(f"{name}()", value)
     return entry.apply(input, threshold, dtypes.cast(number, input.dtype))
@@ -269,7 +267,6 @@ def _slopes(array: Any, lower: float, upper: float) -> Any:
 def _rrelu(
     entry: Op, name: str, input: Tensor, lower: float, upper: float, training: bool
 ) -> Tensor:
-    check_tensors(name, input=input)
     if lower > upper:
         raise runtime_error("Lower bound should be less than or equal to the upper bound")
     check_floating(name, input)
@@ -321,7 +318,6 @@ hardtanh_ = pointwise(
 
 
 def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
-    check_tensors(name, input=input)
     min_val, max_val = plain_number("min_val", min_val), plain_number("max_val", max_val)
     if type(min_val) is complex or type(max_val) is complex:
         raise GradcliError("E203", f"{name}() takes real bounds")

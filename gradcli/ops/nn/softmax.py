@@ -22,7 +22,7 @@ from gradcli.kernels.row_reductions import (
 )
 from gradcli.kernels.sums.cascade_sum import LARGEST, wide
 from gradcli.ops.arithmetic.arithmetic import div, neg
-from gradcli.ops.binding.arguments import check_floating, check_tensors
+from gradcli.ops.binding.arguments import check_floating
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
@@ -294,7 +294,6 @@ def along(entry: Op, input: Tensor, dim: Any, dtype: DType | None) -> Tensor:
 
     Raises E203 for integers, E302 where there is no such dimension.
     """
-    check_tensors(entry.name, input=input)
     target = checked_dtype(entry.name, dtype, None)
     if target is not None:
         input = to(input, target)
@@ -313,7 +312,6 @@ def _expose(entry: Op) -> None:
     def of_functional(
         input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
     ) -> Tensor:
-        check_tensors(entry.name, input=input)
         return along(entry, input, implicit_dim(entry.name, input) if dim is None else dim, dtype)
 
     function(entry.name, method=True)(of_torch)

@@ -61,7 +61,7 @@ def _gradient(
     for number, (start, end) in enumerate(_parts(lengths)):
         part, rows = values[start:end], slice(start, end)
         if reduce in ("max", "min"):
-            # Whoever ties shares; what is not finite counts as the largest.
+            # Equal elements share; what is not finite counts as the largest.
             picked = (part == results[number]) | np.isnan(part)
             count = np.maximum(picked.sum(0), 1)
             found[rows] = np.where(picked, grads[number] / count, 0)

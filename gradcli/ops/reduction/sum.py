@@ -387,9 +387,11 @@ logsumexp = op(
     self=_logsumexp_rule,
     numpy="""\
 def logsumexp(x, axis, keepdims=False):
-    top = x.max(axis=axis, keepdims=True)
-    result = top + np.log(np.exp(x - top).sum(axis=axis, keepdims=True))
-    return result if keepdims else np.squeeze(result, axis)
+    top = np.max(np.real(x), axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0)
+    with np.errstate(divide="ignore"):
+        found = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
+    return found if keepdims else np.squeeze(found, axis)
 """,
 )
 

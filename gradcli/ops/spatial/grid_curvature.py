@@ -11,33 +11,17 @@ from itertools import product
 from math import prod
 from typing import Any
 
-import numpy as np
-
-from gradcli.autograd.tensor import Tensor
-from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.arithmetic.arithmetic import zeros, zeros_like
+from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.indexing.gather import gather, scatter_add
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.joining import stack
 from gradcli.ops.shape.slicing import select
-from gradcli.ops.shape.views import reshape, unsqueeze
-
-Tap = tuple[Any, Any, Any, Any, Any]
-"""Index, whether it is inside the image, weight, slope and curvature; None for one that is 0."""
+from gradcli.ops.shape.views import expand, reshape, unsqueeze
+from gradcli.ops.spatial.grid_taps import Tap, is_inside
 
 TapsAlong = Callable[[Any, int], list[Tap]]
 """The taps along a dimension of a size, for points from -1 to 1."""
-
-
-def constant(array: Any, like: Any) -> Any:
-    """An array, or a tensor without history where `like` is a tensor."""
-    return Tensor(array) if type(like) is Tensor else array
-
-
-def straight(coordinate: Any, values: Any, slopes: Any) -> Any:
-    """Values as a function of the points at which they are known, with known slopes."""
-    if type(coordinate) is not Tensor:
-        return values
-    return coordinate * Tensor(slopes) + Tensor(values - coordinate.array * slopes)
 
 
 def _times(factors: list[Any]) -> Any:
@@ -55,7 +39,7 @@ def _slope(chosen: tuple[Tap, ...], dims: tuple[int, ...]) -> Any:
     """The derivative of the product of the taps' weights in one dimension, or in two; None where it
     is 0.
     """
-    factors = [tap[2 + dims.count(dim)] for dim, tap in enumerate(chosen)]
+    factors = [tap[1 + dims.count(dim)] for dim, tap in enumerate(chosen)]
     return None if any(factor is None for factor in factors) else _times(factors)
 
 
@@ -83,20 +67,19 @@ def of_slopes(
     to_input = zeros(flat, tuple(flat.shape))
     to_grid: list[Any] = [None for _ in dims]
     for chosen in product(*taps):
-        index, inside = chosen[0][0], chosen[0][1]
+        index, inside = is_inside(chosen[0][0], sizes[0])
         for tap, size in zip(chosen[1:], sizes[1:], strict=True):
-            index, inside = index * size + tap[0], inside & tap[1]
-        coordinates = np.broadcast_to(index[:, None], (batch, channels, count))
-        where = constant(coordinates.copy(), grid)
-        plain = grad_output.array if type(grad_output) is Tensor else grad_output
-        kept = constant(inside.astype(plain.dtype), grid)
+            further, too = is_inside(tap[0], size)
+            index, inside = index * size + further, logical_and(inside, too)
+        places = expand(unsqueeze(index, 1), (batch, channels, count))
+        kept = where(inside, zeros_like(chosen[0][0]) + 1.0, 0.0)
         change: Any = None
         for dim in dims:
             change = _plus(change, steps[dim] * _slope(chosen, (dim,)))
         change = unsqueeze(change * kept, 1)
-        values = gather(flat, 2, where)
+        values = gather(flat, 2, places)
         to_output = _plus(to_output, values * change)
-        to_input = scatter_add(to_input, 2, where, points * change)
+        to_input = scatter_add(to_input, 2, places, points * change)
         overlap = sum_dims(points * values, (1,), False) * kept
         for first, second in product(dims, dims):
             bend = _slope(chosen, (first, second))

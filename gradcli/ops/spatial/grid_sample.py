@@ -22,7 +22,13 @@ from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.matrix_products import bmm
 from gradcli.ops.shape.views import reshape, transpose
-from gradcli.ops.spatial.grid_curvature import Tap, constant, of_slopes, straight
+from gradcli.ops.spatial.grid_curvature import of_slopes
+from gradcli.ops.spatial.grid_taps import (
+    is_inside,
+    sampled_backward_decomposed,
+    sampled_decomposed,
+    taps_along,
+)
 
 # --- the points of an affine map ----------------------------------------------------------------
 
@@ -99,99 +105,17 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
 # --- reading at points --------------------------------------------------------------------------
 
 
-def _position(coordinate: Any, size: int, align_corners: bool) -> tuple[Any, float]:
-    """Points from -1 to 1 as positions among the elements of a dimension, and the slope."""
-    if align_corners:
-        return (coordinate + 1) / 2 * (size - 1), (size - 1) / 2
-    return ((coordinate + 1) * size - 1) / 2, size / 2
-
-
-def _mirrored(position: Any, low2: int, high2: int) -> tuple[Any, Any]:
-    """Positions reflected between two ends, given as twice their values, and their slope."""
-    if low2 == high2:
-        return np.zeros_like(position), np.zeros_like(position)
-    low, span = low2 / 2, (high2 - low2) / 2
-    away = position - low
-    sign = np.where(away < 0, -1.0, 1.0).astype(position.dtype)
-    away = np.abs(away)
-    rest, flips = np.fmod(away, span), np.floor(away / span)
-    even = flips % 2 == 0
-    return np.where(even, rest + low, span - rest + low), np.where(even, sign, -sign)
-
-
-def _kept_inside(position: Any, size: int, padding: str, align_corners: bool) -> tuple[Any, Any]:
-    """Positions brought inside the image as the padding mode says, and their slope."""
-    slope = np.ones_like(position)
-    if padding == "zeros":
-        return position, slope
-    if padding == "reflection":
-        ends = (0, 2 * (size - 1)) if align_corners else (-1, 2 * size - 1)
-        position, slope = _mirrored(position, *ends)
-    inside = (position > 0) & (position < size - 1)
-    return np.clip(position, 0, size - 1), np.where(inside, slope, 0)
-
-
-_CUBIC = -0.75
-
-
-def _cubic_weights(t: Any) -> tuple[list[Any], list[Any], list[Any]]:
-    """The weights of the four elements around a position, t behind the second, their slopes and
-    their curvatures.
-    """
-    a = _CUBIC
-    weights, slopes, curvatures = [], [], []
-    # The distance to each element, whether it is the near side of the kernel, and its direction.
-    for x, near, sign in ((t + 1, False, 1), (t, True, 1), (1 - t, True, -1), (2 - t, False, -1)):
-        if near:
-            weights.append(((a + 2) * x - (a + 3)) * x * x + 1)
-            slopes.append(sign * (3 * (a + 2) * x - 2 * (a + 3)) * x)
-            curvatures.append(6 * (a + 2) * x - 2 * (a + 3))
-        else:
-            weights.append(((a * x - 5 * a) * x + 8 * a) * x - 4 * a)
-            slopes.append(sign * ((3 * a * x - 10 * a) * x + 8 * a))
-            curvatures.append(6 * a * x - 10 * a)
-    return weights, slopes, curvatures
-
-
-def _taps(coordinate: Any, size: int, mode: str, padding: str, align_corners: bool) -> list[Tap]:
-    """The elements that are read along one dimension, as functions of the point, an array or a
-    tensor.
-    """
-    position, scale = _position(
-        coordinate.array if type(coordinate) is Tensor else coordinate, size, align_corners
-    )
-    found: list[tuple[Any, Any, Any, Any]] = []
-    if mode == "bicubic":
-        start = np.floor(position)
-        behind = straight(coordinate, position - start, np.full_like(position, scale))
-        weights, slopes, curvatures = _cubic_weights(behind)
-        for offset in range(4):
-            index, _ = _kept_inside(start + (offset - 1), size, padding, align_corners)
-            slope, curvature = slopes[offset] * scale, curvatures[offset] * scale**2
-            found.append((index, weights[offset], slope, curvature))
-    else:
-        position, inner = _kept_inside(position, size, padding, align_corners)
-        if mode == "nearest":
-            found = [(np.rint(position), np.ones_like(position), np.zeros_like(position), None)]
-        else:
-            start, inner = np.floor(position), inner * scale
-            behind = straight(coordinate, position - start, inner)
-            slope = constant(inner, coordinate)
-            found = [(start, 1 - behind, -slope, None), (start + 1, behind, slope, None)]
-    taps = []
-    for index, weight, slope, curvature in found:
-        inside = (index >= 0) & (index < size)
-        kept = np.where(inside, index, 0).astype(np.int64)
-        taps.append((kept, inside, weight, slope, curvature))
-    return taps
-
-
 def _all_taps(input: Any, grid: Any, mode: str, padding: str, align_corners: bool) -> Any:
     """The taps of each dimension, first dimension first."""
     sizes = input.shape[2:]
     coordinates = [grid[..., len(sizes) - 1 - dim] for dim in range(len(sizes))]
     return [
-        _taps(coordinate, size, mode, padding, align_corners)
+        [
+            (*is_inside(index, size), weight, slope)
+            for index, weight, slope, _ in taps_along(
+                coordinate, size, mode, padding, align_corners
+            )
+        ]
         for coordinate, size in zip(coordinates, sizes, strict=True)
     ]
 
@@ -268,7 +192,7 @@ def _sampler(ndim: int) -> Op:
             grad_output,
             input,
             grid,
-            lambda coordinate, size: _taps(coordinate, size, *how),
+            lambda coordinate, size: taps_along(coordinate, size, *how),
         )
         if of_input is None:
             return more_output, to_image, more_grid
@@ -280,6 +204,7 @@ def _sampler(ndim: int) -> Op:
         outputs=("of_input", "of_grid"),
         inputs=("grad_output", "input", "grid"),
         joint=second,
+        decomposition=sampled_backward_decomposed,
     )
     sampler = op(
         f"grid_sampler_{ndim}d",
@@ -288,6 +213,7 @@ def _sampler(ndim: int) -> Op:
             grad, input, grid, mode, padding, align_corners
         ),
         inputs=("input", "grid"),
+        decomposition=sampled_decomposed,
     )
     return sampler
 

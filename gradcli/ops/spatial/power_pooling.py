@@ -8,7 +8,6 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import mul
-from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import LAST, SAMPLES, describe
 from gradcli.ops.elementwise.power import power
@@ -33,7 +32,6 @@ def _expose_lp_pool(ndim: int) -> None:
         stride: Any = None,
         ceil_mode: bool = False,
     ) -> Tensor:
-        check_tensors(name, input=input)
         if ndim == 1 and type(kernel_size) is not int:
             raise GradcliError("E202", f"{name}(): kernel_size must be an integer")
         windows = windows_of(name, ndim, kernel_size, stride, 0)

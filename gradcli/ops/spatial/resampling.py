@@ -17,7 +17,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels.sums.cascade_sum import wide
-from gradcli.ops.binding.arguments import check_filled, check_floating, check_tensors
+from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.spatial.adaptive_pooling import adaptive_average
@@ -316,7 +316,6 @@ channel_shuffle_: Op = op(
 
 
 def _check_pixels(name: str, input: Tensor, factor: Any, argument: str) -> None:
-    check_tensors(name, input=input)
     if type(factor) is not int:
         raise GradcliError("E202", f"{name}(): {argument} must be an integer")
     if input.array.ndim < 3:

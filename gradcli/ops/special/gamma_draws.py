@@ -14,6 +14,7 @@ from numpy.polynomial.polynomial import polyval
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import no_derivative
+from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.creation.rejection import standard_gamma
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.reduction.sum import sum_dims
@@ -120,11 +121,28 @@ standard_gamma_grad: Op = pointwise(
     lambda self, output: _in_double(_gamma_slope, self, output),
     self=_of_gamma,
     output=_of_gamma,
+    doc="How a draw of the gamma distribution moves with its parameter: `-(dF/da) / p`.",
+    example="torch._standard_gamma_grad(tensor(2.), tensor(1.5))",
+    numpy="""\
+def standard_gamma_grad(a, x):
+    # -(dF/da) / p, where F(x) is the sum of x**(a + n) * exp(-x) / gamma(a + n + 1).
+    a, x = np.asarray(a, float), np.asarray(x, float)
+    b = a + 16
+    psi = np.log(b) - 1 / (2 * b) - 1 / (12 * b**2) + 1 / (120 * b**4)
+    psi = psi - sum(1 / (a + k) for k in range(16))
+    term, total, n = 1.0, 0.0, 0
+    while n < 8 or np.max(np.abs(term * n)) > 1e-12:
+        psi, term = psi + 1 / (a + n), term * x / (a + n)
+        total, n = total + (psi - np.log(x)) * term, n + 1
+    return total
+""",
 )
+expose(standard_gamma_grad, method=False)
 
 _standard_gamma = op(
     "_standard_gamma",
     lambda self, drawn: drawn,
+    decomposition=lambda self, drawn: drawn,
     constant=("drawn",),
     self=lambda grad, self, result: grad * standard_gamma_grad(self, result),
 )
@@ -275,7 +293,24 @@ dirichlet_grad: Op = pointwise(
     x=_of_dirichlet,
     alpha=_of_dirichlet,
     total=_of_dirichlet,
+    doc="How a share of a Dirichlet draw moves with its parameter: `-(dF/da) / p / (1 - x)`.",
+    example="torch._dirichlet_grad(tensor(0.5), tensor(2.), tensor(5.))",
+    numpy="""\
+def dirichlet_grad(x, a, c):
+    # -(dF/da) / p / (1 - x), where F is the beta distribution's power series of x**a * (1 - x)**b.
+    x, a, c = (np.asarray(each, float) for each in (x, a, c))
+    psi = [np.log(z) - 1 / (2 * z) - 1 / (12 * z**2) + 1 / (120 * z**4) for z in (a + 16, c + 16)]
+    gap = psi[0] - psi[1] - sum(1 / (a + k) - 1 / (c + k) for k in range(16)) + 1 / a
+    term = x / a
+    total, n = (gap - np.log(x)) * term, 0
+    while n < 8 or np.max(np.abs(term * n)) > 1e-12:
+        n += 1
+        gap, term = gap + 1 / (a + n) - 1 / (c + n - 1), term * x * (c + n - 1) / (a + n)
+        total = total + (gap - np.log(x)) * term
+    return total
+""",
 )
+expose(dirichlet_grad, method=False)
 
 
 def _dirichlet_rule(grad: Any, concentration: Any, result: Any) -> Any:
@@ -288,6 +323,7 @@ def _dirichlet_rule(grad: Any, concentration: Any, result: Any) -> Any:
 _dirichlet = op(
     "_sample_dirichlet",
     lambda concentration, drawn: drawn,
+    decomposition=lambda concentration, drawn: drawn,
     node="_DirichletBackward",
     constant=("drawn",),
     concentration=_dirichlet_rule,

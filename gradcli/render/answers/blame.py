@@ -38,7 +38,7 @@ _MOST_NAMES = 4
 
 
 def blame_text(blame: Blame, style: Style = PLAIN, *, all: bool = False) -> str:
-    """The first birth with its place, operands, cure and proof; with `all` the others too."""
+    """The first nonfinite value with its place, operands, fix and verification; `all` of them."""
     if blame.first is None:
         parts = ["nothing to blame: the output and all gradients are finite"]
         if blame.others and not all:

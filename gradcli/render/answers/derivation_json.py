@@ -16,6 +16,7 @@ def derivation_document(found: Derivation, output: str | None) -> dict[str, Any]
     return {
         "schema": SCHEMA,
         "output": output,
+        "kind": found.kind,
         "inputs": [{"name": name, **_array(array)} for name, array in found.inputs.items()],
         "lines": [
             {

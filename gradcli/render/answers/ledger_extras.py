@@ -1,4 +1,4 @@
-"""What `explain` adds to the ledger when asked: ties, paths, and what was saved."""
+"""What `explain` adds to the ledger when asked: kinks, paths, and saved values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.render.style import block
 WIDTH = 80
 
 
-# --- ties -----------------------------------------------------------------------------------------
+# --- kinks ----------------------------------------------------------------------------------------
 
 
 def ties_text(found: Sequence[Kink], operands: Operands) -> str:
@@ -49,7 +49,7 @@ def _operand(tie: Kink, operands: Operands) -> str:
 
 
 def ties_document(found: Sequence[Kink]) -> list[dict[str, Any]]:
-    """The ties as JSON."""
+    """The kinks as JSON."""
     return [
         {
             "node": tie.node.id,

@@ -30,7 +30,7 @@ def ledger_document(
 
     Args:
         element: the element of every share to work out besides.
-        write: how arrays are written: whole, unless told otherwise.
+        write: how arrays are written: whole by default.
     """
 
     def written(array: Any) -> Any:

@@ -18,6 +18,7 @@ from gradcli.explain.symbols.tree import (
     Operation,
     Symbol,
 )
+from gradcli.render.formulas.recurrence import left_of
 
 _RELATIONS = {"==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq", "<": "<", ">": ">"}
 
@@ -55,7 +56,9 @@ def latex(found: Derivation, output: str) -> str:
     """
     gradients = {value: name for name, value in found.gradients.items()}
     writer = _Writer(found, gradients, output)
-    rows = [f"  {writer.left(line)} &= {writer.text(line.formula)}" for line in found.shown]
+    shown = found.shown
+    left = left_of([f"{line.name} = {text_of(line.formula)}" for line in shown])
+    rows = ["  " + (writer.row(shown[each]) if each >= 0 else r"&\;\;\vdots") for each in left]
     notes = [f"% 0 where {each}" for each in found.conventions]
     return "\n".join(["\\begin{aligned}", " \\\\\n".join(rows), "\\end{aligned}", *notes])
 
@@ -64,13 +67,21 @@ class _Writer:
     def __init__(self, found: Derivation, gradients: dict[str, str], output: str) -> None:
         self.gradients = gradients
         self.output = output
+        self.is_second = found.kind == "hessian"
         ranks = {name: array.ndim for name, array in found.inputs.items()}
         ranks |= {line.name: line.array.ndim for line in found.shown}
         self.rank = Matrices(ranks).rank
+        self.paths = found.paths
         self.indices: tuple[str, ...] = ()
 
     def text(self, symbol: Symbol) -> str:
         return self._written(symbol)[0]
+
+    def row(self, line: Line) -> str:
+        """A line of the display."""
+        is_case = isinstance(line.formula, Operation) and line.formula.operator in _RELATIONS
+        text = self.text(line.formula)
+        return f"{self.left(line)} &= " + (rf"\left[{text}\right]" if is_case else text)
 
     def left(self, line: Line) -> str:
         """What stands before the equals sign: with the index that a sum leaves."""
@@ -86,7 +97,16 @@ class _Writer:
         """A name: one letter as it is, a Greek letter by name, a longer one upright."""
         if name in self.gradients:
             of = self.name(self.gradients[name])
+            if self.is_second:
+                by = (
+                    rf"\partial {of}^{{2}}"
+                    if self.rank(Name(name)) == 0
+                    else rf"\partial {of} \, \partial {of}^{{\top}}"
+                )
+                return rf"\frac{{\partial^{{2}} {self.name(self.output)}}}{{{by}}}"
             return rf"\frac{{\partial {self.name(self.output)}}}{{\partial {of}}}"
+        if name in self.paths:
+            return rf"\mathrm{{{_plain(self.paths[name])}}}"
         stem = name.rstrip("0123456789")
         index = name[len(stem) :]
         stem = stem.rstrip("_") or "x"
@@ -110,7 +130,10 @@ class _Writer:
             return self._operation(symbol)
         if isinstance(symbol, Item):
             index = _plain(text_of(symbol.index))
-            return f"{self._inside(symbol.value, ATOM)}_{{[{index}]}}", ATOM
+            of = self._inside(symbol.value, ATOM)
+            # TeX takes one subscript.
+            of = rf"\left({of}\right)" if "_" in of else of
+            return f"{of}_{{[{index}]}}", ATOM
         if isinstance(symbol, Call):
             return self._call(symbol)
         if isinstance(symbol, Choice):
@@ -146,12 +169,16 @@ class _Writer:
         return f"{inner}_{{{' '.join(indices[-rank:] if rank else indices)}}}", ATOM
 
     def _sum(self, symbol: Call) -> tuple[str, int]:
-        """A sum or mean over named indices; without them where the dimensions are not told."""
-        sign = r"\sum" if symbol.function == "sum" else r"\operatorname*{mean}"
+        """A sum or mean over named indices; without them where the dimensions are not known."""
+        name = symbol.function
+        sign = r"\sum" if name == "sum" else rf"\operatorname*{{{name}}}"
         value = symbol.arguments[0]
+        if name == "logsumexp":
+            sign, value = r"\log \sum", Call("exp", (value,))
         rank = self.rank(value)
         given = symbol.arguments[1] if len(symbol.arguments) > 1 else None
         dims = given.value if isinstance(given, Constant) else None
+        dims = (dims,) if isinstance(dims, int) else dims
         if rank is None or self.indices or not 0 < rank <= len(_INDICES):
             below = "" if dims is None else f"_{{{','.join(map(str, dims))}}}"
             return rf"{sign}{below} {self._inside(value, _PRODUCT)}", _PRODUCT
@@ -223,8 +250,18 @@ class _Writer:
             return self._transposed(arguments[0]), ATOM
         if name in _RESHAPES:
             return self._written(arguments[0])  # how elements are arranged goes without saying
-        if name in ("sum", "mean"):
+        if name in ("sum", "mean", "std", "var", "logsumexp"):
             return self._sum(symbol)
+        if name == "floor":
+            return rf"\left\lfloor {self.text(arguments[0])} \right\rfloor", ATOM
+        if name == "full":
+            return self._written(arguments[1])
+        if name == "arange" and isinstance(arguments[0], Constant):
+            return rf"\left(0, \dots, {arguments[0].value - 1:g}\right)", ATOM
+        if name == "_standard_gamma_grad":
+            by, at = map(self.text, arguments)
+            law = rf"\left({at}; {by}\right)"
+            return rf"\left(-\frac{{\partial F{law} / \partial {by}}}{{p{law}}}\right)", ATOM
         if name == "tensor" and isinstance(arguments[0], Constant):
             return _number(arguments[0]), ATOM
         if name == "sqrt":
@@ -303,12 +340,16 @@ def _number(symbol: Constant) -> str:
 def _matrix(values: list[object]) -> str:
     """Rows of numbers in brackets."""
     if not any(isinstance(each, list) for each in values):
-        return rf"\left({', '.join(f'{each:g}' for each in values)}\right)"
+        return rf"\left({', '.join(map(_entry, values))}\right)"
     rows = [each if isinstance(each, list) else [each] for each in values]
     if any(isinstance(each, list) for row in rows for each in row):
         return rf"\text{{{_plain(repr(values))}}}"
-    lines = r" \\ ".join(" & ".join(f"{each:g}" for each in row) for row in rows)
+    lines = r" \\ ".join(" & ".join(map(_entry, row)) for row in rows)
     return rf"\begin{{bmatrix}} {lines} \end{{bmatrix}}"
+
+
+def _entry(number: object) -> str:
+    return _number(Constant(float(f"{number:g}")))
 
 
 def _plain(text: str) -> str:

@@ -120,7 +120,7 @@ class NumpyWriter:
         return f"np.{called}({', '.join(given)})"
 
     def _arguments(self, arguments: Sequence[Symbol], names: Sequence[str]) -> list[str]:
-        """Arguments by NumPy's names, and what NumPy is told beside them: `dtype=np.float32`."""
+        """Arguments by NumPy's names, and the defaults that NumPy is passed: `dtype=np.float32`."""
         named = ["", *(name for name in names if "=" not in name)]
         keys = {each.name for each in arguments if isinstance(each, Keyword)}
         texts = []

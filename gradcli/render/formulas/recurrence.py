@@ -1,12 +1,12 @@
-"""Lines of formulas that repeat by steps of one, as unrolled loops leave them: told as such."""
+"""Lines of formulas that repeat by steps of one, as unrolled loops leave them, as one rule."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-_NUMBERED = re.compile(r"\b([A-Za-z_]\w*?)(\d*)\b(?!\()")
-"""A name and the number at its end."""
+_NUMBERED = re.compile(r"(\b[A-Za-z_]\w*?|(?<=\[))(\d*)\b(?!\()")
+"""A name and the number at its end, or a position in brackets."""
 
 _LEAST = 5
 """Fewer blocks than these are shown in full."""
@@ -15,26 +15,33 @@ _LONGEST = 4
 """The most lines that a block has."""
 
 
-def elided(lines: Sequence[str]) -> list[str]:
+def _told(count: int) -> str:
+    return f"# … and so on {count} times, the numbers in names going on by the same steps, up to"
+
+
+def elided(lines: Sequence[str], named: Callable[[int], str] = _told) -> list[str]:
     """The lines, but of blocks that repeat with other numbers in their names the first two and the
     last.
+
+    Args:
+        named: what stands for as many blocks as it is given.
     """
-    return list(_elided(lines))
+    return [named(-each) if each < 0 else lines[each] for each in left_of(lines)]
 
 
-def _elided(lines: Sequence[str]) -> Iterator[str]:
+def left_of(lines: Sequence[str]) -> Iterator[int]:
+    """The numbers of the lines that are left, and minus the number of blocks between them."""
     place = 0
     while place < len(lines):
         period, count = _longest_run(lines, place)
         if count < _LEAST:
-            yield lines[place]
+            yield place
             place += 1
             continue
         end = place + period * count
-        yield from lines[place : place + 2 * period]
-        left = count - 3
-        yield f"# … and so on {left} times, the numbers in names going on by the same steps, up to"
-        yield from lines[end - period : end]
+        yield from range(place, place + 2 * period)
+        yield 3 - count
+        yield from range(end - period, end)
         place = end
 
 

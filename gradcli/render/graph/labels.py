@@ -72,7 +72,7 @@ def magnitude_text(array: Any, most: int = _MOST) -> str:
 
 
 def is_large(array: Any, most: int = _MOST) -> bool:
-    """Whether an array is told by its norm: it has more than so many elements, or long ones."""
+    """Whether an array is shown by its norm: it has more than so many elements, or long ones."""
     return bool(array.size > most or len(_elements(array)) > _WIDEST)
 
 

@@ -24,7 +24,7 @@ from gradcli.render.pictures.picture import Picture
 from gradcli.render.result_json import number
 
 LARGEST = 24
-"""An array of more elements is told by its shape and norm: a page stays small."""
+"""An array of more elements is shown by its shape and norm: a page stays small."""
 
 
 def page_document(

@@ -103,7 +103,7 @@ def part_counts(
     annotated: AnnotatedGraph, folded: frozenset[Path] = frozenset(), expand: bool = False
 ) -> Counter[Path]:
     """How many boxes stand in each module of a picture, and under () in all of it, constants and
-    references not counted; told without drawing it.
+    references not counted; found without drawing it.
     """
     drawing = _Drawing(annotated, folded, False)
     counts: Counter[Path] = Counter()

@@ -128,7 +128,7 @@ DRAWING: dict[str, Any] = Anything()
 
 
 class SummaryWriter:
-    """`torch.utils.tensorboard.SummaryWriter(log_dir)`: it takes all that it is told."""
+    """`torch.utils.tensorboard.SummaryWriter(log_dir)`: it takes all calls, and writes nothing."""
 
     __slots__ = ("log_dir",)
 

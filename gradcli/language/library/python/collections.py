@@ -10,6 +10,7 @@ from gradcli.errors import type_error, value_error
 from gradcli.language.functions.calls import call
 from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_collection
+from gradcli.language.objects.derived import Derived
 from gradcli.language.objects.iteration import bounded, check_key, drawing, sized
 from gradcli.language.objects.methods import dict_of
 from gradcli.language.objects.types import define, host_name, type_name
@@ -36,7 +37,7 @@ class DefaultDict(host.defaultdict[Any, Any]):
 
     def language_write(self, writer: Any) -> None:
         """Write its text."""
-        writer.put("defaultdict(")
+        writer.put(f"{type_name(self)}(")
         writer.write(self.default_factory)
         writer.put(", ")
         writer.mapping(self)
@@ -76,7 +77,7 @@ class Counter(host.Counter[Any]):
 
     def language_write(self, writer: Any) -> None:
         """Write its text: the most frequent first."""
-        writer.put("Counter(")
+        writer.put(f"{type_name(self)}(")
         if self:
             writer.mapping(dict(self.most_common()))
         writer.put(")")
@@ -153,12 +154,12 @@ class Deque(host.deque[Any]):
 
     def language_write(self, writer: Any) -> None:
         """Write its text."""
-        if not writer.enter(self, "deque([...])"):
+        if not writer.enter(self, "[...]"):
             return
-        writer.leave(self)
-        writer.put("deque(")
-        writer.sequence(self, "[", "]")
+        writer.put(f"{type_name(self)}(")
+        writer.sequence(list(self), "[", "]")
         writer.put(")" if self.maxlen is None else f", maxlen={self.maxlen})")
+        writer.leave(self)
 
 
 def deque(iterable: Any = (), maxlen: Any = None) -> Deque:
@@ -195,9 +196,9 @@ class ChainMap(host.ChainMap[Any, Any]):
         """Write its text."""
         if not writer.enter(self, "..."):
             return
-        writer.inside.pop()
         writer.put("ChainMap")
         writer.sequence(self.maps, "(", ")")
+        writer.leave(self)
 
 
 def ordered_dict(*values: Any, **named: Any) -> OrderedDict:
@@ -225,6 +226,31 @@ def namedtuple(
         typename, names, dict(zip(names[len(names) - len(given) :], given, strict=True))
     )
 
+
+def _derived(kind: Any, fill: Callable[..., None]) -> None:
+    """Let programs derive classes from one of these; `fill` is their `__init__`."""
+    body = {"__init__": fill, "language_attributes": kind.language_attributes}
+    kind.language_derived = type(f"{kind.__name__}Instance", (Derived, kind), body)
+
+
+def _fill_default_dict(self: Any, *values: Any, **named: Any) -> None:
+    made = default_dict(*values, **named)
+    DefaultDict.__init__(self, made.default_factory, made)
+
+
+def _fill_deque(self: Any, *values: Any, **named: Any) -> None:
+    made = deque(*values, **named)
+    Deque.__init__(self, made, made.maxlen)
+
+
+def _fill_ordered_dict(self: Any, *values: Any, **named: Any) -> None:
+    OrderedDict.__init__(self, dict_of(*values, **named))
+
+
+_derived(Counter, Counter.update)
+_derived(DefaultDict, _fill_default_dict)
+_derived(Deque, _fill_deque)
+_derived(OrderedDict, _fill_ordered_dict)
 
 sized(ChainMap, Counter, DefaultDict, Deque, OrderedDict)
 

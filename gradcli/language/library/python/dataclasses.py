@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.functions.calls import call, misfit, missing, unknown_keyword
 from gradcli.language.library.copy import deepcopy
-from gradcli.language.library.typing import TypeForm
 from gradcli.language.objects.instances import UserClass, set_instance_attribute, store_attribute
 from gradcli.language.objects.repr import display
+from gradcli.language.objects.type_forms import TypeForm
 from gradcli.language.objects.types import EXCEPTIONS, type_name, type_of
 from gradcli.record import Record
 

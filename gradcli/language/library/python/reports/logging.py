@@ -1,4 +1,4 @@
-"""The module `logging`: words on standard error, or where a program sends them."""
+"""The module `logging`: messages on standard error, or where a program sends them."""
 
 from __future__ import annotations
 
