@@ -23,10 +23,13 @@ Heads = tuple[slice, slice]
 def attended(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Any:
     """`softmax(query @ key.mT * scale + mask) @ value`; zeros where nothing is attended to."""
     out = module_of(query).empty((*query.shape[:3], value.shape[3]), query.dtype)
+    blocks = _blocks(key, value, mask)
 
     def attend(heads: Heads) -> None:
-        weights = _weights(query[heads], key[heads], _of_heads(mask, heads), scale)
-        np.matmul(weights, value[heads], out=out[heads])
+        for rows, keys, part in blocks:
+            seen = _of_heads(mask, heads) if part is None else part
+            weights = _weights(query[(*heads, rows)], key[(*heads, keys)], seen, scale)
+            np.matmul(weights, value[(*heads, keys)], out=out[(*heads, rows)])
 
     _over_heads(query, key, attend)
     return out
@@ -46,19 +49,57 @@ def attention_gradients(
         for each in (query, key, value)
     ]
 
+    blocks = _blocks(key, value, mask)
+
     def differentiate(heads: Heads) -> None:
-        weights = _weights(query[heads], key[heads], _of_heads(mask, heads), scale)
-        of_value[heads] = np.matmul(weights.swapaxes(-1, -2), grad[heads])
-        by_weight = np.matmul(grad[heads], value[heads].swapaxes(-1, -2))
-        scores = in_c.softmax_backward(by_weight, weights, scale)
-        if scores is None:
-            by_weight -= np.sum(grad[heads] * out[heads], axis=-1, keepdims=True)
-            scores = by_weight * (weights * scale)
-        of_query[heads] = np.matmul(scores, key[heads])
-        of_key[heads] = np.matmul(scores.swapaxes(-1, -2), query[heads])
+        if len(blocks) > 1:
+            of_key[heads] = of_value[heads] = 0
+        for rows, keys, part in blocks:
+            here, there = (*heads, rows), (*heads, keys)
+            seen = _of_heads(mask, heads) if part is None else part
+            weights = _weights(query[here], key[there], seen, scale)
+            by_weight = np.matmul(grad[here], value[there].swapaxes(-1, -2))
+            scores = in_c.softmax_backward(by_weight, weights, scale)
+            if scores is None:
+                by_weight -= np.sum(grad[here] * out[here], axis=-1, keepdims=True)
+                scores = by_weight * (weights * scale)
+            of_query[here] = np.matmul(scores, key[there])
+            for gradient, factor, other in (
+                (of_value, weights, grad[here]),
+                (of_key, scores, query[here]),
+            ):
+                product = np.matmul(factor.swapaxes(-1, -2), other)
+                if len(blocks) > 1:
+                    gradient[there] += product
+                else:
+                    gradient[there] = product
 
     _over_heads(query, key, differentiate)
     return tuple(found)
+
+
+def _blocks(key: Any, value: Any, mask: Any) -> list[tuple[slice, slice, Any]]:
+    """Blocks of queries, the keys that a mask shows to some of them, and that part of the mask,
+    None for one block of everything. The weights of the keys behind those are 0, which leaves what
+    is finite out of the result.
+    """
+    length = 0 if mask is None or mask.ndim != 2 else len(mask)
+    if length < 2 * _ROWS or type(mask) is not np.ndarray:
+        return [(slice(None), slice(None), None)]
+    shown = mask > -np.inf
+    if shown[:_ROWS, -1].any() or not np.isfinite(np.sum(key) + np.sum(value)):
+        return [(slice(None), slice(None), None)]
+    found = []
+    for start in range(0, length, _ROWS):
+        rows = slice(start, start + _ROWS)
+        count = int(np.max(np.flatnonzero(shown[rows].any(axis=0)), initial=0)) + 1
+        keys = slice(0, count)
+        found.append((rows, keys, np.ascontiguousarray(mask[rows, keys])))
+    return found
+
+
+_ROWS = 64
+"""Queries of a block."""
 
 
 def _weights(query: Any, key: Any, mask: Any, scale: float) -> Any:
