@@ -36,6 +36,7 @@ OF_ITS_OWN = {
     "files/gate.py": "the gate",
     "files/writing.py": "the gate for writing",
     "language/parser/tables.py": "the grammar",
+    "native/dispatch.py": "the build of the C core beside the package",
     "ops/binding/lazy.py": "the index of lazy families",
     "render/help/manual.py": "the manual",
 }

@@ -19,7 +19,7 @@ ROWS = {
     "an alias": ("import pandas as pd\npd.read_csv('t')", ["1 E103 NAME=@"]),
     "a try": ("try:\n  import wandb\nexcept ImportError:\n  wandb = None\nprint(wandb)", []),
     "a name that torch has not": ("import torch\ntorch.no_such()", ["2 E102"]),
-    "a name that is left out": ("import torch as t\nt.nn\nt.compile(1)", ["3 E205"]),
+    "a name that is left out": ("import torch as t\nt.nn\nt.hub(1)", ["3 E205"]),
     "an alias of a module in a module": ("import torch.nn as n\nn.Nothing(2)", ["2 E102"]),
     "a name that is assigned": ("torch = make()\ntorch.no_such()", []),
     "functions of Python's": (
