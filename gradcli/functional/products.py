@@ -59,7 +59,7 @@ class _Call:
         if strict:
             for number, output in enumerate(self.outputs):
                 if not output.requires_grad:
-                    raise _independent(name, f"output {number} does not depend on the inputs")
+                    raise _constant_output(name, number)
 
     def vector(self, v: Any, like: list[Tensor], several: bool) -> list[Tensor] | None:
         """The vector of a product, checked against the tensors that it has to fit.
@@ -107,15 +107,28 @@ class _Call:
                 " single element",
             )
 
-    def filled(self, gradients: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Tensor]:
-        """Gradients with zeros for those that are None; E407 for them if `strict`."""
+    def filled(
+        self,
+        gradients: Sequence[Tensor | None],
+        like: Sequence[Tensor],
+        of: str = "The output",
+    ) -> list[Tensor]:
+        """Gradients with zeros for those that are None; E407 for them if `strict`.
+
+        Args:
+            of: what is differentiated, as PyTorch calls it.
+        """
         filled = []
         for number, (gradient, tensor) in enumerate(zip(gradients, like, strict=True)):
-            constant = self.create_graph and gradient is not None and not gradient.requires_grad
-            if self.strict and (gradient is None or constant):
+            if self.strict and gradient is None:
                 raise _independent(
-                    self.name, f"the derivative does not depend on the tensor at index {number}"
+                    self.name,
+                    f"the derivative does not depend on the tensor at index {number}",
+                    f"{of} of the user-provided function is independent of input {number}. This is"
+                    " not allowed in strict mode.",
                 )
+            if self.strict and self.create_graph and not _varies(gradient):
+                raise _constant_jacobian(self.name, number)
             filled.append(zeros_like(tensor) if gradient is None else gradient)
         return filled
 
@@ -125,10 +138,37 @@ class _Call:
         return shown if several else shown[0]
 
 
-def _independent(name: str, what: str) -> GradcliError:
+def _varies(gradient: Tensor | None) -> bool:
+    return gradient is None or gradient.requires_grad
+
+
+def _independent(name: str, what: str, text: str) -> GradcliError:
     return GradcliError(
-        "E407", f"{name}(): {what}", help="without strict=True its derivative is zero"
+        "E407", f"{name}(): {what}", text=text, help="without strict=True its derivative is zero"
     )
+
+
+def _constant_output(name: str, number: int) -> GradcliError:
+    return _independent(
+        name,
+        f"output {number} does not depend on the inputs",
+        f"Output {number} of the user-provided function does not require gradients. The outputs"
+        " must be computed in a differentiable manner from the input when running in strict mode.",
+    )
+
+
+def _constant_jacobian(name: str, number: int) -> GradcliError:
+    """The error of a derivative that is the same for all inputs, where it is differentiated."""
+    text = (
+        f"While computing the hessian, found that the jacobian of the user-provided function with"
+        f" respect to input {number} is independent of the input. This is not allowed in strict"
+        " mode. You should ensure that your function is twice differentiable and that the jacobian"
+        " depends on the inputs (this would be violated by a linear function for example)."
+        if name in ("hessian", "hvp", "vhp")
+        else f"The jacobian of the user-provided function is independent of input {number}. This is"
+        " not allowed in strict mode when create_graph=True."
+    )
+    return _independent(name, f"the derivative by the tensor at index {number} is constant", text)
 
 
 def _not_tensors(name: str, what: str, value: Any, index: int | None) -> str:
@@ -268,6 +308,9 @@ def _slopes(call: _Call) -> list[Tensor | None]:
     first = _gradients(call.outputs, call.inputs, None, True)
     if call.strict:
         call.filled(first, call.inputs)
+        for number, gradient in enumerate(first):
+            if not _varies(gradient):
+                raise _constant_jacobian(call.name, number)
     return first
 
 
@@ -322,18 +365,23 @@ def jacobian(
             raises="AssertionError",
         )
     if strict and vectorize:
-        raise runtime_error("jacobian(): strict and vectorize exclude each other")
+        raise runtime_error(
+            "jacobian(): strict and vectorize exclude each other",
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not"
+            " supported together. Please either set `strict=False` or `vectorize=False`.",
+        )
     call = _Call("jacobian", func, inputs, create_graph, strict)
     with EnableGrad():
         blocks = [
-            call.result(_rows(call, output, vectorize), call.several_inputs)
-            for output in call.outputs
+            call.result(_rows(call, number, vectorize), call.several_inputs)
+            for number in range(len(call.outputs))
         ]
     return tuple(blocks) if call.several_outputs else blocks[0]
 
 
-def _rows(call: _Call, output: Tensor, vectorize: bool) -> list[Tensor]:
+def _rows(call: _Call, number: int, vectorize: bool) -> list[Tensor]:
     """The Jacobian of one output for each input, by rows: one backward pass for each element."""
+    output = call.outputs[number]
     flat = reshape_(output, -1)
     # Vectorised, PyTorch seeds each row, and so takes complex outputs as well.
     seeds = [Tensor(output.array.dtype.type(1))] if vectorize else None
@@ -343,6 +391,7 @@ def _rows(call: _Call, output: Tensor, vectorize: bool) -> list[Tensor]:
                 [select_(flat, 0, i)], call.inputs, seeds, call.create_graph, retain_graph=True
             ),
             call.inputs,
+            f"Output {number}",
         )
         for i in range(output.array.size)
     ]
@@ -413,12 +462,15 @@ def hessian(
                 else "The Tensor returned by the function given to hessian should contain a single"
                 " element",
             )
+        if strict and not value.requires_grad:
+            raise _constant_output("hessian", 0)
         return reshape_(value, ())
 
     def gradient(*tensors: Tensor) -> Any:
-        found = jacobian(scalar, tensors, create_graph=True, strict=strict)
-        if strict and not all(tensor.requires_grad for tensor in found):
-            raise _independent("hessian", "the Jacobian does not depend on every input")
+        found = jacobian(scalar, tensors, create_graph=True)
+        for number, tensor in enumerate(found):
+            if strict and not tensor.requires_grad:
+                raise _constant_jacobian("hessian", number)
         return found if several else found[0]
 
     return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
