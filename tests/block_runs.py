@@ -47,6 +47,9 @@ class Shell:
             "HOME": str(folder),
             "LC_ALL": "C.UTF-8",
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            # The plugin of pytest, as an installation has it; this tree may not be installed.
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTEST_PLUGINS": "gradcli.doors.pytest_plugin",
             "PYTHONPATH": str(ROOT),
             "TERM": "dumb",
         }

@@ -45,6 +45,14 @@ _ANSWER_SECONDS = 15
 _DEAD_SECONDS = 30
 """After how much silence a scheduler is not there, and a worker of a local cluster is dead."""
 
+_OWN_SCHEDULER = {
+    "distributed.scheduler.worker-ttl": f"{_DEAD_SECONDS}s",
+    # What it logs of each task lies in the memory of the run, which is to stay as it is.
+    "distributed.admin.log-length": 100,
+    "distributed.admin.low-level-log-length": 100,
+}
+"""Settings of a local cluster's scheduler, which runs in this process."""
+
 
 def setup_of(text: str, name: str, arguments: Sequence[Argument], options: Options) -> bytes:
     """What the processes of the workers need to know; files of arguments have been read."""
@@ -107,7 +115,7 @@ class _Cluster:
         local, _, count = self.address.partition(":")
         try:
             if local == "local":
-                dask.config.set({"distributed.scheduler.worker-ttl": f"{_DEAD_SECONDS}s"})
+                dask.config.set(_OWN_SCHEDULER)
                 self._folder = tempfile.mkdtemp()
                 self._own = self._distributed.LocalCluster(
                     n_workers=int(count),
