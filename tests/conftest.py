@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,6 +20,11 @@ def fresh_state() -> Iterator[State]:
     with np.errstate(all="ignore"):
         yield active.state
     active.state = before
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected items out of every later collection of garbage: there are a million objects."""
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
