@@ -141,7 +141,8 @@ def storage(self: Tensor) -> TypedStorage:
     text = (
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be"
         " the only storage class. This should only matter to you if you are using storages"
-        " directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
+        " directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of"
+        " tensor.storage()"
     )
     help = "write `x.untyped_storage()`, or `x.storage_offset()` and `x.stride()`"
     active.state.warn("W015", "TypedStorage is deprecated", text=text, help=help)
