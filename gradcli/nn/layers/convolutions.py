@@ -54,8 +54,8 @@ class _Convolution(Module):
             if count % groups:
                 raise value_error(f"{name} must be divisible by groups")
         if padding_mode not in _PADDING_MODES:
-            known = ", ".join(_PADDING_MODES)
-            raise GradcliError("E204", f"padding_mode is one of {known}, not {padding_mode!r}")
+            known = ", ".join(map(repr, _PADDING_MODES))
+            raise value_error(f"padding_mode must be one of {{{known}}}, but got {padding_mode=}")
         count = self.dimensions
         self.in_channels = in_channels
         self.out_channels = out_channels

@@ -108,8 +108,12 @@ def _check(name: str, indices: Any, weight: Any, sparse: bool, raises: str = "In
             help="use `.long()`",
         )
     if weight.array.ndim != 2:
+        of_bag = f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.array.ndim}"
         raise GradcliError(
-            "E301", f"{name}(): the table must have 2 dimensions, not {weight.array.ndim}"
+            "E301",
+            f"{name}(): the table must have 2 dimensions, not {weight.array.ndim}",
+            text=of_bag if name == "embedding_bag" else "'weight' must be 2-D",
+            raises="ValueError" if name == "embedding_bag" else None,
         )
     checked_values(check_range, name, indices.array, weight.array.shape[0], 0, raises)
 
@@ -119,6 +123,11 @@ def _padding_row(name: str, padding_idx: int | None, count: int) -> int:
     if padding_idx is None:
         return -1
     if not -count <= padding_idx < count:
+        if name == "embedding_bag":
+            raise runtime_error(
+                f"padding_idx must be within the number of embeddings, {-count} through"
+                f" {count - 1}, but got {padding_idx}"
+            )
         raise GradcliError(
             "E204",
             "Padding_idx must be within num_embeddings",
