@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled, check_floating
@@ -194,7 +194,9 @@ def _expose_fractional(ndim: int) -> None:
         if len(shape) not in (ndim + 1, ndim + 2):
             raise GradcliError("E301", f"{name}(): an input of shape {shape}")
         if (output_size is None) == (output_ratio is None):
-            raise GradcliError("E204", f"{name}(): give either output_size or output_ratio")
+            raise value_error(
+                f"{name} requires specifying either an output_size or an output_ratio"
+            )
         kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
         sizes = shape[-ndim:]
         if output_size is None:
