@@ -81,8 +81,8 @@ def _idle(run: Recorded, name: str, called: str, group: Mapping[str, Any]) -> Wh
         return None
     if step is not None:
         text = f"no step() of `{called}` finds a gradient"
-        place = Detachment(step, "here there is none", _ORDER)
-        return _answer(name, "no gradient at step", text, [place])
+        at_step = Detachment(step, "here there is none", _ORDER)
+        return _answer(name, "no gradient at step", text, [at_step])
     text = f"`{called}` has it, and its step() is never called"
     return _answer(
         name, "no step", text, [Detachment(place, "made here", f"call `{called}.step()`")]
