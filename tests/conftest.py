@@ -23,7 +23,7 @@ def fresh_state() -> Iterator[State]:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the collected items out of every later collection of garbage: there are a million objects."""
+    """Keep the collected items, a million objects, out of every later collection of garbage."""
     gc.freeze()
 
 
