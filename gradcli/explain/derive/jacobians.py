@@ -20,7 +20,7 @@ from gradcli.explain.derive.program import Derivation, Line
 from gradcli.explain.derive.textbook import other_inputs
 from gradcli.explain.symbols.substitution import rebuilt, substituted
 from gradcli.explain.symbols.text import text_of
-from gradcli.explain.symbols.tree import Call, Constant, Item, Name, Operation, Symbol
+from gradcli.explain.symbols.tree import Call, Constant, Item, Keyword, Name, Operation, Symbol
 
 SEED = "seed"
 
@@ -211,6 +211,12 @@ class _Reading:
         ):
             ones = Call("ones", (Constant(self.shape(symbol)),))
             return Call("outer", (self.covector(symbol.parts[0]), ones))
+        if isinstance(symbol, Call) and symbol.function in _PLACING:
+            placed = self._placed(symbol)
+            if placed is not None:
+                return placed
+        if isinstance(symbol, Call) and symbol.function == "torch.linalg.cross":
+            return self._cross(symbol)
         if isinstance(symbol, Call) and symbol.function == "torch.linalg.solve":
             by, linear = symbol.parts[:2]
             if SEED not in _names(by):
@@ -222,6 +228,36 @@ class _Reading:
                 turned = _turned(self._whole(first))
                 return _turned(rebuilt(symbol, (turned, *rest)))
         raise NotLinear(f"`{text_of(symbol)}`")
+
+    def _placed(self, symbol: Call) -> Symbol | None:
+        """The Jacobian of what is put at places of a vector of zeros; None for another base."""
+        base, *rest = symbol.parts
+        if not isinstance(base, Call) or base.function != "zeros" or SEED in _names(base):
+            return None
+        unit = Call("eye", (Constant(self.shape(base)[0]),))
+        if symbol.function == "select_scatter":
+            source, _, index = rest
+            return Call("outer", (self.covector(source), Item(unit, index)))
+        if symbol.function == "slice_scatter":
+            source, _, *ends = rest
+            ends = [each.value for each in ends if isinstance(each, Constant)]
+            return _times(self.matrix(source), Item(unit, Constant(slice(*ends))))
+        _, index, source = rest
+        if SEED in _names(index):
+            return None
+        return _times(self.matrix(source), Item(unit, index))
+
+    def _cross(self, symbol: Call) -> Symbol:
+        """The Jacobian of a cross product: of the other factor with each row of the matrix."""
+        sides = symbol.parts[:2]
+        shape = Constant((self.shape(symbol)[0],) * 2)
+        if all(SEED in _names(side) for side in sides):
+            raise NotLinear(f"`{text_of(symbol)}`")
+        rows = [
+            self._whole(side) if SEED in _names(side) else Call("expand", (side, shape), True)
+            for side in sides
+        ]
+        return Call("torch.linalg.cross", (*rows, Keyword("dim", Constant(1))))
 
     def _operation(self, symbol: Operation) -> Symbol:
         left, right = symbol.operands
@@ -274,9 +310,17 @@ class _Reading:
             linear, factor = (left, right) if SEED in _names(left) else (right, left)
             if SEED not in _names(factor):
                 if symbol.operator == "@":
-                    return _times(self.matrix(linear), factor)
+                    return _applied(self.matrix(linear), factor)
                 if symbol.operator == "*" or linear is left:
                     return Operation(symbol.operator, self.covector(linear), factor)
+        if isinstance(symbol, Call) and symbol.function == "where":
+            condition, *branches = symbol.parts
+            if SEED not in _names(condition) and self.rank(condition) == 0:
+                slopes = (
+                    self.covector(each) if SEED in _names(each) else Constant(0.0)
+                    for each in branches
+                )
+                return Call("where", (condition, *slopes))
         if isinstance(symbol, Item) and SEED in _names(symbol.value):
             index = symbol.index.value if isinstance(symbol.index, Constant) else None
             if type(index) is int:
@@ -284,6 +328,9 @@ class _Reading:
         inner = argument(symbol, "sum")
         if inner is not None and self.rank(inner) == 1:
             return self._total(inner)
+        inner = argument(symbol, "mean")
+        if inner is not None and self.rank(inner) == 1:
+            return Operation("/", self._total(inner), Constant(self.shape(inner)[0]))
         raise NotLinear(f"`{text_of(symbol)}`")
 
     def _total(self, vector: Symbol) -> Symbol:
@@ -294,27 +341,37 @@ class _Reading:
             if SEED not in _names(factor) and self.rank(linear) == 1:
                 if self.rank(factor) == 0:
                     return Operation("*", factor, self._total(linear))
-                return _times(self.matrix(linear), factor)
+                return _applied(self.matrix(linear), factor)
         if isinstance(vector, Operation) and vector.operator == "/" and len(vector.parts) == 2:
             linear, divisor = vector.operands
             if SEED not in _names(divisor):
                 if self.rank(divisor) == 0:
                     return Operation("/", self._total(linear), divisor)
-                return _times(self.matrix(linear), Operation("/", Constant(1), divisor))
+                return _applied(self.matrix(linear), Operation("/", Constant(1), divisor))
         if isinstance(vector, Operation) and vector.operator in "+-":
             return Operation(vector.operator, *map(self._total, vector.operands))
-        return _times(self.matrix(vector), Call("ones", (Constant(self.shape(vector)),)))
+        return _applied(self.matrix(vector), Call("ones", (Constant(self.shape(vector)),)))
 
+
+_PLACING = ("scatter", "select_scatter", "slice_scatter")
+"""Functions that put something at places of their first argument."""
 
 _COUNTS = ((Constant(1.0), Constant(0.0)), (Constant(0.0), Constant(1.0)))
 """What stands in the branches of `where` for its slope in the first, and in the second."""
 
 
 def _times(left: Symbol, right: Symbol) -> Symbol:
-    """A product of matrices, or of a matrix and a vector; without the unit matrix."""
+    """A product of matrices; without the unit matrix."""
     if isinstance(left, Call) and left.function == "outer":
         return Call("outer", (left.parts[0], Operation("@", _turned(right), left.parts[1])))
     return right if left is _UNIT else Operation("@", left, right)
+
+
+def _applied(matrix: Symbol, vector: Symbol) -> Symbol:
+    """A product of a matrix and a vector; without the unit matrix."""
+    if isinstance(matrix, Call) and matrix.function == "outer":
+        return Operation("*", matrix.parts[0], Operation("@", matrix.parts[1], vector))
+    return vector if matrix is _UNIT else Operation("@", matrix, vector)
 
 
 def _turned(matrix: Symbol) -> Symbol:
