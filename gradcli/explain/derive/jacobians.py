@@ -7,6 +7,7 @@ transposed Jacobian, so the Jacobian is `A`. It is read off step by step, from t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -20,12 +21,26 @@ from gradcli.explain.derive.program import Derivation, Line
 from gradcli.explain.derive.textbook import other_inputs
 from gradcli.explain.symbols.substitution import rebuilt, substituted
 from gradcli.explain.symbols.text import text_of
-from gradcli.explain.symbols.tree import Call, Constant, Item, Keyword, Name, Operation, Symbol
+from gradcli.explain.symbols.tree import (
+    Call,
+    Constant,
+    Item,
+    Keyword,
+    Listed,
+    Name,
+    Operation,
+    Symbol,
+)
 
 SEED = "seed"
 
 _SHORT = 160
 """A matrix of the inputs alone may have as many characters."""
+
+_LONG = 1_000
+"""And one that is written row by row; the formula that either is read from `_LONGEST`."""
+
+_LONGEST = 20_000
 
 _POINTS = 2
 """At how many inputs, beside those that were given, a matrix is compared with its rows."""
@@ -45,46 +60,46 @@ def jacobians(made: Derivation, run: Program, prefix: str, size: int) -> Derivat
         prefix: what the lines are called, with the name behind: `jacobian_x`.
 
     Raises:
-        GradcliError: E413 where a gradient is by a matrix, or where no matrix can be read from its
-            formula.
+        GradcliError: E413 where a gradient's formula is too long.
     """
     if SEED not in made.inputs:
         return _of_number(made, prefix)
-    if made.inputs[SEED].ndim > 1:
-        raise _without_matrix("any name", f"the output has {made.inputs[SEED].ndim} dimensions")
     lines = list(made.shown)
+    points = [made.inputs, *islice(other_inputs(made), _POINTS)]
     written: dict[str, Symbol] = {}
-    for name, called in made.gradients.items():
-        if made.values[name].ndim > 1:
-            continue
-        try:
-            written[name] = _of_gradient(made, called, size, run)
-        except NotLinear as problem:
-            raise _without_matrix(name, f"{problem} has none") from None
-    if not written:
-        name = next(iter(made.gradients))
-        raise _without_matrix(name, "the derivative by a matrix has more than two dimensions")
+    for name in made.gradients:
+        found = next(_candidates(made, name, points, run, size), None)
+        if found is None:
+            raise _without_matrix(name, "it is too long to be written down")
+        written[name] = found
     names = {f"{prefix}_{name}": formula for name, formula in written.items()}
-    left = {
-        f"the derivative by {name}": "no matrix: without --jacobian it is a product with `seed`"
-        for name in made.gradients
-        if name not in written
-    }
     kept = _needed([line for line in lines if SEED not in _names(line.formula)], names)
     values: dict[str, Any] = {}
     for name in written:
         values[name] = _rows(made, name, made.inputs, run, size)
-    found = Derivation(
+    derivation = Derivation(
         {n: array for n, array in made.inputs.items() if n != SEED},
         [*kept, *(Line(n, f, values[n.removeprefix(f"{prefix}_")]) for n, f in names.items())],
         {name: f"{prefix}_{name}" for name in written},
-        values, made.paths, [], made.conventions, made.fixed, {**made.described, **left}, prefix,
+        values, made.paths, [], made.conventions, made.fixed, made.described, prefix,
     )  # fmt: skip
-    found.shown = found.lines
-    points = [made.inputs, *islice(other_inputs(made), _POINTS)]
-    for name in written:
-        _check(made, found, name, points, run, size)
-    return found
+    derivation.shown = derivation.lines
+    return derivation
+
+
+def _candidates(
+    made: Derivation, name: str, points: list[dict[str, Any]], run: Program, size: int
+) -> Iterator[Symbol]:
+    """The formulas of a Jacobian that have the right rows, the one of matrices first."""
+    called = made.gradients[name]
+    is_matrix = made.inputs[SEED].ndim == 1 and made.values[name].ndim < 2
+    for write in (_of_gradient, _row_by_row) if is_matrix else (_row_by_row,):
+        try:
+            formula = write(made, called, size, run)
+        except NotLinear:
+            continue
+        if _holds(made, formula, name, points, run, size):
+            yield formula
 
 
 def _of_number(made: Derivation, prefix: str) -> Derivation:
@@ -102,6 +117,23 @@ def _of_number(made: Derivation, prefix: str) -> Derivation:
     )  # fmt: skip
 
 
+def _row_by_row(made: Derivation, called: str, size: int, run: Program) -> Symbol:
+    """The Jacobian as what the gradient is for each unit seed, where no matrix can be read: of
+    the output's dimensions, and then the input's.
+    """
+    formula = _inlined(made, called, whole=False)
+    if len(text_of(formula)) > _LONG:
+        raise NotLinear
+    shape = made.inputs[SEED].shape
+    units: Symbol = Call("eye", (Constant(size),))
+    if len(shape) == 1:
+        return Call("stack", (Listed(formula, SEED, units),))
+    units = Call("reshape", (units, Constant((size, *shape))), True)
+    inner = next(line.array for line in made.shown if line.name == called).shape
+    rows = Call("stack", (Listed(formula, SEED, units),))
+    return Call("reshape", (rows, Constant((*shape, *inner))), True)
+
+
 def _of_gradient(made: Derivation, called: str, size: int, run: Program) -> Symbol:
     """The Jacobian in a gradient's formula: of the inputs alone where that is short."""
     found = _read(made, called, size, run, whole=True)
@@ -112,6 +144,17 @@ def _of_gradient(made: Derivation, called: str, size: int, run: Program) -> Symb
 
 def _read(made: Derivation, called: str, size: int, run: Program, *, whole: bool) -> Symbol:
     arrays = {**made.inputs, **{line.name: line.array for line in made.shown}}
+    formula = _inlined(made, called, whole=whole)
+    reading = _Reading(arrays, run)
+    formula = reading.rules(formula)
+    found = reading.matrix(formula) if arrays[called].ndim else reading.covector(formula)
+    if found is _UNIT:
+        found = Call("eye", (Constant(size),))
+    return reading.rules(reading.rules(found))
+
+
+def _inlined(made: Derivation, called: str, *, whole: bool) -> Symbol:
+    """The formula of a gradient with the lines that the seed reaches, or all, put into it."""
     given = {line.name: line.formula for line in made.shown}
     formula = given[called]
     while True:
@@ -122,14 +165,10 @@ def _read(made: Derivation, called: str, size: int, run: Program, *, whole: bool
             if whole or SEED in _reach(given[name], given)
         }
         if not inner:
-            break
+            return formula
         formula = substituted(formula, inner)
-    reading = _Reading(arrays, run)
-    formula = reading.rules(formula)
-    found = reading.matrix(formula) if arrays[called].ndim else reading.covector(formula)
-    if found is _UNIT:
-        found = Call("eye", (Constant(size),))
-    return reading.rules(reading.rules(found))
+        if len(text_of(formula)) > _LONGEST:
+            raise NotLinear
 
 
 def _reach(formula: Symbol, given: dict[str, Symbol]) -> set[str]:
@@ -161,8 +200,8 @@ def _without_matrix(name: str, why: str) -> GradcliError:
     return GradcliError(
         "E413",
         f"there is no matrix for the derivative by {name}: {why}",
-        help="choose names with --wrt, or let `seed` stand for the gradient that arrives; "
-        "`gradcli explain --derivatives jacobian` shows the numbers",
+        help="let `seed` stand for the gradient that arrives: leave --jacobian out;"
+        " `gradcli explain --derivatives jacobian` shows the numbers",
     )
 
 
@@ -388,30 +427,36 @@ def _diagonal(vector: Symbol) -> Symbol:
 def _rows(made: Derivation, name: str, inputs: dict[str, Any], run: Program, size: int) -> Any:
     """The Jacobian by a name: what its gradient is for each unit vector as the seed."""
     program = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in made.lines)
-    dtype = inputs[SEED].dtype
+    shape = inputs[SEED].shape
     rows = [
-        run(program, {**inputs, SEED: unit})[made.gradients[name]]
-        for unit in np.eye(size, dtype=dtype)
+        run(program, {**inputs, SEED: unit.reshape(shape)})[made.gradients[name]]
+        for unit in np.eye(size, dtype=inputs[SEED].dtype)
     ]
-    return np.stack(rows)
+    stacked = np.stack(rows)
+    return stacked.reshape(*shape, *stacked.shape[1:])
 
 
-def _check(
+def _holds(
     made: Derivation,
-    found: Derivation,
+    formula: Symbol,
     name: str,
     points: list[dict[str, Any]],
     run: Program,
     size: int,
-) -> None:
-    """Raise E413 where a matrix has other rows than the gradients for unit vectors."""
-    program = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in found.lines)
+) -> bool:
+    """Whether a matrix has the gradients for unit vectors as its rows."""
+    lines = [line for line in made.shown if SEED not in _names(line.formula)]
+    needed = [f"{line.name} = {text_of(line.formula)}" for line in _needed(lines, {"": formula})]
+    program = "\n".join([*needed, f"{_FOUND} = {text_of(formula)}"])
     for point in points:
         try:
             expected = _rows(made, name, point, run, size)
-            given = {key: array for key, array in point.items() if key != SEED}
-            values = run(program, given)
-        except GradcliError as error:
-            raise _without_matrix(name, f"it cannot be run: {error.message}") from error
-        if not agrees(values[found.gradients[name]], expected, 1e-3, values.values()):
-            raise _without_matrix(name, "what was found has other numbers")
+            values = run(program, {key: array for key, array in point.items() if key != SEED})
+        except GradcliError:
+            return False
+        if not agrees(values[_FOUND], expected, 1e-3, values.values()):
+            return False
+    return True
+
+
+_FOUND = "jacobian_"
