@@ -11,6 +11,8 @@ import pytest
 import gradcli.state
 from gradcli.state import State, active
 
+pytest.register_assert_rewrite("tests.recorded")
+
 
 @pytest.fixture(autouse=True)
 def fresh_state() -> Iterator[State]:
@@ -23,7 +25,7 @@ def fresh_state() -> Iterator[State]:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the collected items out of every later collection of garbage: there are a million objects."""
+    """Keep the collected items out of every later collection of garbage: there are a million."""
     gc.freeze()
 
 
