@@ -85,7 +85,7 @@ def blame(
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
         return report(run, statements, _differentiated(run, value))
 
-    def after_error(run: Run, statements: Sequence[Statement]) -> None:
+    def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:
         # A program that checks its numbers fails of what is to be found.
         if watch.nonfinites:
             report(run, statements, None)

@@ -21,7 +21,7 @@ def answer_from_run(
     record: str,
     answer: Callable[[Run, Sequence[Statement], Any], int],
     prepare: Callable[[Run], None] = lambda run: None,
-    after_error: Callable[[Run, Sequence[Statement]], None] | None = None,
+    after_error: Callable[[Run, Sequence[Statement], GradcliError], None] | None = None,
 ) -> int:
     """Run a program and let a command answer from the run.
 
@@ -45,12 +45,12 @@ def answer_from_run(
                 code = answer(run, statements, value)
     except GradcliError as error:
         note_missing_values(error, statements, asked.arguments, f"gradcli {asked.command} …")
-        if error.code == "E403":
+        if error.code in ("E402", "E403"):
             note_detachments(error, run, statements, asked.arguments)
         asked.terminal.error(error)
         code = error.exit_code
         if statements and not has_run and after_error is not None:
-            after_error(run, statements)
+            after_error(run, statements, error)
     if run.bindings is not None:
         run.bindings.warn_unused(asked.terminal, statements if code else ())
     return code

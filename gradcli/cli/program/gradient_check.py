@@ -87,13 +87,13 @@ def by_differences(
 
 def _suspects(rerun: Rerun) -> list[Suspect]:
     """What in the program may make its gradient wrong."""
-    fresh = rerun.execute(dtype="float64")
+    fresh = rerun.execute(dtype="float64", record="all")
     assert fresh.output is not None
     session = fresh.run.session
     nodes = session.graph(fresh.output).nodes
     seed = Tensor(np.ones(fresh.output.array.shape))
     if fresh.output.grad_fn is None or fresh.output.grad_fn in session.recorder.ran:
-        return suspects(rerun.statements, nodes, [])
+        return suspects(rerun.statements, nodes, session.recorder.events or [])
     return suspects(rerun.statements, nodes, session.rehearse(fresh.output, seed))
 
 

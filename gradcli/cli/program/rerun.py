@@ -126,14 +126,18 @@ class Rerun(Record):
         return None if result is None else outcome_of(result)
 
     def execute(
-        self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
+        self,
+        text: str | None = None,
+        values: Arrays = _NONE,
+        dtype: str | None = None,
+        record: str = "graph",
     ) -> Executed:
-        """Run the program, given the arguments of a call."""
+        """Run the program, given the arguments of a call, and what is recorded of it."""
         self.runs += 1
         options = self.options
         before, options.dtype = options.dtype, dtype or options.dtype
         try:
-            run = Run(self.terminal, options, "graph")
+            run = Run(self.terminal, options, record)
             run.muted = True
             # Those that are replaced are evaluated too, so that the program draws what it drew. It
             # may write to what it is given.

@@ -115,12 +115,24 @@ def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachm
             mode = block.text.removeprefix("torch.").removeprefix("@torch.")
             labels = (Label(block, "gradients are off from here"),)
             break
-    return Detachment(
-        call.span,
-        f"this runs under {mode}, and nothing is recorded",
-        "move it out of the block",
-        labels,
-    )
+    help = "move it out of the block"
+    switch = None if labels else _switch(program, places)
+    if switch is not None:
+        mode = switch.text.removeprefix("torch.")
+        labels = (Label(switch, "gradients are off from here"),)
+        help = "call `torch.set_grad_enabled(True)` before it"
+    return Detachment(call.span, f"this runs under {mode}, and nothing is recorded", help, labels)
+
+
+def _switch(program: Sequence[tree.Statement], places: Sequence[Span | None]) -> Span | None:
+    """The last call of `set_grad_enabled` by itself that stands ahead of one of some places."""
+    found = None
+    for node in tree.nodes_of(list(program)):
+        if not isinstance(node, tree.Call) or not node.function.span.text.endswith(_MODES[-1]):
+            continue
+        if any(place is not None and node.span.end <= place.start for place in places):
+            found = node.span
+    return found
 
 
 _SMOOTH = "a smooth relative has a gradient: softmax for argmax, sigmoid for a comparison"
