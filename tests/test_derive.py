@@ -18,12 +18,6 @@ from tests.blocks import MANUAL, blocks
 from tests.command_line import CommandLine
 from tests.derivations import GALLERY
 
-
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
 WRITTEN = [
     ("e = (a + b) * d", "a= b= d=", ["grad_d = a + b", "grad_a = d", "grad_b = d"]),
     ("y = -(-x)", "x=", ["grad_x = 1"]),
