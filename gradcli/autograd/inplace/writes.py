@@ -155,6 +155,10 @@ def check_graph(tensor: Tensor, *operands: Any) -> None:
             "E405",
             f"{_named(tensor)} was made outside the function that torch.func differentiates, and"
             " cannot be changed in place there",
+            text="During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to"
+            " call in-place operation that would mutate a captured Tensor. This is not supported;"
+            " please rewrite the function being transformed to explicitly accept the mutated"
+            " Tensor(s) as inputs.",
             help="return the new value, or pass the tensor as an argument",
         )
     if not state.grad_enabled:
