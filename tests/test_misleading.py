@@ -12,12 +12,6 @@ from gradcli.record import Record
 from tests.command_line import CommandLine
 
 
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    """The command line."""
-    return CommandLine(capsys)
-
-
 class Row(Record):
     """A question about a program.
 

@@ -97,11 +97,6 @@ MATRICES = [
 every_row = pytest.mark.parametrize(("function", "shapes", "by", "gradient"), ROWS)
 
 
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
 def test_the_page_is_long() -> None:
     assert len(ROWS) >= _LEAST
 
