@@ -20,6 +20,19 @@ def name_of(function: Any) -> str:
     return str(getattr(function, "name", None) or getattr(function, "__name__", "function"))
 
 
+def decorated(context: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is run in a context."""
+
+    def in_context(*args: Any, **kwargs: Any) -> Any:
+        with context:
+            return function(*args, **kwargs)
+
+    in_context.__name__ = name_of(function)
+    # In a class it is a method, as the function itself would be.
+    vars(in_context)["language_decorated"] = True
+    return in_context
+
+
 class GradMode:
     """Sets whether gradients are recorded, until the context is left."""
 
@@ -42,15 +55,7 @@ class GradMode:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, run in this mode."""
-
-        def in_mode(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
-
-        in_mode.__name__ = name_of(function)
-        # In a class it is a method, as the function itself would be.
-        vars(in_mode)["language_decorated"] = True
-        return in_mode
+        return decorated(self, function)
 
 
 class NoGrad(GradMode):
