@@ -13,13 +13,14 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
+from gradcli.nn.extensible import arguments_of
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.layers.packed_sequences import PackedSequence
 from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.nn.recurrent import mkldnn_rnn_layer
 from gradcli.ops.shape.joining import cat_, stack_
-from gradcli.state import charge_tensors
+from gradcli.state import active, charge_tensors
 
 _LAYER_TENSORS = 32
 """Tensors that are made in the time that a layer's parameters take, with their initial values."""
@@ -143,6 +144,12 @@ class _Layers(Recurrent):
         weights = [self._parameters.get(f"{kind}_{suffix}") for kind in kinds]
         if not self._is_one_node(input):
             return self._steps(input, suffix, state, weights)
+        if active.state.autocast is not None:
+            raise GradcliError(
+                "E205",
+                "an LSTM inside torch.autocast is left out: PyTorch runs another kernel there",
+                help="put `with torch.autocast('cpu', enabled=False):` around it",
+            )
         # PyTorch uses zeros for biases that are left out.
         rows = self.gates * self.hidden_size
         present = [self._zeros(input, rows) if weight is None else weight for weight in weights]
@@ -361,18 +368,8 @@ class RNN(_Layers):
                 f"Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'."
             )
         self.nonlinearity = nonlinearity
-        self._set_up(
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            0,
-            device,
-            dtype,
-        )
+        shape = (input_size, hidden_size, num_layers)
+        self._set_up(*shape, bias, batch_first, dropout, bidirectional, 0, device, dtype)
 
 
 class _Gated(_Layers):
@@ -394,18 +391,7 @@ class _Gated(_Layers):
         super().__init__()
         if proj_size and self.states == 1:
             raise GradcliError("E204", f"{self._get_name()}() has no proj_size; LSTM has")
-        self._set_up(
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            proj_size,
-            device,
-            dtype,
-        )
+        self._set_up(**arguments_of(locals()))
 
 
 class LSTM(_Gated):

@@ -125,6 +125,9 @@ class _ApplyWriter:
         op = self.op
         parameters = ", ".join(local(p) for p in op.parameters)
         lines = [f"def apply({parameters}):"]
+        if op.autocast:
+            lines.append("    if active.state.autocast is not None:")
+            lines.append(f"        return active.state.autocast.short(op.apply, {parameters})")
         lines += self._numbers()
         operand = {p: f"a_{p}" for p in (*op.tensors, *op.lists)}
         values = ", ".join(operand.get(p, local(p)) for p in op.parameters)

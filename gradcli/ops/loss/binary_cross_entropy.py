@@ -16,6 +16,7 @@ from gradcli.ops.binding.arguments import (
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.autocast import in_single
 from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import op
@@ -115,6 +116,7 @@ binary_cross_entropy_ = op(
 
 
 @function("binary_cross_entropy", module="torch.nn.functional")
+@in_single
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
@@ -192,6 +194,7 @@ binary_cross_entropy_with_logits_ = op(
 
 
 @function("binary_cross_entropy_with_logits", module="torch.nn.functional")
+@in_single
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -226,9 +229,10 @@ def _by_number(
     target: Tensor,
     weight: Tensor | None = None,
     pos_weight: Tensor | None = None,
-    reduction: int = 1,
+    reduction: int = 0,
 ) -> Tensor:
     """The same under torch's own name, where the reduction is a number: 0 none, 1 mean, 2 sum.
+    PyTorch's binding leaves the losses as they are, whatever the schema says.
 
     Example: torch.binary_cross_entropy_with_logits(tensor([0.2, 0.7]), tensor([0., 1.]))
     """
