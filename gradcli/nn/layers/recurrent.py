@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
-from gradcli.nn.layer import FUNCTIONS, new_parameter, register
+from gradcli.nn.layer import FUNCTIONS, new_parameter, register, register_base
 from gradcli.nn.layers.packed_sequences import PackedSequence
 from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
 from gradcli.ops.binding.catalogue import methods
@@ -435,3 +435,5 @@ class GRU(_Gated):
 
 for _kind in (RNN, LSTM, GRU):
     register("rnn", _kind)
+
+register_base("rnn", "RNNBase", _Layers)
