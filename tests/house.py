@@ -111,22 +111,27 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in files()}
 
 
-def imports_of(path: Path) -> Iterator[Import]:
+def imports_of(path: Path, tree: ast.Module) -> Iterator[Import]:
     """All imports of ours in a file, wherever they stand."""
-    text = path.read_text(encoding="utf-8")
-    lines = text.splitlines()
+    lines = path.read_text(encoding="utf-8").splitlines()
 
     def visit(node: ast.AST, inside: bool, types: bool) -> Iterator[Import]:
-        for child in ast.iter_child_nodes(node):
+        for child in _statements(node):
             if isinstance(child, ast.ImportFrom | ast.Import):
                 cause = lines[child.lineno - 1].partition("# lazy: ")[2]
                 for module in _imported(child, path):
                     yield Import(module_of(path), module, child.lineno, inside, types, cause)
-            within = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            within = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
             for_types = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
             yield from visit(child, inside or within, types or for_types)
 
-    yield from visit(ast.parse(text), False, False)
+    yield from visit(tree, False, False)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements directly inside one, and the clauses that hold statements."""
+    for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+        yield from getattr(node, part, ())
 
 
 def _imported(node: ast.ImportFrom | ast.Import, path: Path) -> Iterator[str]:
@@ -138,10 +143,6 @@ def _imported(node: ast.ImportFrom | ast.Import, path: Path) -> Iterator[str]:
         whole = [f"{given}.{alias.name}" for alias in node.names]
         names = [name if name in MODULES else given for name in whole]
     yield from dict.fromkeys(name for name in names if name.split(".")[0] == "gradcli")
-
-
-def every_import() -> list[Import]:
-    return [each for path in files() for each in imports_of(path)]
 
 
 # --- rules --------------------------------------------------------------------------------------
@@ -216,14 +217,14 @@ def _length(node: ast.stmt) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
-def long_functions() -> Iterator[str]:
+def long_functions(path: Path, node: ast.AST) -> Iterator[str]:
     """Functions of more lines than a reader takes in at once, docstrings apart."""
-    for path in files():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = _length(node) - (_length(node.body[0]) if ast.get_docstring(node) else 0)
-                if lines > LONGEST_FUNCTION and f"{module_of(path)}: {node.name}" not in LONG:
-                    yield f"{module_of(path)}: {node.name}"
+    for child in _statements(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = _length(child) - (_length(child.body[0]) if ast.get_docstring(child) else 0)
+            if lines > LONGEST_FUNCTION and f"{module_of(path)}: {child.name}" not in LONG:
+                yield f"{module_of(path)}: {child.name}"
+        yield from long_functions(path, child)
 
 
 WITH_CODE = {
@@ -232,24 +233,29 @@ WITH_CODE = {
 """The folders whose `__init__` holds more than a sentence, and what."""
 
 
-def inits_with_code() -> Iterator[str]:
-    for path in files():
-        if path.name == "__init__.py" and module_of(path) not in WITH_CODE:
-            body = ast.parse(path.read_text(encoding="utf-8")).body
-            if len(body) != 1 or not isinstance(body[0], ast.Expr):
-                yield module_of(path)
+def has_code(tree: ast.Module) -> bool:
+    """Whether an `__init__` holds more than its sentence."""
+    return len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr)
 
 
 def breaches() -> dict[str, list[str]]:
     """The places that break each rule."""
-    imports = every_import()
+    imports: list[Import] = []
+    long: list[str] = []
+    inits: list[str] = []
+    for path in files():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imports += imports_of(path, tree)
+        long += long_functions(path, tree)
+        if path.name == "__init__.py" and module_of(path) not in WITH_CODE and has_code(tree):
+            inits.append(module_of(path))
     return {
         "imports that point up": sorted(set(upward(imports))),
         "circles": [" ".join(circle) for circle in circles(imports)],
         "imports inside functions": sorted(set(hidden(imports))),
         "crowded folders": list(crowded()),
-        "long functions": sorted(long_functions()),
-        "code in __init__": list(inits_with_code()),
+        "long functions": sorted(long),
+        "code in __init__": inits,
     }
 
 

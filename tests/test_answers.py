@@ -43,7 +43,7 @@ for i in range(3):
         ),
         (["why", "x.grad", "y = x.item() * 2", "x=1"], 0, ["`.item()` makes a number"]),
         # No rewrite of these computes the same function.
-        (["blame", _LOOP], 1, ["no cure: the result is too large"]),
+        (["blame", _LOOP], 1, ["no cure: no wider dtype that was tried helps"]),
         (["blame", "y = (x / n).sum()", "x=[1, 2]", "n=[0, 0]"], 1, ["no cure"]),
         (["blame", "y = (1 / x).sum()", "x=[0, 2]"], 1, ["no cure"]),
         (["blame", "y = x.std()", "x=[2]"], 1, ["no rewrite that was tried"]),
@@ -113,6 +113,12 @@ def test_nan_is_noted_and_fails_under_strict(capsys: pytest.CaptureFixture[str])
     assert "x.grad is NaN" in shown.err
     assert CommandLine(capsys)(*words, "--strict").code == 1
     assert CommandLine(capsys)("y = x * 2", "x=0", "--strict").code == 0
+    infinite = CommandLine(capsys)("y = (x.sqrt() * w).sum()", "x=[0,1]", "w=[1,nan]", "--strict")
+    assert (infinite.code, "x.grad and y" in infinite.err) == (1, False)
+    assert "y and x.grad hold NaN" in infinite.err
+    infinite = CommandLine(capsys)("y = x.sqrt().sum()", "x=[0,1]", "--strict")
+    assert (infinite.code, "x.grad holds infinity" in infinite.err) == (1, True)
+    assert CommandLine(capsys)("y = -inf + x", "x=1", "--strict").code == 0  # a mask's is meant
 
 
 @pytest.mark.parametrize(

@@ -21,18 +21,6 @@ from gradcli.session import Session
 from tests.command_line import CommandLine, process, start
 from tests.machine import PATIENCE
 
-
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 TOY = """\
 e = tensor(20., grad_fn=<MulBackward0>)
 
@@ -524,7 +512,7 @@ def test_programs_that_cannot_be_read(gradcli: CommandLine, here: Path) -> None:
         (["y = x", "x=1", "--trace=picture"], "picture"),
         (["run"], "needs a file"),
         (["run", "a.grad", "b.grad", "-o", "x.npz"], "-o holds the result of one file"),
-        (["help", "exit-code"], "did you mean `exit-codes`?"),
+        (["help", "exit-cods"], "did you mean `exit-codes`?"),
     ],
 )
 def test_usage_errors(gradcli: CommandLine, here: Path, words: list[str], message: str) -> None:

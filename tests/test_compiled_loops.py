@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -1655,7 +1656,7 @@ def in_both_ways(program: str, monkeypatch: pytest.MonkeyPatch, **settings: Any)
     with monkeypatch.context() as context:
         context.setattr(loops, "_MANY", 1 << 60)
         ordinary = run(SETUP + program, **settings)
-    assert _shown(outcome) == _shown(ordinary)
+    assert _shown(outcome) == _shown(ordinary), program
     return outcome
 
 
@@ -1710,26 +1711,15 @@ def test_programs(name: str, written: list[Any], monkeypatch: pytest.MonkeyPatch
     assert len(written) == count
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_training_at_random(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_both_ways(random_training(seed), monkeypatch)
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_loops_at_random(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_both_ways(random_loop(seed), monkeypatch)
-
-
-def test_most_loops_at_random_are_compiled(written: list[Any]) -> None:
-    for seed in range(60):
-        run(random_loop(seed))
-    assert len(written) > 30
-
-
-def test_most_random_training_is_written(written: list[Any]) -> None:
-    for seed in range(60):
-        run(random_training(seed))
-    assert len(written) > 30
+@pytest.mark.parametrize("program", [random_training, random_loop])
+@pytest.mark.parametrize("first", range(0, 60, 10))
+def test_loops_at_random(
+    program: Callable[[int], str], first: int, written: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of ten programs, most are compiled."""
+    for seed in range(first, first + 10):
+        in_both_ways(program(seed), monkeypatch)
+    assert len(written) > 5
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

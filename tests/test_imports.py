@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,8 @@ newcomer = pointwise("newcomer", lambda self: self + 1)
 expose(newcomer, inplace=True)
 """
 
+EDITED, NEW = Path("gradcli/ops/elementwise/predicates.py"), Path("gradcli/ops/newcomer.py")
+
 ASK = """
 from gradcli.ops.binding.catalogue import methods, modules
 import gradcli.ops.load
@@ -147,31 +150,42 @@ assert "softplus" in modules["torch.nn.functional"]
 """
 
 
-def _checkout(folder: Path) -> Path:
-    """A copy of the package."""
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package, for all tests of this file."""
+    folder = tmp_path_factory.mktemp("copied")
     skipped = shutil.ignore_patterns("__pycache__", "*.marshal")
     shutil.copytree(PACKAGE, folder / "gradcli", ignore=skipped)
     shutil.copytree(PACKAGE.parent / "grammar", folder / "grammar", ignore=skipped)
     return folder
 
 
-def test_a_new_name_is_found_where_the_index_is_older(tmp_path: Path) -> None:
-    root = _checkout(tmp_path / "root")
+@pytest.fixture
+def root(copied: Path) -> Iterator[Path]:
+    """The copy, which is as it was for the next test."""
+    edited = copied / EDITED
+    text = edited.read_text()
+    yield copied
+    edited.write_text(text)
+    for added in (copied / NEW, *copied.rglob("*.marshal")):
+        added.unlink(missing_ok=True)
+
+
+def test_a_new_name_is_found_where_the_index_is_older(tmp_path: Path, root: Path) -> None:
     for there in (False, True, False):
         if there:
-            (root / "gradcli/ops/newcomer.py").write_text(NEWCOMER)
+            (root / NEW).write_text(NEWCOMER)
         else:
-            (root / "gradcli/ops/newcomer.py").unlink(missing_ok=True)
+            (root / NEW).unlink(missing_ok=True)
         for _ in range(3):  # made, read, and read again after it was made anew
             loaded = _modules_after(ASK.format(there=there), tmp_path, root)
         assert "gradcli.ops.nn.activations" in loaded
         assert "gradcli.ops.spatial.convolution" not in loaded
 
 
-def test_a_name_in_a_file_that_was_edited_is_found(tmp_path: Path) -> None:
-    root = _checkout(tmp_path / "root")
+def test_a_name_in_a_file_that_was_edited_is_found(tmp_path: Path, root: Path) -> None:
     _modules_after(ASK.format(there=False), tmp_path, root)
-    with (root / "gradcli/ops/elementwise/predicates.py").open("a") as file:
+    with (root / EDITED).open("a") as file:
         file.write(NEWCOMER)
     program = """
 from gradcli.cli.main import main
@@ -185,8 +199,7 @@ except SystemExit as end:
     assert "gradcli.ops.spatial.convolution" not in loaded
 
 
-def test_an_installation_carries_its_index(tmp_path: Path) -> None:
-    root = _checkout(tmp_path / "root")
+def test_an_installation_carries_its_index(tmp_path: Path, root: Path) -> None:
     write = "import gradcli.ops.load; from gradcli.ops.binding import lazy; lazy.write_installed()"
     _modules_after(write, tmp_path / "builder", root)
     nowhere = tmp_path / "file"
@@ -194,7 +207,7 @@ def test_an_installation_carries_its_index(tmp_path: Path) -> None:
     loaded = _modules_after(ASK.format(there=False), nowhere, root)
     assert "gradcli.ops.nn.activations" in loaded
     assert "gradcli.ops.spatial.convolution" not in loaded
-    (root / "gradcli/ops/newcomer.py").write_text(NEWCOMER)  # which no installation gets
+    (root / NEW).write_text(NEWCOMER)  # which no installation gets
     assert "gradcli.ops.spatial.convolution" not in _modules_after(
         ASK.format(there=False), nowhere, root
     )

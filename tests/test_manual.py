@@ -36,9 +36,9 @@ def command(capsys: pytest.CaptureFixture[str]) -> CommandLine:
     return CommandLine(capsys)
 
 
-@pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    return Shell(tmp_path_factory.mktemp("manual"))
+@pytest.fixture(scope="module", params=["inside", pytest.param("outside", marks=pytest.mark.shell)])
+def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    return Shell(tmp_path_factory.mktemp("manual"), inside=request.param == "inside")
 
 
 # --- blocks -------------------------------------------------------------------------------------
@@ -186,12 +186,12 @@ def test_every_topic_is_shown(command: CommandLine, name: str) -> None:
 
 
 UNKNOWN = [
-    ("exit-code", "did you mean `exit-codes`"),
+    ("exit-cods", "did you mean `exit-codes`"),
     ("traces", "did you mean `trace`"),
     ("langauge", "did you mean `language`"),
     ("../../README", "there is no topic or op"),
     ("codes/E401", "there is no topic or op"),
-    ("index", "there is no topic or op"),
+    ("index-page", "there is no topic or op"),
     ("", "there is no topic or op"),
 ]
 

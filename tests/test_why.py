@@ -308,7 +308,7 @@ def test_carets_point_at_the_cut_and_at_the_block(capsys: pytest.CaptureFixture[
     ("question", "said"),
     [
         ("x.gard", "did you mean `x.grad`?"),
-        ("x", "is no question"),
+        ("3x", "is no question"),
         ("hidde.grad", "did you mean `hidden`?"),
     ],
 )

@@ -33,6 +33,12 @@ def window(array: Any, size: Sequence[int], stride: Sequence[int], offset: int) 
     if module_of(array) is not np:
         steps = [step * array.itemsize for step in stride]
         return module_of(array).ndarray(size, array.dtype, array, offset * array.itemsize, steps)
+    if type(array) is np.ndarray and array.flags.c_contiguous:
+        steps = [step * array.itemsize for step in stride]
+        try:
+            return np.ndarray(size, array.dtype, array, offset * array.itemsize, steps)
+        except ValueError:  # the window reaches beyond the array
+            pass
     memory = _Memory(array, size, stride, offset)
     shown = np.asarray(memory)
     del memory.__array_interface__  # which was read: the view keeps the owner alive

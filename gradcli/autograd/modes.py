@@ -54,8 +54,16 @@ class GradMode:
         _set_inference(inference)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, run in this mode."""
-        return decorated(self, function)
+        """The function, run in this mode; a generator is in it each time it goes on."""
+        if not getattr(function, "makes_generator", False):
+            return decorated(self, function)
+
+        def resumed(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs).resume_in(self)
+
+        resumed.__name__ = name_of(function)
+        vars(resumed).update(language_decorated=True, makes_generator=True)
+        return resumed
 
 
 class NoGrad(GradMode):

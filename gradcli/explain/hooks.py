@@ -1,15 +1,20 @@
-"""What hooks changed in a backward pass: the gradient that was passed on is not what arrived."""
+"""What hooks changed in a backward pass, and where they were registered.
+
+A hook changed a gradient where the one that was passed on is not the one that arrives.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.node import Node
-from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event
+from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event, Step
+from gradcli.language.tree import syntax as tree
 
 
 def before_hooks(events: Sequence[Event]) -> list[dict[int, Any]]:
@@ -40,6 +45,40 @@ def before_hooks(events: Sequence[Event]) -> list[dict[int, Any]]:
                 if node is not None and gradient is not None:
                     passed[node, number] = gradient
     return found
+
+
+def hook_calls(
+    program: Sequence[tree.Statement],
+    variables: Mapping[Node, str | None],
+    events: Sequence[Event],
+    among: Collection[Node],
+) -> Iterator[tuple[tree.Call, str]]:
+    """The registrations of hooks that changed a gradient, with what each was registered on.
+
+    Args:
+        variables: what the program calls each node's output.
+        among: the nodes whose hooks are meant.
+    """
+    changed = {
+        variables.get(event.node)
+        for event, replaced in zip(events, before_hooks(events), strict=True)
+        if replaced and isinstance(event, (Arrival, Step)) and event.node in among
+    }
+    others = {*variables.values()} - changed
+    for each in tree.nodes_of(list(program)) if changed else ():
+        if not isinstance(each, tree.Call) or not isinstance(each.function, tree.Attribute):
+            continue
+        owner, method = each.function.value.span.text, each.function.name
+        if not method.startswith("register_") or not method.endswith("hook"):
+            continue
+        # A loop's variable, say, is none of the names; another tensor's name is.
+        if _path(owner) not in others or method != "register_hook":
+            yield each, owner
+
+
+def _path(text: str) -> str:
+    """The path of a parameter that the program writes with subscripts."""
+    return re.sub(r"\[['\"]?(\w+)['\"]?\]", r".\1", text)
 
 
 def _alike(a: Any, b: Any) -> bool:

@@ -13,7 +13,7 @@ from gradcli.explain.dataflow import Dataflow
 from gradcli.language.tree import syntax as tree
 
 if TYPE_CHECKING:
-    from gradcli.errors import Span
+    from gradcli.errors import GradcliError, Span
     from gradcli.language.provenance import Provenance
 
 
@@ -25,6 +25,7 @@ class Recorded:
         provenance: what its expressions gave.
         output: the tensor whose gradient is meant, None where there is none.
         inputs: the tensors that arguments were bound to, by name.
+        error: what the run ended with, None where it came to its end.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Recorded:
         self.output = output
         self.output_name = output_name
         self.inputs: dict[str, Tensor] = {}
+        self.error: GradcliError | None = None
         self.flow = Dataflow(recorder, provenance)
 
     def creation(self, tensor: Tensor) -> Span | None:

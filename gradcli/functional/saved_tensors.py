@@ -12,7 +12,7 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.custom.function import FunctionCall
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.saved_tensor import Pack, Unpack, unchanging
-from gradcli.autograd.tensor import Tensor, refuse_transformed
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.codegen.saved import pack_slot, saved_names
@@ -20,12 +20,13 @@ from gradcli.state import active
 
 
 class PackingListener(Listener):
-    """Packs what each new node saves."""
+    """Packs what each new node saves; `mutable` where copies are saved, which only one may do."""
 
-    __slots__ = ("pack", "unpack")
+    __slots__ = ("mutable", "pack", "unpack")
 
     def __init__(self, pack: Pack, unpack: Unpack) -> None:
         super().__init__()
+        self.mutable = False
         self.pack = unchanging(pack)
         self.unpack = unpack
 
@@ -67,8 +68,8 @@ class SavedTensorsHooks:
         disabled = _disabled_message()
         if disabled is not None:
             raise runtime_error(disabled)
-        if active.state.born is not None:
-            refuse_transformed("saved_tensors_hooks()")
+        if any(getattr(each, "reverse", False) for each in active.state.transforms):
+            raise runtime_error(_TRANSFORMED)
         self._listener.install()
 
     def __exit__(self, *exception: object) -> None:
@@ -97,6 +98,7 @@ class AllowMutation(SavedTensorsHooks):
 
     def __init__(self) -> None:
         super().__init__(lambda tensor: Tensor(forced(tensor.array).copy()), self._unpack)
+        self._listener.mutable = True
         self._open = False
 
     def _unpack(self, kept: Tensor) -> Tensor:
@@ -104,11 +106,18 @@ class AllowMutation(SavedTensorsHooks):
             raise GradcliError(
                 "E204",
                 "what was saved with allow_mutation_on_saved_tensors() is needed outside of it",
+                text="Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
+                "in which the graph was originally recorded.",
                 raises="AssertionError",
             )
         return kept
 
     def __enter__(self) -> None:
+        current = active.state.recorder
+        while isinstance(current, Listener):
+            if isinstance(current, PackingListener) and current.mutable:
+                raise runtime_error("allow_mutation_on_saved_tensors contexts cannot be nested")
+            current = current.former
         super().__enter__()
         self._open = True
 
@@ -135,6 +144,21 @@ def _disabled_message() -> str | None:
             return current.message
         current = current.former
     return None
+
+
+_TRANSFORMED = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an"
+    " issue with your use case."
+)
+
+
+def refuse_hooks() -> None:
+    """Raise E204 where hooks are set: a transform in reverse mode begins."""
+    current = active.state.recorder
+    while isinstance(current, Listener):
+        if isinstance(current, PackingListener):
+            raise runtime_error(_TRANSFORMED)
+        current = current.former
 
 
 class DisableSavedTensorsHooks:

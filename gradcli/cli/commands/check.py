@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gradcli.cli.arguments.click_options import with_answer_file, with_json, with_program
-from gradcli.cli.program.error_notes import note_missing_values
+from gradcli.cli.program.error_notes import note_missing_values, note_second_pass
 from gradcli.cli.program.source import Asked, asked_of
 from gradcli.errors import GradcliError
 from gradcli.record import Record
@@ -111,5 +111,7 @@ def check(
             return by_differences(terminal, rerun, options, wanted.order, wanted.most)
     except GradcliError as error:
         note_missing_values(error, rerun.statements, asked.arguments, "gradcli check …")
+        if error.code == "E403":
+            note_second_pass(error, rerun.statements, {})
         terminal.error(error)
         return error.exit_code

@@ -13,7 +13,7 @@ from gradcli.cli.arguments.click_options import with_answer_file, with_json, wit
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.program.answer import answer_from_run
 from gradcli.cli.program.source import Asked, asked_of
-from gradcli.errors import type_error
+from gradcli.errors import GradcliError, Source, type_error
 from gradcli.language.hints.spelling import closest
 from gradcli.record import Record
 
@@ -40,7 +40,9 @@ def command(question: str, words: Sequence[str], file: str | None, **given: Any)
 
 
 class Question(Record):
-    """A question of `why`: a variable or the path of a parameter, and one of its attributes."""
+    """A question of `why`: a variable or the path of a parameter, and one of its attributes, ""
+    for the one that its kind suggests.
+    """
 
     name: str
     attribute: str
@@ -61,6 +63,8 @@ def read_question(text: str) -> Question:
         if near is None:
             name, attribute = text, "trains"
     known = ", ".join(f"{name or 'x'}.{each}" for each in ATTRIBUTES)
+    if text.isidentifier():
+        return Question(text, "")
     if not dot or not _PATH.fullmatch(name):
         raise UsageError(f"`{text}` is no question: it is one of {known}")
     if attribute not in ATTRIBUTES:
@@ -83,10 +87,12 @@ def why(
         write_why(run, question, run.recorded(statements, value, bool(differentiates)))
         return 0
 
-    def after_error(run: Run, statements: Sequence[Statement]) -> None:
+    def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:
         # That there is no gradient is often what the program failed of.
-        if question.name.partition(".")[0] in run.session.values:
-            write_why(run, question, run.recorded(statements, None, False))
+        if re.split(r"\W", question.name)[0] in run.session.values:
+            found = run.recorded(statements, None, False)
+            found.error = error
+            write_why(run, question, found)
 
     return answer_from_run(asked, "values", answer, after_error=after_error)
 
@@ -94,30 +100,60 @@ def why(
 def write_why(run: Run, question: Question, found: Recorded) -> None:
     """Write the answer to a question."""
     from gradcli.autograd.tensor import Tensor  # lazy: command: its body
-    from gradcli.cli.dot_commands.lookup import UNKNOWN, value_of  # lazy: command: its body
     from gradcli.cli.program.report import parameters_of  # lazy: command: its body
     from gradcli.explain.why.why import why as explain  # lazy: command: its body
     from gradcli.language.objects.types import type_name  # lazy: command: its body
+    from gradcli.optim.optimizer import Optimizer  # lazy: command: its body
     from gradcli.render.answers.answer import Answer  # lazy: command: its body
     from gradcli.render.answers.why import why_document, why_text  # lazy: command: its body
 
-    named = {**dict(parameters_of(run.session)), **found.values}
-    tensor = named.get(question.name)
-    if tensor is None and "." in question.name:
-        with run.session.running():
-            tensor = value_of(run.session, question.name.split("."))
-        tensor = None if tensor is UNKNOWN else tensor
+    parameters = dict(parameters_of(run.session))
+    named = {**parameters, **found.values}
+    name, attribute = question.name, question.attribute
+    tensor = named.get(name)
+    if tensor is None and not name.isidentifier():
+        dotted = re.sub(r"""\[['"]?(\w+)['"]?\]""", r".\1", name)
+        name = dotted if dotted in named else name
+        tensor = named.get(name)
+    if tensor is None and not name.isidentifier():
+        tensor, is_path = _looked_up(run, name)
+        paths = () if is_path else parameters.items()
+        name = next((path for path, each in paths if each is tensor), name)
     if tensor is None:
-        near = closest(question.name, [n for n, v in named.items() if type(v) is Tensor])
+        near = closest(name, [n for n, v in named.items() if type(v) is Tensor])
         raise UsageError(
-            f"the program has no `{question.name}`" + (f"; did you mean `{near}`?" if near else "")
+            f"the program has no `{name}`" + (f"; did you mean `{near}`?" if near else "")
         )
     if type(tensor) is not Tensor:
+        inside = [each for each in parameters if each.startswith(f"{name}.")][:3]
         raise type_error(
-            f"`{question.name}` is no tensor but a value of type {type_name(tensor)}",
-            help="gradients and graphs belong to tensors",
+            f"`{name}` is no tensor but a value of type {type_name(tensor)}",
+            help=f"ask of its parameters: {', '.join(inside)}, …"
+            if inside
+            else "gradients and graphs belong to tensors",
         )
+    if not attribute:
+        optimized = any(isinstance(each, Optimizer) for each in found.values.values())
+        attribute = "trains" if optimized and tensor.is_leaf else "grad"
     with run.session.running():
-        answer = explain(found, question.name, tensor, question.attribute)
+        answer = explain(found, name, tensor, attribute)
         shown = Answer(partial(why_text, answer), partial(why_document, answer))
         run.terminal.answer(shown, run.options.format)
+
+
+def _looked_up(run: Run, name: str) -> tuple[Any, bool]:
+    """The value of a path, and whether it is one by attributes alone, or leads through a compiled
+    module to what it compiles, or by the program's own subscripts; None where it has none.
+    """
+    from gradcli.cli.dot_commands.lookup import UNKNOWN, value_of  # lazy: command: its body
+
+    first, *rest = name.split(".")
+    for parts in ([first, *rest], [first, "_orig_mod", *rest]):
+        with run.session.running():
+            value = value_of(run.session, parts)
+        if value is not UNKNOWN:
+            return value, parts[1:] == rest
+    try:
+        return run.session.evaluate(Source("question", name)), False
+    except GradcliError:
+        return None, False

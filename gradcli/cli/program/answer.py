@@ -21,7 +21,7 @@ def answer_from_run(
     record: str,
     answer: Callable[[Run, Sequence[Statement], Any], int],
     prepare: Callable[[Run], None] = lambda run: None,
-    after_error: Callable[[Run, Sequence[Statement]], None] | None = None,
+    after_error: Callable[[Run, Sequence[Statement], GradcliError], None] | None = None,
 ) -> int:
     """Run a program and let a command answer from the run.
 
@@ -45,12 +45,12 @@ def answer_from_run(
                 code = answer(run, statements, value)
     except GradcliError as error:
         note_missing_values(error, statements, asked.arguments, f"gradcli {asked.command} …")
-        if error.code == "E403":
+        if error.code in ("E402", "E403"):
             note_detachments(error, run, statements, asked.arguments)
         asked.terminal.error(error)
         code = error.exit_code
         if statements and not has_run and after_error is not None:
-            after_error(run, statements)
+            after_error(run, statements, error)
     if run.bindings is not None:
         run.bindings.warn_unused(asked.terminal, statements if code else ())
     return code
@@ -73,25 +73,16 @@ def show_explanation(
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
         result = run.result(value)
         if result is not None and result.graph.root is None and run.options.of is None:
-            run.options.of = _differentiated(run)
-            result = result if run.options.of is None else run.result(value)
+            from gradcli.cli.program.report import differentiated  # lazy: start-up: NumPy
+
+            found = differentiated(run.session)
+            run.options.of = None if found is None else found[0]
+            result = result if found is None else run.result(value)
         if result is None or result.graph.root is None:
             raise _no_graph(result, statements)
         return _show(run, show(run, result))
 
     return answer_from_run(asked, "all", answer, prepare)
-
-
-def _differentiated(run: Run) -> str | None:
-    """The variable that the program called backward() on last, where it has a name."""
-    from gradcli.autograd.tensor import Tensor  # lazy: start-up: NumPy
-
-    passes = run.session.recorder.passes
-    roots = {node for node, _ in passes[-1].roots} if passes else set()
-    for name, value in run.session.values.items():
-        if type(value) is Tensor and value.grad_fn in roots:
-            return name
-    return None
 
 
 def show_run(

@@ -6,9 +6,9 @@ computes them is imported when there is something to compute.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from shlex import join
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, free_names, name_uses
 from gradcli.errors import GradcliError
@@ -68,17 +68,24 @@ def note_detachments(
     freed one what to do about its cause.
     """
     if error.code == "E403":
-        from gradcli.cli.program.second_pass import (  # lazy: start-up: for this error alone
-            advise_on_second_pass,
-        )
-
-        advise_on_second_pass(error, statements, run.session.values)
+        note_second_pass(error, statements, run.session.values)
     if error.code == "E402" or (error.code == "E202" and error.labels):
         from gradcli.cli.program.detachment_notes import (  # lazy: start-up: the program runs again
             label_detachments,
         )
 
         label_detachments(error, run, statements, arguments)
+
+
+def note_second_pass(
+    error: GradcliError, statements: Sequence[Statement], values: Mapping[str, Any]
+) -> None:
+    """Let the error of a freed graph advise what its cause asks for."""
+    from gradcli.cli.program.second_pass import (  # lazy: start-up: for this error alone
+        advise_on_second_pass,
+    )
+
+    advise_on_second_pass(error, statements, values)
 
 
 def note_missing_gradients(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,16 @@ def advise_on_second_pass(
     )
     freed = next((label.span for label in error.labels if label.text == "freed here"), None)
     needed = next((label.span for label in error.labels if label.text == "needed here"), None)
+    if (
+        freed is not None
+        and needed is not None
+        and _differentiates_a_gradient(statements, freed, needed)
+    ):
+        error.help = (
+            "what grad() returned is differentiated here: pass it create_graph=True, which keeps"
+            " the graph too"
+        )
+        return
     if freed is None or needed is None or freed.start != needed.start:
         error.help = (
             "pass retain_graph=True to the first backward(), or add the losses up and call"
@@ -46,6 +57,29 @@ def advise_on_second_pass(
         f"{shown} is computed once, before the loop, and the first backward() freed its graph:"
         " compute it inside the loop, or detach() it if it needs no gradient"
     )
+
+
+def _differentiates_a_gradient(
+    statements: Sequence[tree.Statement], freed: Span, needed: Span
+) -> bool:
+    """Whether the pass that freed the graph was a `grad()` whose result went into the output."""
+    call = next(
+        (
+            node
+            for node in tree.nodes_of(list(statements))
+            if isinstance(node, tree.Call) and node.span.start == freed.start
+        ),
+        None,
+    )
+    if call is None or call.function.span.text.rpartition(".")[2] != "grad":
+        return False
+    made = {name for name in [_assigned_at(statements, freed)] if name is not None}
+    for node in tree.nodes_of(list(statements)):
+        if isinstance(node, (tree.Assign, tree.AugmentedAssign)) and node.span.start > freed.start:
+            read = {use.name for use in all_name_uses([node]) if use.how != ASSIGNED}
+            targets = node.targets if isinstance(node, tree.Assign) else [node.target]
+            made |= {each.span.text for each in targets if read & made}
+    return re.match(r"\w*", needed.text)[0] in made  # type: ignore[index]
 
 
 def _carried(loop: Loop, values: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import to_host
 from gradcli.explain.blame.finding import Fix, Outcome, Rewrite
+from gradcli.explain.blame.nonfinite import is_finite
 
 Rerun = Callable[..., Outcome | None]
 """Runs the program again: `rerun(text=None, values={}, dtype=None)` takes another text, arrays for
@@ -99,7 +100,12 @@ def _compared(
 ) -> tuple[int, int] | None:
     """How many numbers agree with a known one and how many are unknown; None for a mismatch."""
     agree = chosen = 0
-    references = [each.arrays() for each in (exact, former) if each is not None]
+    references = [
+        # The gradients of an infinite output are 0 or NaN, and mean nothing.
+        each.arrays() if is_finite(each.output) else {"": each.output}
+        for each in (exact, former)
+        if each is not None and each.output is not None
+    ]
     for name, array in outcome.arrays().items():
         array = np.asarray(to_host(array))
         known = np.zeros(array.shape, bool)

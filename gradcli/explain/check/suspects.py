@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from gradcli.autograd.custom.context import FunctionNode
 from gradcli.autograd.graph import GraphNode
-from gradcli.autograd.recording.recorder import Arrival, Event, Step
+from gradcli.autograd.recording.recorder import Event
 from gradcli.errors import Span
-from gradcli.explain.hooks import before_hooks
+from gradcli.explain.hooks import hook_calls
 from gradcli.language.tree import syntax as tree
 from gradcli.record import Record
 
@@ -50,20 +50,9 @@ def _hooks(
 ) -> Iterator[Suspect]:
     """The registrations of hooks that changed a gradient."""
     variables = {each.node: each.variable for each in nodes}
-    changed = {
-        variables.get(event.node)
-        for event, replaced in zip(events, before_hooks(events), strict=True)
-        if replaced and isinstance(event, (Arrival, Step))
-    }
-    for each in tree.nodes_of(list(program)) if changed else ():
-        if not isinstance(each, tree.Call) or not isinstance(each.function, tree.Attribute):
-            continue
-        owner, method = each.function.value.span.text, each.function.name
-        if not method.startswith("register_") or not method.endswith("hook"):
-            continue
-        if owner in changed or method != "register_hook":
-            text = f"a hook of `{owner}` changes the gradient that passes on"
-            yield Suspect(each.span, text, "what a hook returns takes the gradient's place")
+    for call, owner in hook_calls(program, variables, events, variables):
+        text = f"a hook of `{owner}` changes the gradient that passes on"
+        yield Suspect(call.span, text, "what a hook returns takes the gradient's place")
 
 
 def _writes(program: Sequence[tree.Statement]) -> Iterator[Suspect]:

@@ -14,7 +14,9 @@ from gradcli.ops.binding.catalogue import modules
 from gradcli.record import Record
 
 if TYPE_CHECKING:
+    from gradcli.autograd.node import Node
     from gradcli.explain.dataflow import Flow
+    from gradcli.explain.recorded_run import Recorded
 
 _MODES = ("no_grad", "inference_mode", "set_grad_enabled")
 
@@ -47,6 +49,26 @@ def detachment_of(
     if flow.evaluation is not None:
         return _language_detachment(flow, values, program)
     return Detachment(None, "a value without history is written in place")
+
+
+def beside(run: Recorded, tensor: Tensor, root: Node) -> list[Detachment]:
+    """Where a part of what a node stands for is computed from a tensor outside the graph: by
+    `detach()` and its like, not by ops without a derivative.
+    """
+    flow = run.flow
+    return [
+        detachment_of(each, flow.values, run.program)
+        for each in flow.detachments([id(tensor)], flow.outputs_of([(root, 0)]))
+        if each.call is None or _is_unrecorded(run, each)
+    ]
+
+
+def _is_unrecorded(run: Recorded, flow: Flow) -> bool:
+    """Whether an op that has a derivative ran where nothing is recorded; not for a write."""
+    call = flow.call
+    if call is None or not call.op.node_name or call.grad_enabled:
+        return False
+    return all(each.result is not call.output for each in run.recorder.writes)
 
 
 def _operation_detachment(
@@ -115,12 +137,24 @@ def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachm
             mode = block.text.removeprefix("torch.").removeprefix("@torch.")
             labels = (Label(block, "gradients are off from here"),)
             break
-    return Detachment(
-        call.span,
-        f"this runs under {mode}, and nothing is recorded",
-        "move it out of the block",
-        labels,
-    )
+    help = "move it out of the block"
+    switch = None if labels else _switch(program, places)
+    if switch is not None:
+        mode = switch.text.removeprefix("torch.")
+        labels = (Label(switch, "gradients are off from here"),)
+        help = "call `torch.set_grad_enabled(True)` before it"
+    return Detachment(call.span, f"this runs under {mode}, and nothing is recorded", help, labels)
+
+
+def _switch(program: Sequence[tree.Statement], places: Sequence[Span | None]) -> Span | None:
+    """The last call of `set_grad_enabled` by itself that stands ahead of one of some places."""
+    found = None
+    for node in tree.nodes_of(list(program)):
+        if not isinstance(node, tree.Call) or not node.function.span.text.endswith(_MODES[-1]):
+            continue
+        if any(place is not None and node.span.end <= place.start for place in places):
+            found = node.span
+    return found
 
 
 _SMOOTH = "a smooth relative has a gradient: softmax for argmax, sigmoid for a comparison"

@@ -23,7 +23,7 @@ _MOST = 3
 def not_training(run: Recorded, name: str, tensor: Tensor) -> Why | None:
     """Why no optimizer changes a parameter, None where one does or there is none."""
     if not tensor.requires_grad:
-        return frozen(run, name)
+        return buffer(name, tensor, "trains") or frozen(run, name)
     optimizers = {n: v for n, v in run.values.items() if isinstance(v, Optimizer)}
     if not optimizers:
         return None
@@ -31,11 +31,23 @@ def not_training(run: Recorded, name: str, tensor: Tensor) -> Why | None:
         for group in optimizer.param_groups:
             if any(each is tensor for each in group["params"]):
                 return _idle(run, name, called, group)
-    return _in_none(run, name, optimizers)
+    return _in_none(run, name, tensor, optimizers)
 
 
 def _answer(name: str, kind: str, reason: str, places: list[Detachment]) -> Why:
     return Why(f"{name}.trains", False, kind, reason, places)
+
+
+def buffer(name: str, tensor: Tensor, attribute: str) -> Why | None:
+    """The answer for a buffer of a module, None for another tensor."""
+    for _, module in module_paths().values():
+        if any(each is tensor for each in getattr(module, "_buffers", {}).values()):
+            text = "a buffer is saved and moved with its module, and gets no gradient"
+            help = "what is to train is an `nn.Parameter`; what is to stay as it is needs nothing"
+            reason, places = f"{name} is a buffer of a module", [Detachment(None, text, help)]
+            value = None if attribute == "grad" else False
+            return Why(f"{name}.{attribute}", value, "buffer", reason, places)
+    return None
 
 
 def frozen(run: Recorded, name: str) -> Why:
@@ -64,19 +76,39 @@ def _idle(run: Recorded, name: str, called: str, group: Mapping[str, Any]) -> Wh
     if group.get("lr") == 0:
         text = f"`{called}` has lr=0 for it"
         return _answer(name, "no rate", text, [Detachment(place, text, "give it a learning rate")])
-    stepped = any(
-        isinstance(each.node, tree.Call) and each.node.function.span.text == f"{called}.step"
-        for each in run.provenance.evaluations
-    )
-    if stepped:
+    step, used = _steps(run, called)
+    if used or (step is not None and not run.recorder.passes):
         return None
+    if step is not None:
+        text = f"no step() of `{called}` finds a gradient"
+        at_step = Detachment(step, "here there is none", _ORDER)
+        return _answer(name, "no gradient at step", text, [at_step])
     text = f"`{called}` has it, and its step() is never called"
     return _answer(
         name, "no step", text, [Detachment(place, "made here", f"call `{called}.step()`")]
     )
 
 
-def _in_none(run: Recorded, name: str, optimizers: Mapping[str, Any]) -> Why:
+_ORDER = "the order is zero_grad(), backward(), step()"
+
+
+def _steps(run: Recorded, called: str) -> tuple[Span | None, bool]:
+    """The last `step()` of an optimizer, and whether one found what a backward pass had left."""
+    found, step, used = False, None, False
+    for each in run.provenance.evaluations:
+        if not isinstance(each.node, tree.Call):
+            continue
+        function = each.node.function.span.text
+        if function.endswith("zero_grad"):
+            found = False
+        elif function.endswith("backward") or (function == f"{called}.step" and each.parts[1:]):
+            found = True  # a closure that is given to step() runs the pass inside it
+        if function in (f"{called}.step", f"scaler.step({called})"):
+            step, used = each.node.span, used or found
+    return step, used
+
+
+def _in_none(run: Recorded, name: str, tensor: Tensor, optimizers: Mapping[str, Any]) -> Why:
     current = {
         id(parameter)
         for path, parameter in named_parameters()
@@ -97,6 +129,9 @@ def _in_none(run: Recorded, name: str, optimizers: Mapping[str, Any]) -> Why:
             reason = f"`{called}` holds the parameters of a former model, and not those of `{root}`"
             return _answer(name, "old model", reason, places)
     called = next(iter(optimizers))
+    listed = _in_a_list(run, name, tensor, optimizers)
+    if listed is not None:
+        return listed
     owner = re.sub(r"\.(\d+)", r"[\1]", name.rpartition(".")[0])
     places = [
         Detachment(
@@ -107,6 +142,49 @@ def _in_none(run: Recorded, name: str, optimizers: Mapping[str, Any]) -> Why:
         )
     ]
     return _answer(name, "no optimizer", "no optimizer holds it", places)
+
+
+_CONTAINERS: Mapping[type, str] = {list: "ModuleList", tuple: "ModuleList", dict: "ModuleDict"}
+
+
+def _in_a_list(
+    run: Recorded, name: str, tensor: Tensor, optimizers: Mapping[str, Any]
+) -> Why | None:
+    """The answer for a parameter of a module that a plain list or dict of another module holds."""
+    for path, module in module_paths().values():
+        for attribute, value in getattr(module, "_values", {}).items():
+            container = _CONTAINERS.get(type(value))
+            held = value.values() if type(value) is dict else value
+            if container is None or not any(_has(each, tensor) for each in held):
+                continue
+            owner = f"{path}.{attribute}"
+            text = f"a Python {type(value).__name__}: `{path}.parameters()` does not look into it"
+            places = [
+                Detachment(_attribute_place(run, attribute), text, f"wrap it: `nn.{container}(…)`")
+            ]
+            reason = f"no optimizer holds it: `{owner}` hides it from `{path}`"
+            return _answer(name, "hidden", reason, places)
+    return None
+
+
+def _has(module: Any, tensor: Tensor) -> bool:
+    """Whether a value is a module with a parameter."""
+    if module is tensor:
+        return True
+    parameters = getattr(module, "parameters", None)
+    return parameters is not None and any(each is tensor for each in parameters())
+
+
+def _attribute_place(run: Recorded, attribute: str) -> Span | None:
+    """The last assignment to an attribute of that name."""
+    place = None
+    for node in tree.nodes_of(list(run.program)):
+        if isinstance(node, tree.Assign) and any(
+            isinstance(target, tree.Attribute) and target.name == attribute
+            for target in node.targets
+        ):
+            place = node.span
+    return place
 
 
 def _assigned(run: Recorded, name: str) -> Span | None:
@@ -122,12 +200,24 @@ def never_called(run: Recorded, name: str) -> Detachment | None:
         return None
     if any(call.module is module for call in run.recorder.modules.values()):
         return None
-    part = owner.rpartition(".")[2]
-    place = None
-    for node in tree.nodes_of(list(run.program)):
-        if isinstance(node, tree.Assign) and any(
-            isinstance(target, tree.Attribute) and target.name == part for target in node.targets
-        ):
-            place = node.span
+    place = _attribute_place(run, owner.rpartition(".")[2])
     text = f"{owner} is made here, and no forward() that ran has called it"
     return Detachment(place, text, "call it in forward(), or do not make it")
+
+
+def clearing_misses(run: Recorded, name: str, tensor: Tensor) -> str:
+    """How to clear a gradient between two passes, which the program's own zero_grad() did not."""
+    optimizers = {n: v for n, v in run.values.items() if isinstance(v, Optimizer)}
+    others = [
+        called
+        for called, optimizer in optimizers.items()
+        if not any(each is tensor for group in optimizer.param_groups for each in group["params"])
+    ]
+    if others and len(others) == len(optimizers):
+        root = name.partition(".")[0]
+        instead = f"`{name}.grad = None`" if root == name else f"`{root}.zero_grad()`"
+        return (
+            f"`{others[0]}` does not hold it, so `{others[0]}.zero_grad()` does not clear it:"
+            f" {instead} does"
+        )
+    return f"clear it in between: `{name}.grad = None`, or `zero_grad()`"

@@ -9,15 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.explain.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
+from gradcli.explain.hooks import hook_calls
 from gradcli.explain.recorded_run import Recorded, graph_of, path_to
-from gradcli.explain.why.detachments import Detachment, detachment_of
+from gradcli.explain.why.detachments import Detachment, beside, detachment_of
 from gradcli.explain.why.finding import Why
-from gradcli.explain.why.training import frozen, never_called, not_training
+from gradcli.explain.why.training import (
+    buffer,
+    clearing_misses,
+    frozen,
+    never_called,
+    not_training,
+)
+from gradcli.language.paths import module_paths
 from gradcli.language.provenance import targets_of
 from gradcli.language.tree import syntax as tree
 
@@ -31,20 +40,43 @@ ATTRIBUTES = ("grad", "requires_grad", "is_leaf", "trains")
 def why(run: Recorded, name: str, tensor: Tensor, attribute: str) -> Why:
     """The answer for `NAME.grad`, `NAME.requires_grad`, `NAME.is_leaf` or `NAME.trains`."""
     if attribute == "trains":
-        return not_training(run, name, tensor) or _trains(_Gradients(run, name, tensor).answer())
+        found = not_training(run, name, tensor)
+        return _if_it_ended(
+            run, found or _trains(run, tensor, _Gradients(run, name, tensor).answer())
+        )
     if attribute == "grad":
-        return _Gradients(run, name, tensor).answer()
+        return _if_it_ended(run, _Gradients(run, name, tensor).answer())
     if attribute == "requires_grad":
         return _requires_grad(run, name, tensor)
     return _is_leaf(run, name, tensor)
 
 
-def _trains(gradient: Why) -> Why:
-    """What the gradient of a parameter in an optimizer says of its training."""
+_TO_COME = ("no backward", "no gradient at step", "no optimizer", "no step", "unused")
+"""Answers that the rest of a program might have made others."""
+
+
+def _if_it_ended(run: Recorded, found: Why) -> Why:
+    """An answer, or that the program ended in an error before what it waits for."""
+    error = run.error
+    if error is None or found.kind not in _TO_COME:
+        return found
+    reason = f"the program ended in error {error.code} before anything else came of it"
+    return Why(
+        found.question, found.value, "failed", reason, [Detachment(error.span, error.message)]
+    )
+
+
+def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
+    """What the gradient of a parameter that no optimizer leaves out says of its training."""
     question = gradient.question.removesuffix(".grad") + ".trains"
     found = gradient.value is not None and bool(gradient.value.array.any())
-    rest = (gradient.kind, gradient.reason, gradient.detachments, gradient.path)
-    return Why(question, found, *rest)
+    reason, places = gradient.reason, gradient.detachments
+    if gradient.kind == "cleared" and tensor.version:
+        found, reason = True, "a gradient arrived and was used, and was cleared afterwards"
+        places = [Detachment(each.place, each.text) for each in places]
+    elif found and not tensor.version:
+        reason += "; so far nothing has changed its value"
+    return Why(question, found, gradient.kind, reason, places, gradient.path)
 
 
 # --- requires_grad and is_leaf ------------------------------------------------------------------
@@ -70,6 +102,9 @@ def _requires_grad(run: Recorded, name: str, tensor: Tensor) -> Why:
 
 def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why:
     """The answer for a tensor that does not require grad."""
+    held = buffer(name, tensor, question.rpartition(".")[2])
+    if held is not None:
+        return held
     if tensor.meta is not None and tensor.meta.is_parameter:
         found = frozen(run, name)
         return Why(question, False, found.kind, found.reason, found.detachments)
@@ -159,6 +194,14 @@ _STEEPER = {
 """What to do about a node whose slope is 0 where it was used."""
 
 
+# fmt: off
+_PRODUCTS = frozenset((
+    "AddmmBackward", "BmmBackward", "ConvolutionBackward", "DotBackward", "MmBackward",
+    "MulBackward", "MvBackward",
+))
+# fmt: on
+"""Nodes that multiply the gradient of one operand by the other."""
+
 _PASSES = 3
 """Passes that are shown where several were added up."""
 
@@ -188,7 +231,7 @@ class _Gradients:
         if not tensor.requires_grad:
             found = without_grad(self.run, self.question, self.name, tensor)
             reason = f"{self.name} does not require grad: {found.reason}"
-            reason = found.reason if found.kind == "frozen" else reason
+            reason = found.reason if found.kind in ("buffer", "frozen") else reason
             return self._none(found.kind, reason, found.detachments)
         if tensor.grad_fn is not None:
             return self._not_a_leaf(tensor.grad_fn)
@@ -209,17 +252,70 @@ class _Gradients:
         if graph is None:
             return Why(self.question, tensor.grad, "set", "the program set it itself")
         kind = Gradient(name, tensor, graph, output).kind
+        hooked = self._hooked(graph, node)
+        if hooked and not tensor.grad.array.any():
+            reason = f"a hook changes the gradient on its way from {output} to {name}"
+            return Why(self.question, tensor.grad, "hooked", reason, hooked, path)
         if kind in (STRUCTURAL_ZERO, ZERO) and not tensor.grad.array.any():
             detachments = self._zeros(path, kind)
             if detachments:
                 why = "whatever the values are" if kind == STRUCTURAL_ZERO else "for these values"
                 return Why(self.question, tensor.grad, kind, f"it is zero {why}", detachments, path)
-        reason = f"the gradient flows from {output} to {name}"
+        reason = f"the gradient flows from {output} to {name}{self._names()}"
+        root = None if graph.root is None else graph.root.node
+        found = [*hooked, *self._changed(node)]
+        found += [
+            Detachment(each.place, f"beside it: {each.text}", None, each.labels)
+            for each in (beside(self.run, tensor, root) if root is not None else [])[:_PASSES]
+        ]
         count = _added(arrivals)
-        if count < 2:
-            return Why(self.question, tensor.grad, "carried", reason, (), path)
-        reason += f"; {count} backward passes were added up"
-        return Why(self.question, tensor.grad, "carried", reason, self._passes(node, count), path)
+        if count > 1:
+            reason += f"; {count} backward passes were added up"
+            found = [*self._passes(node, count), *found]
+        return Why(self.question, tensor.grad, "carried", reason, found, path)
+
+    def _names(self) -> str:
+        """That several modules hold a parameter, where they do."""
+        names = {
+            f"{path}.{each}"
+            for path, module in module_paths().values()
+            for each, parameter in getattr(module, "_parameters", {}).items()
+            if parameter is self.tensor
+        }
+        if len(names) < 2:
+            return ""
+        return f"; {' and '.join(sorted(names))} are one tensor, and each use adds its share"
+
+    def _hooked(self, graph: Graph, node: Node | None) -> list[Detachment]:
+        """The hooks that changed a gradient on its way to the tensor."""
+        below: dict[Node, bool] = {}
+        for each in reversed(graph.nodes):
+            followed = [edge.node.node for edge in each.edges if edge.node is not None]
+            below[each.node] = each.node is node or any(below.get(n, False) for n in followed)
+        among = {each for each, leads in below.items() if leads}
+        variables = {each.node: each.variable for each in graph.nodes}
+        return [
+            Detachment(call.span, f"a hook of `{owner}` changes the gradient that passes on")
+            for call, owner in hook_calls(self.run.program, variables, self.events, among)
+        ]
+
+    def _changed(self, node: Node | None) -> list[Detachment]:
+        """What changed the gradient after the pass that brought it."""
+        last = [e.new for e in self.events if isinstance(e, Arrival) and e.node is node][-1:]
+        assert self.tensor.grad is not None
+        gradient = np.asarray(forced(self.tensor.grad.array))
+        if not last or np.array_equal(np.asarray(forced(last[0])), gradient, equal_nan=True):
+            return []
+        for evaluation in reversed(self.run.provenance.evaluations):
+            called = evaluation.node
+            if isinstance(called, tree.Call) and isinstance(called.function, tree.Attribute):
+                function = called.function.span.text
+                writes = ".grad." in function or ".grad.data." in function
+                if called.function.name.startswith("clip_grad") or (
+                    writes and function.endswith("_")
+                ):
+                    return [Detachment(called.span, "this changes it after the backward pass")]
+        return []
 
     def _passes(self, node: Node | None, count: int) -> list[Detachment]:
         """The passes that were added up, each place once."""
@@ -233,7 +329,7 @@ class _Gradients:
             often = f", in each of {times} rounds" if times > 1 else ""
             found.append(Detachment(span, f"this adds to it{often}"))
         if found:
-            found[-1].help = f"clear it in between: `{self.name}.grad = None`, or `zero_grad()`"
+            found[-1].help = clearing_misses(self.run, self.name, self.tensor)
         return found[-_PASSES:]
 
     def _path(self, node: Node | None) -> tuple[Graph | None, list[GraphNode]]:
@@ -265,9 +361,12 @@ class _Gradients:
             if came and (passed is None or not passed.any()):
                 text = f"the derivative of {node.name} is 0 at these values"
                 help = _STEEPER.get(node.name)
+                if node.name.rstrip("0123456789") in _PRODUCTS:
+                    text = f"{node.name} multiplies it by the other operand, and that is 0 here"
                 if kind == STRUCTURAL_ZERO or flat(node, number):
                     text = f"{node.name} has slope 0 everywhere"
-                    help = "straight-through: `x + (x.round() - x).detach()` keeps the slope 1"
+                    called = node.name.partition("Backward")[0].lower()
+                    help = f"straight-through: `x + (x.{called}() - x).detach()` keeps the slope 1"
                 found.append(Detachment(node.place, text, help))
         return found
 
@@ -292,8 +391,8 @@ class _Gradients:
         inner = [each for each in node.next_nodes if isinstance(each, AccumulateGrad)]
         if inner and not any(each.variable.name for each in inner):
             help = (
-                f"ask for the gradient of what comes out, `{name}.requires_grad_()`, in place of"
-                f" that of the leaf without a name; or {help}"
+                "the leaf has no name: leave `requires_grad=True` out of it, and end with"
+                f" `.requires_grad_()`, so that `{name}` is the leaf; or {help}"
             )
         detachment = Detachment(place, f"{node.node_name} makes `{name}` here", help)
         reason = f"{name} is no leaf: gradients pass through it and are not kept"
@@ -418,7 +517,11 @@ class _Gradients:
         return self._none("unused", f"nothing is computed from {name}", [detachment])
 
     def _stopped(self, output: str) -> Why:
-        """A node between them returned None."""
+        """A node between them returned None, the pass failed, or it left the tensor out."""
+        error = self.run.error
+        if error is not None and error.span is not None and error.span is self.passes[-1].span:
+            reason = f"the backward pass ended in error {error.code} before it reached {self.name}"
+            return self._none("failed", reason, [Detachment(error.span, error.message, error.help)])
         detachments = []
         for event in self.events:
             if not isinstance(event, Step):

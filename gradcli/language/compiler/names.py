@@ -177,7 +177,8 @@ def _program_store(c: Compiler, name: str) -> Store:
     values = c.values
 
     def store(variables: Variables, value: Any) -> None:
-        if type(value) is Tensor:
+        # A loop goes over many parameters by one name: each is known by its path.
+        if type(value) is Tensor and not (value.meta is not None and value.meta.is_parameter):
             value.set_name(name)
         values[name] = value
 

@@ -327,7 +327,7 @@ class _ApplyWriter:
                 "    meta.loose = not state.grad_enabled",
                 "    meta.creation = "
                 + ("creation_of(input)" if self.single else "'multi_output'")
-                + " if state.grad_enabled else 'no_grad'",
+                + " if state.grad_enabled else 'inference' if state.inference else 'no_grad'",
                 f"    {name}.requires_grad = input.requires_grad",
             ]
         else:

@@ -293,6 +293,9 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 def _unsqueezed(self: Any, dim: int) -> Any:
+    shape = self.shape
+    if type(self) is np.ndarray and len(shape) == 1 != shape[0] and self.flags.c_contiguous:
+        return self.reshape((1, -1) if dim in (0, -2) else (-1, 1))  # which sets PyTorch's strides
     return with_strides(self)[(*(slice(None),) * (dim % (self.ndim + 1)), None, ...)]
 
 

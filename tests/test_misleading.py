@@ -1,0 +1,335 @@
+"""Answers that once misled: each row says what is asked of which program, and what the answer holds
+and does not hold.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradcli.record import Record
+from tests.command_line import CommandLine
+
+
+class Row(Record):
+    """A question about a program.
+
+    Attributes:
+        ask: the command and its words in front of the file.
+        says: texts of the answer; white space counts as one blank.
+        never: texts that it does not hold.
+    """
+
+    ask: str
+    program: str
+    says: tuple[str, ...]
+    never: tuple[str, ...] = ()
+
+
+_LOOP = """\
+from torch import nn
+net = nn.Linear(2, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for i in range(3):
+    loss = net(torch.ones(4, 2)).pow(2).mean()
+"""
+
+_GROUPS = """\
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads = nn.ModuleDict({'a': nn.Linear(2, 1), 'b': nn.Linear(2, 1)})
+        self.scale = nn.ParameterList([nn.Parameter(torch.ones(1))])
+        self.register_buffer('mean', torch.zeros(2))
+        self.plain = [nn.Linear(2, 2)]
+    def forward(self, x):
+        return self.heads['a'](self.plain[0](x - self.mean)) * self.scale[0]
+net = Net()
+opt = torch.optim.AdamW([{'params': net.heads['a'].parameters(), 'lr': 0.1}])
+for i in range(2):
+    opt.zero_grad()
+    loss = net(torch.ones(4, 2)).pow(2).mean() * 100
+    loss.backward()
+    nn.utils.clip_grad_norm_(net.parameters(), 1e-3)
+    opt.step()
+"""
+
+_TIED = """\
+from torch import nn
+emb = nn.Embedding(4, 3)
+net = nn.Sequential(emb, nn.Linear(3, 4, bias=False))
+net[1].weight = emb.weight
+net(torch.arange(4)).logsumexp(1).sum().backward()
+"""
+
+_HOOK = """\
+from torch import nn
+net = nn.Linear(2, 2)
+h = net(torch.ones(3, 2))
+h.register_hook(lambda g: torch.zeros_like(g))
+loss = h.sum()
+loss.backward()
+"""
+
+_PENALTY = """\
+from torch import nn
+net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+x = torch.ones(4, 2, requires_grad=True)
+out = net(x)
+g = torch.autograd.grad(out.sum(), x)[0]
+penalty = (g.norm(dim=1) - 1).pow(2).mean()
+loss = out.mean() + penalty
+loss.backward()
+"""
+
+_WHY = [
+    Row(
+        "why x.grad",
+        "x = torch.ones(2, requires_grad=True)\nh = x.sigmoid()\nh[0] = 0.\n"
+        "loss = h.sum()\nloss.backward()",
+        ("the backward pass ended in error E404 before it reached x",),
+        ("`inputs`",),
+    ),
+    Row(
+        "why net.0.weight.grad",
+        _PENALTY,
+        ("ended in error E403", "pass it create_graph=True"),
+        ("`inputs`", "retain_graph"),
+    ),
+    Row("check", _PENALTY, ("pass it create_graph=True",), ("retain_graph",)),
+    Row(
+        "why logits.grad",
+        "logits = torch.ones(2, 3, requires_grad=True)\n"
+        "loss = 1 - (logits.argmax(1) == 1).float().mean()\nloss.backward()",
+        ("argmax() gives positions", "help: a smooth relative has a gradient"),
+        ("make an input with requires_grad=True",),
+    ),
+    Row(
+        "why net.weight.grad",
+        _HOOK,
+        ("because a hook changes the gradient on its way from loss to net.weight", ":5:1"),
+        ("the gradient flows",),
+    ),
+    Row("check", _HOOK, ("a hook of `h` changes the gradient",)),
+    Row(
+        "why net.heads.a.weight.grad",
+        _GROUPS,
+        ("this changes it after the backward pass", "clip_grad_norm_"),
+    ),
+    Row(
+        "why net.scale.0.grad",
+        _GROUPS,
+        ("2 backward passes were added up", "`opt.zero_grad()` does not clear it"),
+        ("clear it in between",),
+    ),
+    Row(
+        "why net.mean.grad",
+        _GROUPS,
+        ("net.mean is a buffer of a module", "gets no gradient"),
+        ("requires_grad_()",),
+    ),
+    Row("why net.mean", _GROUPS, ("net.mean is a buffer of a module",), ("frozen",)),
+    Row(
+        "why net.plain[0].weight",
+        _GROUPS,
+        ("`net.plain` hides it from `net`", "nn.ModuleList(…)"),
+        ("add_param_group",),
+    ),
+    Row("why net.heads['b'].weight.grad", _GROUPS, ("net.heads.b.weight.grad = None",)),
+    Row("why net", _GROUPS, ("ask of its parameters: net.",)),
+    Row(
+        "why net.1.weight.grad",
+        _TIED,
+        ("emb.weight and net.1.weight are one tensor", "each use adds its share"),
+    ),
+    Row(
+        "why model.0.weight.grad",
+        "from torch import nn\nnet = nn.Sequential(nn.Linear(2, 1))\nmodel = torch.compile(net)\n"
+        "model(torch.ones(2)).sum().backward()",
+        ("net.0.weight.grad = tensor([[1., 1.]])",),
+    ),
+    Row(
+        "why net.weight",
+        f"{_LOOP}    opt.step()\n    loss.backward()\n    opt.zero_grad()",
+        ("trains = False", "no step() of `opt` finds a gradient"),
+        ("read it before it is cleared",),
+    ),
+    Row(
+        "why net.weight",
+        f"{_LOOP}    loss.backward()\n    opt.step()\n    opt.zero_grad()",
+        ("trains = True", "was used, and was cleared afterwards"),
+        ("read it before it is cleared",),
+    ),
+    Row("why net.weight", f"{_LOOP}    opt.step()", ("backward() was never called",)),
+    Row(
+        "why b",
+        "w = torch.zeros(3, requires_grad=True)\nb = torch.zeros(1, requires_grad=True)\n"
+        "opt = torch.optim.SGD([{'params': [w]}, {'params': [b], 'lr': 0.0}], lr=0.1)\n"
+        "loss = (w.sum() + b).pow(2).sum()\nloss.backward()\nopt.step()",
+        ("b.trains = False", "`opt` has lr=0 for it"),
+    ),
+    Row(
+        "why w.grad",
+        "w = torch.ones(2, requires_grad=True)\nv = w.data * 3\ny = (v * w).sum()\ny.backward()",
+        ("the gradient flows from y to w", "beside it: `.data` gives the values outside the graph"),
+    ),
+    Row(
+        "why w.grad",
+        "w = torch.ones(2, requires_grad=True)\ntorch.set_grad_enabled(False)\ny = (w * 3).sum()\n"
+        "torch.set_grad_enabled(True)\nz = y + 1",
+        ("this runs under set_grad_enabled(False)", "gradients are off from here"),
+        ("move it out of the block",),
+    ),
+    Row(
+        "why net.1.weight.grad",
+        "from torch import nn\nnet = nn.Sequential(nn.ReLU(), nn.Linear(2, 1))\n"
+        "net(-torch.ones(3, 2)).sum().backward()",
+        ("multiplies it by the other operand, and that is 0 here",),
+        ("derivative of AddmmBackward0",),
+    ),
+]
+
+
+_EMA = """\
+import copy
+from torch import nn
+student = nn.Linear(2, 1)
+teacher = copy.deepcopy(student)
+opt = torch.optim.Adam(student.parameters(), lr=0.1)
+x = torch.arange(8.).view(4, 2) / 4
+for i in range(3):
+    with torch.no_grad():
+        target = teacher(x) + 1
+    loss = (student(x) - target).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    with torch.no_grad():
+        for p, q in zip(student.parameters(), teacher.parameters()):
+            q.mul_(0.9).add_(p, alpha=0.1)
+"""
+
+_CUBE = """\
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 3
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2 * ctx.saved_tensors[0] ** 2
+w = torch.tensor([0.5, 2.], requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.01)
+for i in range(3):
+    loss = Cube.apply(w).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+_CHECK = [
+    Row(
+        "check",
+        f"{_LOOP}    opt.zero_grad()\n    loss.backward()\n    opt.step()",
+        ("net.bias.grad fine", "net.weight.grad fine"),
+    ),
+    Row(
+        "check",
+        f"{_LOOP}    loss.backward()\n    opt.step()\n    opt.zero_grad()",
+        ("net.bias.grad fine", "net.weight.grad fine"),
+    ),
+    Row("check", _GROUPS, ("net.scale.0.grad fine", "net.heads.a.weight.grad fine")),
+    Row("check", _EMA, ("student.bias.grad fine", "student.weight.grad fine"), ("p.grad",)),
+    Row("check", _CUBE, ("w.grad wrong", "it is 2/3 times the right one", "`Cube` has a backward")),
+    Row(
+        "check",
+        "x = torch.tensor([[2., 1.], [1., 3.]], requires_grad=True)\n"
+        "y = torch.linalg.cholesky(x).sum()",
+        ("x.grad symmetric", "one triangle is read, and both share its gradient"),
+        ("wrong",),
+    ),
+    Row(
+        "check",
+        "x = torch.tensor(3., requires_grad=True)\ny = x.detach() * x",
+        ("x.grad wrong", "differences see this way, gradients do not", ":3:5"),
+    ),
+]
+
+_ACCUMULATED = """\
+from torch import nn
+def train():
+    net = nn.Linear(2, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for i, batch in enumerate(torch.arange(8.).view(4, 2).split(1)):
+        loss = net(batch / 8).pow(2).mean() / 4
+        loss.backward()
+        if i % 2:
+            opt.step()
+            opt.zero_grad()
+    return net, loss
+model, loss = train()
+"""
+
+_CHECK += [
+    Row("check", _ACCUMULATED, ("model.bias.grad fine", "model.weight.grad fine")),
+    Row(
+        "why net.weight",
+        "net = torch.nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\nopt.stop()",
+        ("the program ended in error", "before anything else came of it"),
+        ("call `opt.step()`",),
+    ),
+]
+
+_EXPLAIN = [
+    Row(
+        "explain --derivatives hessian",
+        "x = torch.tensor([1., 2.], requires_grad=True)\ny = (x ** 3).sum()\ny.backward()",
+        ("x[0] 6 0", "x[1] 0 12"),
+        ("E403",),
+    ),
+    Row(
+        "explain --flow",
+        "w = torch.tensor([3., 4.], requires_grad=True)\ny = (w ** 2).sum() / 2\ny.backward()",
+        ("w [2] 5",),
+        ("no module",),
+    ),
+    Row(
+        "explain --paths net.weight",
+        "net = torch.nn.Linear(2, 1)\nnet.weight.requires_grad_(False)\n"
+        "y = net(torch.ones(2)).sum()",
+        ("`net.weight` does not require grad, and no path leads to it",),
+        ("is no leaf",),
+    ),
+]
+
+_BLAME = [
+    Row(
+        "blame",
+        "x = torch.tensor([300., 2.], dtype=torch.float16, requires_grad=True)\n"
+        "y = (x ** 2).sum().sqrt()\ny.backward()",
+        ("cure:", "proof: this was run"),
+        ("too large for float64",),
+    ),
+    Row(
+        "blame",
+        "from torch import nn\nrnn = nn.RNN(2, 2, nonlinearity='relu')\n"
+        "for p in rnn.parameters():\n    nn.init.constant_(p, 5.)\n"
+        "o, h = rnn(torch.ones(60, 1, 2))\nloss = h.sum()\nloss.backward()",
+        ("rnn.bias_hh_l0.grad",),
+        ("p.grad",),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "row", [*_WHY, *_CHECK, *_BLAME, *_EXPLAIN], ids=lambda row: f"{row.ask}: {row.says[0]}"
+)
+def test_answers(row: Row, tmp_path: Path, gradcli: CommandLine) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(f"import torch\n{row.program}\n")
+    shown = gradcli(*row.ask.split(), str(path))
+    told = " ".join((shown.out + shown.err).split())
+    assert [text for text in row.says if text not in told] == [], told
+    assert [text for text in row.never if text in told] == [], told
