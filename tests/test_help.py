@@ -32,7 +32,7 @@ from tests.command_line import CommandLine
 from tests.machine import PATIENCE
 
 # Base classes, which programs extend and do not call.
-_WITHOUT_EXAMPLE = {"nn.RNNBase", "torch.optim.Optimizer", "torch.optim.lr_scheduler.LRScheduler"}
+_WITHOUT_EXAMPLE = {"torch.optim.Optimizer", "torch.optim.lr_scheduler.LRScheduler"}
 # Their pages say why: arrays of NumPy are outside the language, and a GPU is not everywhere.
 _REFUSED = {"Tensor.numpy", "Tensor.cuda"}
 

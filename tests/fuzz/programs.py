@@ -27,7 +27,7 @@ from gradcli.language.library.torch.amp import GradScaler
 from gradcli.language.objects.attributes import attribute_names
 from gradcli.language.objects.instances import OF_COLLECTIONS
 from gradcli.ops.binding import catalogue
-from gradcli.ops.creation.memory import UntypedStorage
+from gradcli.ops.creation.storages import UntypedStorage
 from tests.conformance import records
 
 SETTING = (

@@ -39,6 +39,8 @@ def _joined(states: Sequence[State]) -> State:
 class _Layers(Recurrent):
     """Layers of steps over inputs (time, batch, input_size), or (batch, time, …) if
     `batch_first`; without a batch (time, input_size).
+
+    Example: isinstance(nn.LSTM(1, 1), nn.RNNBase)
     """
 
     language_attributes = Recurrent.language_attributes | {
