@@ -7,6 +7,8 @@ some are named; the difference is for a person to judge.
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,12 +16,17 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.blocks import ROOT, Block, blocks, commands, pages
 from tests.exactness import UNMEASURED, Work, difference
 from tests.machine import PATIENCE
-from tests.running import run
+from tests.running import invoke, run
 
 _MARK = "@@@ end of command @@@"
+
+_PLAIN = re.compile(r"""gradcli( ([\w@:=.,/[\]+-]|'[^']*'|"[^"$`\\]*")+)+\n""")
+"""A command whose words need nothing of a shell."""
 
 
 def same_output(expected: str, found: str, work: Callable[[], Work] = lambda: UNMEASURED) -> bool:
@@ -32,10 +39,12 @@ class Shell:
 
     Args:
         folder: the folder, which is empty so far.
+        inside: whether plain commands run inside this process, which spares them a start.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, inside: bool = False) -> None:
         self.folder = folder
+        self.inside = inside
         shutil.copytree(ROOT / "examples", folder / "examples")
         programs = folder / "bin"
         programs.mkdir()
@@ -56,6 +65,8 @@ class Shell:
 
     def printed(self, script: str) -> str:
         """What a script prints on both streams."""
+        if self.inside and _PLAIN.fullmatch(script):
+            return self._invoked(shlex.split(script)[1:])
         return subprocess.run(
             ["bash", "-c", f"exec 2>&1\n{script}"],
             cwd=self.folder,
@@ -66,8 +77,18 @@ class Shell:
             timeout=PATIENCE,
         ).stdout
 
+    def _invoked(self, words: list[str]) -> str:
+        """What a command prints that runs inside this process."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(self.folder)
+            for name, value in self.environment.items():
+                patch.setenv(name, value)
+            return invoke(*words, together=True).stdout
+
     def console(self, block: Block) -> list[str]:
         """What each command of a `console` block prints."""
+        if self.inside and all(_PLAIN.fullmatch(command) for command, _ in commands(block)):
+            return [self.printed(command) for command, _ in commands(block)]
         # The mark keeps `$?`, so that the next command can show it.
         script = f"mark() {{ code=$?; printf '%s\\n' '{_MARK}'; return $code; }}\n"
         script += "".join(f"{command}mark\n" for command, _ in commands(block))

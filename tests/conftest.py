@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gradcli.state
 from gradcli.state import State, active
+from tests.command_line import CommandLine
+
+pytest.register_assert_rewrite("tests.recorded")
 
 
 @pytest.fixture(autouse=True)
@@ -22,8 +26,21 @@ def fresh_state() -> Iterator[State]:
     active.state = before
 
 
+@pytest.fixture(name="gradcli")
+def _gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """The command, inside the test process."""
+    return CommandLine(capsys)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 def pytest_collection_finish() -> None:
-    """Keep the collected items out of every later collection of garbage: there are a million objects."""
+    """Keep the collected items, a million objects, out of every later collection of garbage."""
     gc.freeze()
 
 

@@ -106,12 +106,13 @@ class Finished:
         self.stderr = stderr
 
 
-def invoke(*arguments: str, stdin: bytes = b"") -> Finished:
-    """Run the command in this process, as if from a shell that pipes all three streams."""
+def invoke(*arguments: str, stdin: bytes = b"", together: bool = False) -> Finished:
+    """Run the command in this process, as if from a shell that pipes all three streams; what goes
+    to standard error joins standard output, in its order, where they are together.
+    """
     out, err = BytesIO(), BytesIO()
-    streams = [
-        TextIOWrapper(end, "utf-8", write_through=True) for end in (BytesIO(stdin), out, err)
-    ]
+    ends = BytesIO(stdin), out, out if together else err
+    streams = [TextIOWrapper(end, "utf-8", write_through=True) for end in ends]
     before = sys.stdin, sys.stdout, sys.stderr
     sys.stdin, sys.stdout, sys.stderr = streams
     try:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.recorded import printed, raised
+from tests.recorded import gradients, prints, raises, saves
 
 OPERANDS = """
 x = tensor([-3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0], requires_grad=True)
@@ -104,20 +102,9 @@ ERRORS = [
 """The class of the error that each expression raises."""
 
 
-@pytest.mark.parametrize(("expression", "expected"), VALUES)
-def test_values(expression: str, expected: str) -> None:
-    assert printed(f"{OPERANDS}print({expression})") == expected
-
-
-@pytest.mark.parametrize(("expression", "expected"), GRADIENTS)
-def test_gradients(expression: str, expected: str) -> None:
-    backward = "y.backward(torch.ones_like(y))\nprint(x.grad)"
-    assert printed(f"{OPERANDS}y = {expression}\n{backward}") == expected
-
-
-@pytest.mark.parametrize(("expression", "error"), ERRORS)
-def test_errors(expression: str, error: str) -> None:
-    assert raised(f"{OPERANDS}print({expression})") == error
+test_values = prints(VALUES, OPERANDS)
+test_gradients = gradients(GRADIENTS, OPERANDS)
+test_errors = raises(ERRORS, OPERANDS)
 
 
 SAVED = [
@@ -138,9 +125,4 @@ whether it saved them.
 """
 
 
-@pytest.mark.parametrize(("expression", "operand", "result"), SAVED)
-def test_saved(expression: str, operand: bool, result: bool) -> None:
-    program = f"y = x.clone()\nz = {expression}\n"
-    for written, spoils in (("y", operand), ("z", result)):
-        error = raised(f"{OPERANDS}{program}{written}.mul_(2)\nz.sum().backward()")
-        assert error == ("RuntimeError" if spoils else None)
+test_saved = saves(SAVED, OPERANDS)

@@ -21,18 +21,6 @@ from gradcli.session import Session
 from tests.command_line import CommandLine, process, start
 from tests.machine import PATIENCE
 
-
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 TOY = """\
 e = tensor(20., grad_fn=<MulBackward0>)
 

@@ -3,9 +3,7 @@ classes that PyTorch gave."""
 
 from __future__ import annotations
 
-import pytest
-
-from tests.recorded import printed, raised
+from tests.recorded import graphs, printed, prints, raises
 
 _OPERANDS = """
 x = torch.arange(16.0).reshape(1, 1, 4, 4).requires_grad_()
@@ -180,19 +178,9 @@ ERRORS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "recorded"), GRAPHS)
-def test_graph(expression: str, recorded: str) -> None:
-    assert printed(_OPERANDS + f"print(graph({expression}))").replace("Backward0", "") == recorded
-
-
-@pytest.mark.parametrize(("expression", "recorded"), VALUES)
-def test_value(expression: str, recorded: str) -> None:
-    assert printed(_OPERANDS + f"print({expression})") == recorded
-
-
-@pytest.mark.parametrize(("statement", "recorded"), ERRORS)
-def test_error(statement: str, recorded: str) -> None:
-    assert raised(_OPERANDS + statement) == recorded
+test_graph = graphs(GRAPHS, _OPERANDS)
+test_value = prints(VALUES, _OPERANDS)
+test_error = raises(ERRORS, _OPERANDS)
 
 
 def test_repeated_rows_add_their_gradients() -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from gradcli.errors import GradcliError
-from tests.recorded import printed, raised
+from tests.recorded import printed, prints, raises
 
 VALUES: list[tuple[str, str]] = [
     ("torch.tensor(2.)", "tensor(2.)"),
@@ -149,14 +149,8 @@ ERRORS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "recorded"), VALUES)
-def test_value(expression: str, recorded: str) -> None:
-    assert printed(f"print({expression})") == recorded
-
-
-@pytest.mark.parametrize(("statement", "recorded"), ERRORS)
-def test_error(statement: str, recorded: str) -> None:
-    assert raised(statement) == recorded
+test_value = prints(VALUES)
+test_error = raises(ERRORS)
 
 
 @pytest.mark.parametrize(

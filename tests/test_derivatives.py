@@ -9,12 +9,6 @@ import pytest
 
 from tests.command_line import CommandLine
 
-
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
 A, B = "A:const=tensor([[1.,2],[3,4]])", "x=[1,2]"
 
 TABLES: list[tuple[str, str, list[str], dict[str, Any]]] = [

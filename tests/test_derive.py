@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -16,12 +17,6 @@ from gradcli.cli.program.source import run_program
 from tests.blocks import MANUAL, blocks
 from tests.command_line import CommandLine
 from tests.derivations import GALLERY
-
-
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
 
 WRITTEN = [
     ("e = (a + b) * d", "a= b= d=", ["grad_d = a + b", "grad_a = d", "grad_b = d"]),
@@ -312,14 +307,14 @@ def test_an_output_of_several_elements_takes_a_symbol_for_its_gradient(
     assert "`seed` stands for the gradient that arrives" in found.err
 
 
-LOOP = "h = x\nfor i in range(40):\n    h = tanh(w @ h + x)\ny = h.sum()"
+LOOP = "h = x\nfor i in range(25):\n    h = tanh(w @ h + x)\ny = h.sum()"
 
 
 def test_a_long_loop_is_a_recurrence(gradcli: CommandLine) -> None:
     words = ("derive", LOOP, "--shape", "x=3", "w=3,3")
     short, full = gradcli(*words), gradcli(*words, "--full")
     assert len(short.out.splitlines()) < 35
-    assert len(full.out.splitlines()) > 150
+    assert len(full.out.splitlines()) > 90
     assert short.out.count("and so on") == 2
     for line in short.out.splitlines():
         assert line.startswith("# ") or line in full.out.splitlines()
@@ -362,7 +357,7 @@ OF_SEVERAL_STEPS = [
     ("y = F.grid_sample(x, g).pow(2).sum()", "x=rand(1,1,3,4)", "g=rand(1,2,2,2)"),
     (
         "y = F.grid_sample(x, g, mode='bicubic', padding_mode='reflection').pow(2).sum()",
-        "x=rand(1,1,3,4)", "g=rand(1,2,2,2)*2",
+        "x=rand(1,1,3,4)", "g=rand(1,1,2,2)*2",
     ),
     ("y = F.grid_sample(x, g, 'nearest', 'border').pow(2).sum()", "x=rand(1,1,3,4)",
      "g=rand(1,2,2,2)"),
@@ -382,7 +377,11 @@ OF_SEVERAL_STEPS = [
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("words", OF_SEVERAL_STEPS)
 def test_files_of_ops_of_several_steps(
-    gradcli: CommandLine, words: tuple[str, ...], target: str, tmp_path: Path
+    gradcli: CommandLine,
+    words: tuple[str, ...],
+    target: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     found = gradcli("derive", *words, "--to", target)
     assert found.code == 0, found.err
@@ -390,8 +389,8 @@ def test_files_of_ops_of_several_steps(
         pytest.importorskip("torch")
     path = tmp_path / "emitted.py"
     path.write_text(found.out, encoding="utf-8")
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
-    assert "agree" in done.stdout, done.stderr
+    runpy.run_path(str(path), run_name="__main__")
+    assert "agree" in capsys.readouterr().out
 
 
 def test_ctc_has_the_variables_of_its_recursion(gradcli: CommandLine) -> None:

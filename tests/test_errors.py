@@ -18,17 +18,6 @@ from tests.command_line import CommandLine
 EXAMPLES = {code: example_of(code) for code in CODES if example_of(code)}
 
 
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_examples_of_codes(gradcli: CommandLine, code: str) -> None:
     """The example in `gradcli help CODE` ends with that code and its exit code."""

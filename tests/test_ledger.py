@@ -22,12 +22,6 @@ from tests.op_table.check import differentiable, leaf
 from tests.op_table.rows import Row
 from tests.test_gradients import ROWS, Point
 
-
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
 # --- the numbers --------------------------------------------------------------------------------
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.recorded import printed, raised
+from tests.recorded import graphs, printed, prints, raises
 
 VALUES: list[tuple[str, str]] = [
     ("torch.linalg.inv(m.detach())", "tensor([[-2.0000,  1.0000],\n        [ 1.5000, -0.5000]])"),
@@ -77,9 +75,7 @@ VALUES: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "expected"), VALUES)
-def test_values(expression: str, expected: str) -> None:
-    assert printed(f"print({expression})") == expected
+test_values = prints(VALUES)
 
 
 # Without the `Backward0` that most names end in.
@@ -124,9 +120,7 @@ GRAPHS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "expected"), GRAPHS)
-def test_graphs(expression: str, expected: str) -> None:
-    assert printed(f"print(graph({expression}))").replace("Backward0", "") == expected
+test_graphs = graphs(GRAPHS)
 
 
 def test_gradient_of_a_singular_determinant() -> None:
@@ -174,9 +168,7 @@ RAISED: list[tuple[str, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "expected"), RAISED)
-def test_classes_of_errors(expression: str, expected: str | None) -> None:
-    assert raised(expression) == expected
+test_classes_of_errors = raises(RAISED)
 
 
 def test_a_singular_matrix_is_caught_by_its_class() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.recorded import printed, raised
+from tests.recorded import gradients, prints, raises
 
 OPERANDS = """
 W, L = tensor([1.0, 2.0, 3.0]), tensor([-200.0, 200.0])
@@ -143,17 +141,6 @@ ERRORS = [
 """The class of the error that each expression raises."""
 
 
-@pytest.mark.parametrize(("expression", "expected"), VALUES)
-def test_values(expression: str, expected: str) -> None:
-    assert printed(f"{OPERANDS}print({expression})") == expected
-
-
-@pytest.mark.parametrize(("expression", "expected"), GRADIENTS)
-def test_gradients(expression: str, expected: str) -> None:
-    backward = "y.backward(torch.ones_like(y))\nprint(x.grad)"
-    assert printed(f"{OPERANDS}y = {expression}\n{backward}") == expected
-
-
-@pytest.mark.parametrize(("expression", "error"), ERRORS)
-def test_errors(expression: str, error: str) -> None:
-    assert raised(f"{OPERANDS}print({expression})") == error
+test_values = prints(VALUES, OPERANDS)
+test_gradients = gradients(GRADIENTS, OPERANDS)
+test_errors = raises(ERRORS, OPERANDS)

@@ -36,9 +36,9 @@ def command(capsys: pytest.CaptureFixture[str]) -> CommandLine:
     return CommandLine(capsys)
 
 
-@pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    return Shell(tmp_path_factory.mktemp("manual"))
+@pytest.fixture(scope="module", params=["inside", pytest.param("outside", marks=pytest.mark.shell)])
+def shell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    return Shell(tmp_path_factory.mktemp("manual"), inside=request.param == "inside")
 
 
 # --- blocks -------------------------------------------------------------------------------------

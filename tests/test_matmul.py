@@ -9,7 +9,7 @@ import pytest
 
 from gradcli.arrays import threads
 from gradcli.kernels.linalg import products
-from tests.recorded import printed, raised
+from tests.recorded import graphs, printed, prints, raises
 
 # Without the `Backward0` that most names end in.
 GRAPHS: list[tuple[str, str]] = [
@@ -207,19 +207,9 @@ ERRORS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "recorded"), GRAPHS)
-def test_graph(expression: str, recorded: str) -> None:
-    assert printed(f"print(graph({expression}))").replace("Backward0", "") == recorded
-
-
-@pytest.mark.parametrize(("expression", "recorded"), VALUES)
-def test_value(expression: str, recorded: str) -> None:
-    assert printed(f"print({expression})") == recorded
-
-
-@pytest.mark.parametrize(("statement", "recorded"), ERRORS)
-def test_error(statement: str, recorded: str) -> None:
-    assert raised(statement) == recorded
+test_graph = graphs(GRAPHS)
+test_value = prints(VALUES)
+test_error = raises(ERRORS)
 
 
 def test_the_gradient_of_a_product_is_made_of_products() -> None:

@@ -55,11 +55,6 @@ main()
 
 
 @pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
-@pytest.fixture
 def net(tmp_path: Path) -> str:
     path = tmp_path / "net.py"
     path.write_text(_NET)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.recorded import printed, raised
+from tests.recorded import graphs, printed, prints, raises
 
 # Without the `Backward0` that most names end in.
 GRAPHS: list[tuple[str, str]] = [
@@ -177,19 +175,9 @@ ERRORS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "recorded"), GRAPHS)
-def test_graph(expression: str, recorded: str) -> None:
-    assert printed(f"print(graph({expression}))").replace("Backward0", "") == recorded
-
-
-@pytest.mark.parametrize(("expression", "recorded"), VALUES)
-def test_value(expression: str, recorded: str) -> None:
-    assert printed(f"print({expression})") == recorded
-
-
-@pytest.mark.parametrize(("statement", "recorded"), ERRORS)
-def test_error(statement: str, recorded: str) -> None:
-    assert raised(statement) == recorded
+test_graph = graphs(GRAPHS)
+test_value = prints(VALUES)
+test_error = raises(ERRORS)
 
 
 def test_training_moves_the_running_statistics() -> None:

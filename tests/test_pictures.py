@@ -8,12 +8,6 @@ import pytest
 
 from tests.command_line import CommandLine
 
-
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
 PROGRAMS = [
     ("e = (a + b) * d", "a=2 b=3 d=4"),
     ("y = (x * x + 1).sum()", "x=[1,2]"),

@@ -52,11 +52,6 @@ def test_places(row: str) -> None:
         assert words in (error.help or "")
 
 
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
 def test_command(gradcli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("model.py").write_text("value = 2\n")

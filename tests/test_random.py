@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.recorded import printed, raised
+from tests.recorded import printed, raises
 
 # After `torch.manual_seed(7)`; `tolist()` shows every digit.
 SEEDED: list[tuple[str, str]] = [
@@ -112,9 +112,7 @@ def test_seeded_numbers(expression: str, recorded: str) -> None:
     assert printed(f"torch.manual_seed(7)\nprint({expression})") == recorded
 
 
-@pytest.mark.parametrize(("statement", "recorded"), ERRORS)
-def test_error(statement: str, recorded: str) -> None:
-    assert raised(statement) == recorded
+test_error = raises(ERRORS)
 
 
 def test_a_program_without_a_seed_draws_the_same_numbers_each_time() -> None:

@@ -20,22 +20,13 @@ from gradcli.cli.program.run import Run
 from tests.command_line import ROOT, CommandLine, Shown, process, start
 from tests.machine import PATIENCE, takes_at_most
 
+pytestmark = pytest.mark.usefixtures("here")
+
 PROGRAM = "y = (a * b).sum()"
 
 needs_proc = pytest.mark.skipif(
     not os.path.exists("/proc/self/stat"), reason="/proc tells which processes there are"
 )
-
-
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def lines(text: str) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.recorded import printed, raised
+from tests.recorded import graphs, printed, prints, raises
 
 # Without the `Backward0` that most names end in.
 GRAPHS: list[tuple[str, str]] = [
@@ -313,14 +313,8 @@ ERRORS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "recorded"), GRAPHS)
-def test_graph(expression: str, recorded: str) -> None:
-    assert printed(f"print(graph({expression}))").replace("Backward0", "") == recorded
-
-
-@pytest.mark.parametrize(("expression", "recorded"), VALUES)
-def test_value(expression: str, recorded: str) -> None:
-    assert printed(f"print({expression})") == recorded
+test_graph = graphs(GRAPHS)
+test_value = prints(VALUES)
 
 
 @pytest.mark.parametrize(("expression", "recorded"), GRADIENTS)
@@ -331,9 +325,7 @@ def test_gradient(expression: str, recorded: str) -> None:
     assert printed(f"{program}\nprint(x.grad)") == recorded
 
 
-@pytest.mark.parametrize(("statement", "recorded"), ERRORS)
-def test_error(statement: str, recorded: str) -> None:
-    assert raised(statement) == recorded
+test_error = raises(ERRORS)
 
 
 def test_a_product_keeps_every_order_exact_at_zeros() -> None:

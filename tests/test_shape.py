@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.recorded import printed, raised
+from tests.recorded import graphs_and_shapes, lists, printed, raises
 
 GRAPHS: list[tuple[str, str, tuple[int, ...]]] = [
     ("m.view(4)", "ViewBackward0(leaf)", (4,)),
@@ -268,21 +268,9 @@ ERRORS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "nodes", "shape"), GRAPHS)
-def test_graph(expression: str, nodes: str, shape: tuple[int, ...]) -> None:
-    assert (
-        printed(f"y = {expression}\nprint(graph(y))\nprint(tuple(y.shape))") == f"{nodes}\n{shape}"
-    )
-
-
-@pytest.mark.parametrize(("expression", "expected"), VALUES)
-def test_values(expression: str, expected: Any) -> None:
-    assert printed(f"print(({expression}).tolist())") == str(expected)
-
-
-@pytest.mark.parametrize(("statement", "kind"), ERRORS)
-def test_errors(statement: str, kind: str) -> None:
-    assert raised(statement) == kind
+test_graph = graphs_and_shapes(GRAPHS)
+test_values = lists(VALUES)
+test_errors = raises(ERRORS)
 
 
 SAME = ["m.contiguous()", "v.flatten()", "m.flatten(0, 0)", "torch.atleast_1d(m)", "+m"]

@@ -18,11 +18,6 @@ PROGRAM = "y = (a * b * w).sum()"
 WORDS = (PROGRAM, "w=2", "--inputs", "cases.jsonl")
 
 
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with eleven records, of which the fifth is wrong."""

@@ -137,6 +137,9 @@ def read_twice(text: TraceBuilder) -> None:
 
 Case = tuple[Callable[[TraceBuilder], None], Callable[[Trace], Trace], str, str]
 
+UNCHANGED = ""
+"""What stands for a trace that a pass leaves as it was."""
+
 CASES: dict[str, Case] = {
     "what nothing needs goes": (
         unused,
@@ -186,14 +189,7 @@ constants: %1: f32[3]
 subtract(%1, %2, %1)   # writes(%1)
 effects: writes(%1)
 """,
-        """
-inputs: %0: f32[3]
-constants: %1: f32[3]
-%0: f32[3] = load(dict, 'x')
-%2: f32[3] = exp(%0)
-subtract(%1, %2, %1)   # writes(%1)
-effects: writes(%1)
-""",
+        UNCHANGED,
     ),
     "a copy is its original": (
         copied,
@@ -221,14 +217,7 @@ constants: %0: f32[3]
 outputs: %2
 effects: writes(%0)
 """,
-        """
-constants: %0: f32[3]
-%1: f32[3] = copy(%0)
-%0.fill(0)   # writes(%0)
-%2: f32[3] = exp(%1)
-outputs: %2
-effects: writes(%0)
-""",
+        UNCHANGED,
     ),
     "a copy that is asked for stays": (
         copied_and_asked_for,
@@ -238,11 +227,7 @@ constants: %0: f32[3]
 %1: f32[3] = copy(%0)
 outputs: %1
 """,
-        """
-constants: %0: f32[3]
-%1: f32[3] = copy(%0)
-outputs: %1
-""",
+        UNCHANGED,
     ),
     "what is the same in every run is computed once": (
         invariant,
@@ -279,15 +264,7 @@ constants: %1: f32[3]
 subtract(%1, %3, %1)   # writes(%1)
 effects: writes(%1)
 """,
-        """
-inputs: %0: f32[3]
-constants: %1: f32[3]
-%0: f32[3] = load(dict, 'x')
-%2: f32[3] = exp(%1)
-%3: f32[3] = multiply(%0, %2)
-subtract(%1, %3, %1)   # writes(%1)
-effects: writes(%1)
-""",
+        UNCHANGED,
     ),
     "what is only asked for is computed then": (
         shown_only,
@@ -326,13 +303,7 @@ subtract(%0, %0, %0)   # writes(%0)
 outputs: %1
 effects: writes(%0)
 """,
-        """
-constants: %0: f32[3]
-%1: f32[3] = exp(%0)
-subtract(%0, %0, %0)   # writes(%0)
-outputs: %1
-effects: writes(%0)
-""",
+        UNCHANGED,
     ),
     "a result takes an operand's memory": (
         chain,
@@ -410,13 +381,7 @@ inputs: %0: f32[4]
 %2: f32[4] = sin(%1)
 outputs: %2
 """,
-        """
-inputs: %0: f32[4]
-%0: f32[4] = load(dict, 'x')
-%1: f32[4] = exp(%0)
-%2: f32[4] = sin(%1)
-outputs: %2
-""",
+        UNCHANGED,
     ),
 }
 
@@ -427,7 +392,7 @@ def test_pass(name: str) -> None:
     text = builder()
     record(text)
     assert text_of(text.trace) == before.strip()
-    assert text_of(change(text.trace)) == after.strip()
+    assert text_of(change(text.trace)) == (after or before).strip()
     assert text_of(text.trace) == before.strip(), "the pass changed the trace that it was given"
 
 

@@ -20,11 +20,6 @@ from tests.command_line import CommandLine
 EXAMPLES = {code: example_of(code) for code in WARNINGS if example_of(code)}
 
 
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
 def warnings_of(program: str) -> list[Warned]:
     """The warnings of a program that runs to its end."""
     seen: list[Warned] = []

@@ -10,11 +10,6 @@ import pytest
 from tests.command_line import CommandLine
 
 
-@pytest.fixture
-def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
 def _explained(gradcli: CommandLine, flag: str, program: str, *words: str) -> Any:
     found = gradcli("explain", program, *words, *flag.split(), "--json")
     assert found.code == 0, found.err

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.nn.layers.normalisation import BatchNorm
 from gradcli.nn.module import Module, check_module
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.copies import detach
@@ -49,7 +50,7 @@ def functional_call(
     }
     new = _tied(given, slots) if tie_weights else dict(given)
     if strict:
-        _check_names(new, slots)
+        _check_names(module, new, slots)
     positional = () if args is None else args if isinstance(args, tuple) else (args,)
     former: dict[str, Any] = {}
     try:
@@ -67,6 +68,7 @@ def functional_call(
 modules["torch.nn.utils.stateless"]["functional_call"] = functional_call
 
 _NOTHING = object()
+_NAMELESS = 'tensor name can\'t be empty string ""'
 
 
 def _tied(given: dict[str, Any], slots: dict[str, Tensor]) -> dict[str, Any]:
@@ -98,7 +100,7 @@ def _swapped(module: Any, key: str, tensor: Any) -> Any:
     path, _, name = str(key).rpartition(".")
     owner = module.get_submodule(path)
     if not name:
-        raise GradcliError("E207", "functional_call(): the name of a tensor is not empty")
+        raise GradcliError("E207", "the name of a tensor is not empty", text=repr(_NAMELESS))
     if not isinstance(key, str):
         raise GradcliError("E102", f"functional_call(): {key!r} is no name")
     table = next((t for t in (owner._parameters, owner._buffers) if name in t), owner._values)
@@ -106,7 +108,9 @@ def _swapped(module: Any, key: str, tensor: Any) -> Any:
     for value in (tensor, former):
         if value is not None and value is not _NOTHING and not isinstance(value, Tensor):
             raise GradcliError(
-                "E202", f"functional_call(): {key!r} takes a tensor, not {type(value).__name__}"
+                "E202",
+                f"functional_call(): {key!r} takes a tensor, not {type(value).__name__}",
+                text=f"{value} is not an instance of torch.Tensor",
             )
     if tensor is _NOTHING:
         table.pop(name, None)
@@ -117,21 +121,23 @@ def _swapped(module: Any, key: str, tensor: Any) -> Any:
     return former
 
 
-def _check_names(given: dict[str, Any], slots: Mapping[str, Any]) -> None:
+def _check_names(module: Any, given: dict[str, Any], slots: Mapping[str, Any]) -> None:
     """Raise E204 unless the names given are those of the module."""
     if given.keys() != slots.keys():
+        lines = tuple(
+            f"{what} key(s): {', '.join(map(repr, sorted(names)))}."
+            for what, names in (
+                ("Unexpected", given.keys() - slots.keys()),
+                ("Missing", slots.keys() - given.keys()),
+            )
+            if names
+        )
         raise GradcliError(
             "E204",
             "functional_call(): the names given are not those of the module",
+            text="\n\t".join((f"Error(s) in reparametrizing for {module._get_name()}:", *lines)),
             raises="RuntimeError",
-            notes=tuple(
-                f"{what}: {', '.join(sorted(names))}"
-                for what, names in (
-                    ("missing", slots.keys() - given.keys()),
-                    ("not expected", given.keys() - slots.keys()),
-                )
-                if names
-            ),
+            notes=lines,
         )
 
 
@@ -139,18 +145,22 @@ def _merged(dictionaries: Any) -> dict[str, Any]:
     """The one dictionary that was given, or the tensors of several with different names."""
     if isinstance(dictionaries, dict):
         return dictionaries
+    if not isinstance(dictionaries, (tuple, list)):
+        raise value_error(
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got"
+            f" <class '{type(dictionaries).__name__}'>"
+        )
     merged: dict[str, Any] = {}
-    for each in dictionaries if isinstance(dictionaries, (tuple, list)) else [dictionaries]:
+    for each in dictionaries:
         if not isinstance(each, dict):
-            raise GradcliError(
-                "E202",
-                f"functional_call() takes dictionaries of tensors, not {type(each).__name__}",
-                raises="ValueError",
+            raise value_error(
+                "Expected all elements of parameter_and_buffer_dicts to be dictionaries"
             )
-        repeated = merged.keys() & each.keys()
+        repeated = [key for key in merged if key in each]
         if repeated:
-            raise GradcliError(
-                "E204", f"functional_call(): {sorted(repeated)[0]!r} is in two dictionaries"
+            raise value_error(
+                f"{repeated} appeared in multiple dictionaries; behavior of functional call is"
+                " ambiguous"
             )
         merged.update(each)
     return merged
@@ -164,18 +174,22 @@ def stack_module_state(
 
     Raises E204 where there are none, and where they differ in class, mode or requires_grad.
     """
-    models = list(models)
+    return stacked_state("stack_module_state", list(models))
+
+
+def stacked_state(what: str, models: list[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """What `stack_module_state` returns; errors say that it is `what`."""
     if not models:
-        raise _unlike("there are no modules")
+        raise runtime_error(f"{what}: Expected at least one model, got 0.")
     if any(not isinstance(model, Module) for model in models):
-        raise GradcliError("E202", "stack_module_state() takes modules")
+        raise GradcliError("E202", f"{what}() takes modules")
     if len({model.training for model in models}) > 1:
-        raise _unlike("some modules are being trained, and others evaluated")
+        raise runtime_error(f"{what}: Expected all models to have the same training/eval mode.")
     if len({type(model) for model in models}) > 1:
-        raise _unlike("the modules are of different classes")
+        raise runtime_error(f"{what}: Expected all models to be of the same class.")
     parameters, buffers = (
         {
-            name: _stacked([dict(model.each_tensor(table))[name] for model in models])
+            name: _stacked(name, [dict(model.each_tensor(table))[name] for model in models])
             for name, _ in models[0].each_tensor(table)
         }
         for table in _TABLES
@@ -183,14 +197,21 @@ def stack_module_state(
     return parameters, buffers
 
 
-def _unlike(problem: str) -> GradcliError:
-    return runtime_error(f"stack_module_state(): {problem}")
-
-
-def _stacked(tensors: list[Tensor]) -> Tensor:
+def _stacked(name: str, tensors: list[Tensor]) -> Tensor:
     wanted = {tensor.requires_grad for tensor in tensors}
     if len(wanted) > 1:
-        raise _unlike("some tensors require grad, and others in their place do not")
+        raise runtime_error(f"Expected {name} from each model to have the same .requires_grad")
     stacked = stack_([detach(tensor) for tensor in tensors])
     stacked.requires_grad = wanted.pop()
     return stacked
+
+
+@function("replace_all_batch_norm_modules_", module="torch.func")
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """The module itself, whose batch norms keep no running statistics any more."""
+    check_module("replace_all_batch_norm_modules_", root)
+    for _, module in root.each_module():
+        if isinstance(module, BatchNorm):
+            module._buffers.update(dict.fromkeys(module._buffers))
+            module.track_running_stats = False
+    return root

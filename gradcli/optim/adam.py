@@ -43,6 +43,17 @@ def _averages(state: State, array: Any, *more: str) -> None:
         state[name] = zeros_like(array)
 
 
+def _decayed(array: Any, gradient: Any, group: Group) -> tuple[Any, int]:
+    """The gradient with the decay of the weights, or the weights decayed; how often they were
+    written.
+    """
+    decay = group["weight_decay"]
+    if decay == 0 or not group["decoupled_weight_decay"]:
+        return decayed(array, gradient, decay), 0
+    scale(array, 1 - number(group["lr"]) * decay)
+    return gradient, 1
+
+
 def _moments(state: State, gradient: Any, group: Group) -> tuple[Any, Any]:
     """The running averages of the gradient and of its square, after one more gradient."""
     beta1, beta2 = map(number, group["betas"])
@@ -104,14 +115,9 @@ class Adam(Optimizer):
             more = ("max_exp_avg_sq",) if group["amsgrad"] else ()
             _averages(state, array, "exp_avg_sq", *more)
         step = stepped(state)
-        lr, weight_decay = number(group["lr"]), group["weight_decay"]
-        decoupled = weight_decay != 0 and group["decoupled_weight_decay"]
         if not group["amsgrad"] and _step_in_c(array, gradient, state, group, step):
-            return 2 if decoupled else 1
-        if decoupled:
-            scale(array, 1 - lr * weight_decay)
-        else:
-            gradient = decayed(array, gradient, weight_decay)
+            return 2 if group["weight_decay"] != 0 and group["decoupled_weight_decay"] else 1
+        gradient, writes = _decayed(array, gradient, group)
         average, square = _moments(state, gradient, group)
         beta1, beta2 = map(number, group["betas"])
         if group["amsgrad"]:
@@ -120,8 +126,8 @@ class Adam(Optimizer):
             square = largest
         root = narrowed(np.sqrt(square) / rounded((1 - beta2**step) ** 0.5, square), square)
         root = narrowed(root + rounded(group["eps"], square), square)
-        add_quotient(array, average, root, -(lr / (1 - beta1**step)))
-        return 2 if decoupled else 1
+        add_quotient(array, average, root, -(number(group["lr"]) / (1 - beta1**step)))
+        return 1 + writes
 
 
 class AdamW(Adam):
@@ -214,13 +220,9 @@ class NAdam(Optimizer):
             state["step"], state["mu_product"] = scalar(0.0), scalar(1.0)
             state["exp_avg"], state["exp_avg_sq"] = zeros_like(array), zeros_like(array)
         step = stepped(state)
-        lr, weight_decay = number(group["lr"]), group["weight_decay"]
+        lr = number(group["lr"])
         beta1, beta2 = group["betas"]
-        decoupled = weight_decay != 0 and group["decoupled_weight_decay"]
-        if decoupled:
-            scale(array, 1 - lr * weight_decay)
-        else:
-            gradient = decayed(array, gradient, weight_decay)
+        gradient, writes = _decayed(array, gradient, group)
         decay = group["momentum_decay"]
         mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * decay)))
         mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * decay)))
@@ -232,7 +234,7 @@ class NAdam(Optimizer):
         root = root + rounded(group["eps"], square)
         add_quotient(array, gradient, root, -lr * (1.0 - mu) / (1.0 - so_far))
         add_quotient(array, average, root, (-lr * mu_next) / (1.0 - so_far * mu_next))
-        return 3 if decoupled else 2
+        return 2 + writes
 
 
 class RAdam(Optimizer):
@@ -265,13 +267,9 @@ class RAdam(Optimizer):
         if not state:
             _averages(state, array, "exp_avg_sq")
         step = stepped(state)
-        lr, weight_decay = number(group["lr"]), group["weight_decay"]
+        lr = number(group["lr"])
         beta1, beta2 = group["betas"]
-        decoupled = weight_decay != 0 and group["decoupled_weight_decay"]
-        if decoupled:
-            scale(array, 1 - lr * weight_decay)
-        else:
-            gradient = decayed(array, gradient, weight_decay)
+        gradient, writes = _decayed(array, gradient, group)
         average, square = _moments(state, gradient, group)
         correction = 1 - beta2**step
         change = average / rounded(1 - beta1**step, array) * rounded(lr, array)
@@ -284,4 +282,4 @@ class RAdam(Optimizer):
             rectified = (rectified / ((longest - 4) * (longest - 2) * length)) ** 0.5
             change = change * rounded(rectified, array)
         array -= change.astype(array.dtype)
-        return 2 if decoupled else 1
+        return 1 + writes

@@ -20,7 +20,7 @@ from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import LanguageType, define, host_name, type_name, type_of
-from gradcli.language.tree.scopes import PARENT, Scope, Variables
+from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield
 from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
@@ -51,12 +51,19 @@ class Function(Record):
     number: int = 0
     wrapped: Any = None
     stored: dict[str, Any] | None = None
+    annotate: Callable[[], dict[str, Any]] | None = None
 
     language_attributes = frozenset({"__defaults__", "__kwdefaults__", "__name__"})
+    language_qualified = True
 
     @property
     def __name__(self) -> str:
         return self.name
+
+    @property
+    def makes_generator(self) -> bool:
+        """Whether a call returns a generator."""
+        return has_yield(self.statements)
 
     @property
     def __defaults__(self) -> tuple[Any, ...] | None:
@@ -70,9 +77,18 @@ class Function(Record):
         return {name: self.defaults[name] for name in names if name in self.defaults}
 
     def language_getattr(self, name: str) -> Any:
-        """What the program stored under a name; raises AttributeError."""
+        """What the program stored under a name, and what Python keeps there; raises
+        AttributeError.
+        """
         if name == "__wrapped__" and type(self.wrapped) is Function:
             return self.wrapped
+        if name == "__annotations__":
+            return {} if self.annotate is None else self.annotate()
+        if name == "__module__":
+            return "__main__"
+        if name == "__qualname__":
+            qualified = self.signature.qualified
+            return qualified if qualified.endswith(self.name) else self.name
         if self.stored is None or name not in self.stored:
             raise AttributeError(name)
         return self.stored[name]

@@ -13,6 +13,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
+from gradcli.nn.extensible import arguments_of
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.layers.packed_sequences import PackedSequence
 from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
@@ -361,18 +362,8 @@ class RNN(_Layers):
                 f"Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'."
             )
         self.nonlinearity = nonlinearity
-        self._set_up(
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            0,
-            device,
-            dtype,
-        )
+        shape = (input_size, hidden_size, num_layers)
+        self._set_up(*shape, bias, batch_first, dropout, bidirectional, 0, device, dtype)
 
 
 class _Gated(_Layers):
@@ -394,18 +385,7 @@ class _Gated(_Layers):
         super().__init__()
         if proj_size and self.states == 1:
             raise GradcliError("E204", f"{self._get_name()}() has no proj_size; LSTM has")
-        self._set_up(
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            proj_size,
-            device,
-            dtype,
-        )
+        self._set_up(**arguments_of(locals()))
 
 
 class LSTM(_Gated):
