@@ -21,7 +21,7 @@ from gradcli.kernels.windows.convolution import convolve, input_gradient, weight
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import SAMPLES, describe
+from gradcli.ops.definition.doc import SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
@@ -30,6 +30,7 @@ from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.joining import cat
 from gradcli.ops.shape.slicing import select, slice_
 from gradcli.ops.shape.views import expand, reshape, squeeze_dim, transpose, unsqueeze
+from gradcli.ops.spatial.numpy_forms import CONVOLUTION, TRANSPOSED_CONVOLUTION
 from gradcli.ops.spatial.padding import constant_pad
 from gradcli.ops.spatial.unfold import per_dimension, windows_from
 from gradcli.record import Record
@@ -359,10 +360,10 @@ def _same_padding(name: str, kernel: Sizes, stride: Sizes, dilation: Sizes) -> t
     return tuple(total // 2 for total in totals), pad
 
 
-def _expose(name: str, body: Function, words: str, ndim: int) -> None:
+def _expose(name: str, body: Function, words: str, ndim: int, numpy: str) -> None:
     raised = "Raises E203, E204 or E301 where they do not go together."
     describe(body, f"{words} {raised}", f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))")
-    function(name, also="torch.nn.functional")(body)
+    function(name, also="torch.nn.functional")(in_numpy(numpy)(body))
 
 
 def _expose_convolution(ndim: int) -> None:
@@ -406,6 +407,7 @@ def _expose_convolution(ndim: int) -> None:
         f"The convolution of (N, C, *sizes) or (C, *sizes), over the last {ndim}, with weights"
         " (O, C / groups, *kernel).",
         ndim,
+        CONVOLUTION,
     )
 
 
@@ -469,6 +471,7 @@ def _expose_transposed(ndim: int) -> None:
         f"The transpose of a convolution over the last {ndim} dimensions, with weights"
         " (C, O / groups, *kernel).",
         ndim,
+        TRANSPOSED_CONVOLUTION,
     )
 
 
