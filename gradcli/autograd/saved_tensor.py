@@ -26,7 +26,10 @@ class Packed(Record):
         found = self.unpack(self.value)
         if not isinstance(found, Tensor):
             raise GradcliError(
-                "E202", f"unpack_hook has to return a tensor, not {type(found).__name__}"
+                "E202",
+                f"unpack_hook has to return a tensor, not {type(found).__name__}",
+                text="Output of saved tensor unpack_hook expected to be a Tensor but got result of"
+                f" type {type(found).__name__}",
             )
         return in_place_of(found.array, node, output_nr)
 

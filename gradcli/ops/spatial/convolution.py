@@ -21,6 +21,7 @@ from gradcli.kernels.windows.convolution import convolve, input_gradient, weight
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.autocast import in_short
 from gradcli.ops.definition.doc import SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
@@ -360,15 +361,17 @@ def _same_padding(name: str, kernel: Sizes, stride: Sizes, dilation: Sizes) -> t
     return tuple(total // 2 for total in totals), pad
 
 
-def _expose(name: str, body: Function, words: str, ndim: int, numpy: str) -> None:
+def _expose(name: str, body: Function, words: str, ndim: int) -> None:
     raised = "Raises E203, E204 or E301 where they do not go together."
     describe(body, f"{words} {raised}", f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))")
-    function(name, also="torch.nn.functional")(in_numpy(numpy)(body))
+    function(name, also="torch.nn.functional")(body)
 
 
 def _expose_convolution(ndim: int) -> None:
     name = f"conv{ndim}d"
 
+    @in_short
+    @in_numpy(CONVOLUTION)
     def conv(
         input: Tensor,
         weight: Tensor,
@@ -407,7 +410,6 @@ def _expose_convolution(ndim: int) -> None:
         f"The convolution of (N, C, *sizes) or (C, *sizes), over the last {ndim}, with weights"
         " (O, C / groups, *kernel).",
         ndim,
-        CONVOLUTION,
     )
 
 
@@ -431,6 +433,8 @@ def _too_much_output_padding(extra: Sizes, windows: Windows) -> str:
 def _expose_transposed(ndim: int) -> None:
     name = f"conv_transpose{ndim}d"
 
+    @in_short
+    @in_numpy(TRANSPOSED_CONVOLUTION)
     def conv_transpose(
         input: Tensor,
         weight: Tensor,
@@ -471,7 +475,6 @@ def _expose_transposed(ndim: int) -> None:
         f"The transpose of a convolution over the last {ndim} dimensions, with weights"
         " (C, O / groups, *kernel).",
         ndim,
-        TRANSPOSED_CONVOLUTION,
     )
 
 
