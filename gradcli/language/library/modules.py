@@ -62,6 +62,7 @@ LIBRARY: dict[str, str] = {
     "numpy.linalg": "numpy.load:LINALG",
     "numpy.random": "numpy.load:RANDOM",
     "numpy.testing": "numpy.load:TESTING",
+    "numbers": "typing:NUMBERS",
     "operator": "python.operator:OPERATOR",
     "os": "python.system.process:OS",
     "os.path": "python.system.process:OS_PATH",
