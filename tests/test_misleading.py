@@ -273,6 +273,13 @@ model, loss = train()
 """
 
 _CHECK += [
+    Row(
+        "check",
+        "net = torch.nn.Linear(2, 1)\n"
+        "ws = [p.detach().clone().requires_grad_() for p in net.parameters()]\n"
+        "loss = (torch.ones(3, 2) @ ws[0].t() + ws[1]).pow(2).sum()",
+        ("ws[0].grad fine", "ws[1].grad fine"),
+    ),
     Row("check", _ACCUMULATED, ("model.bias.grad fine", "model.weight.grad fine")),
     Row(
         "why net.weight",
@@ -323,6 +330,12 @@ _WHY += [
 ]
 
 _EXPLAIN = [
+    Row(
+        "derive",
+        f"{_LOOP}    opt.zero_grad()\n    loss.backward()\n    opt.step()",
+        ("in place, after the output was computed from it", "as before `opt.step()`"),
+        ("at these inputs only",),
+    ),
     Row("derive", _ROUND, ("grad_w = x.round()", "grad_x = w"), ("E901",)),
     Row(
         "explain --derivatives hessian",
