@@ -40,7 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the collected items out of every later collection of garbage: there are a million."""
+    """Keep the collected items, a million objects, out of every later collection of garbage."""
     gc.freeze()
 
 

@@ -355,7 +355,12 @@ def test_the_token_and_its_cure(case: Case, capsys: pytest.CaptureFixture[str]) 
         ("y = x.log().sum()", ["x=[0, 2]"], "x.log()", "the value is -inf"),
         ("y = x.log().sum()", ["x=[-3, 2]"], "x.log()", "must not be negative"),
         ("y = torch.sqrt(x - 1).sum()", ["x=[0, 2]"], "torch.sqrt(x - 1)", "must not be negative"),
-        ("y = torch.exp(x).sum()", ["x=[1000, 2]"], "torch.exp(x)", "no wider dtype that was tried helps"),
+        (
+            "y = torch.exp(x).sum()",
+            ["x=[1000, 2]"],
+            "torch.exp(x)",
+            "no wider dtype that was tried helps",
+        ),
         (
             "y = torch.exp(x).sum()",
             ["x=[1000, 2]", "--dtype", "float64"],

@@ -192,7 +192,93 @@ _WHY = [
 ]
 
 
-@pytest.mark.parametrize("row", _WHY, ids=lambda row: f"{row.ask}: {row.says[0]}")
+_EMA = """\
+import copy
+from torch import nn
+student = nn.Linear(2, 1)
+teacher = copy.deepcopy(student)
+opt = torch.optim.Adam(student.parameters(), lr=0.1)
+x = torch.arange(8.).view(4, 2) / 4
+for i in range(3):
+    with torch.no_grad():
+        target = teacher(x) + 1
+    loss = (student(x) - target).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    with torch.no_grad():
+        for p, q in zip(student.parameters(), teacher.parameters()):
+            q.mul_(0.9).add_(p, alpha=0.1)
+"""
+
+_CUBE = """\
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 3
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2 * ctx.saved_tensors[0] ** 2
+w = torch.tensor([0.5, 2.], requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.01)
+for i in range(3):
+    loss = Cube.apply(w).sum()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+_CHECK = [
+    Row(
+        "check",
+        f"{_LOOP}    opt.zero_grad()\n    loss.backward()\n    opt.step()",
+        ("net.bias.grad fine", "net.weight.grad fine"),
+    ),
+    Row(
+        "check",
+        f"{_LOOP}    loss.backward()\n    opt.step()\n    opt.zero_grad()",
+        ("net.bias.grad fine", "net.weight.grad fine"),
+    ),
+    Row("check", _GROUPS, ("net.scale.0.grad fine", "net.heads.a.weight.grad fine")),
+    Row("check", _EMA, ("student.bias.grad fine", "student.weight.grad fine"), ("p.grad",)),
+    Row("check", _CUBE, ("w.grad wrong", "it is 2/3 times the right one", "`Cube` has a backward")),
+    Row(
+        "check",
+        "x = torch.tensor([[2., 1.], [1., 3.]], requires_grad=True)\n"
+        "y = torch.linalg.cholesky(x).sum()",
+        ("x.grad symmetric", "one triangle is read, and both share its gradient"),
+        ("wrong",),
+    ),
+    Row(
+        "check",
+        "x = torch.tensor(3., requires_grad=True)\ny = x.detach() * x",
+        ("x.grad wrong", "differences see this way, gradients do not", ":3:5"),
+    ),
+]
+
+_BLAME = [
+    Row(
+        "blame",
+        "x = torch.tensor([300., 2.], dtype=torch.float16, requires_grad=True)\n"
+        "y = (x ** 2).sum().sqrt()\ny.backward()",
+        ("cure:", "proof: this was run"),
+        ("too large for float64",),
+    ),
+    Row(
+        "blame",
+        "from torch import nn\nrnn = nn.RNN(2, 2, nonlinearity='relu')\n"
+        "for p in rnn.parameters():\n    nn.init.constant_(p, 5.)\n"
+        "o, h = rnn(torch.ones(60, 1, 2))\nloss = h.sum()\nloss.backward()",
+        ("rnn.bias_hh_l0.grad",),
+        ("p.grad",),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "row", [*_WHY, *_CHECK, *_BLAME], ids=lambda row: f"{row.ask}: {row.says[0]}"
+)
 def test_answers(row: Row, tmp_path: Path, gradcli: CommandLine) -> None:
     path = tmp_path / "program.py"
     path.write_text(f"import torch\n{row.program}\n")

@@ -41,15 +41,18 @@ class GradMode:
         _set_inference(inference)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, run in this mode."""
+        """The function, run in this mode; a generator is in it each time it goes on."""
+        waits = getattr(function, "makes_generator", False)
 
         def in_mode(*args: Any, **kwargs: Any) -> Any:
+            if waits:
+                return function(*args, **kwargs).resume_in(self)
             with self:
                 return function(*args, **kwargs)
 
         in_mode.__name__ = name_of(function)
         # In a class it is a method, as the function itself would be.
-        vars(in_mode)["language_decorated"] = True
+        vars(in_mode).update(language_decorated=True, makes_generator=waits)
         return in_mode
 
 

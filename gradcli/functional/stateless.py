@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
+from gradcli.nn.layers.normalisation import BatchNorm
 from gradcli.nn.module import Module, check_module
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.copies import detach
@@ -164,18 +165,22 @@ def stack_module_state(
 
     Raises E204 where there are none, and where they differ in class, mode or requires_grad.
     """
-    models = list(models)
+    return stacked_state("stack_module_state", list(models))
+
+
+def stacked_state(what: str, models: list[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """What `stack_module_state` returns; errors say that it is `what`."""
     if not models:
-        raise _unlike("there are no modules")
+        raise runtime_error(f"{what}: Expected at least one model, got 0.")
     if any(not isinstance(model, Module) for model in models):
-        raise GradcliError("E202", "stack_module_state() takes modules")
+        raise GradcliError("E202", f"{what}() takes modules")
     if len({model.training for model in models}) > 1:
-        raise _unlike("some modules are being trained, and others evaluated")
+        raise runtime_error(f"{what}: Expected all models to have the same training/eval mode.")
     if len({type(model) for model in models}) > 1:
-        raise _unlike("the modules are of different classes")
+        raise runtime_error(f"{what}: Expected all models to be of the same class.")
     parameters, buffers = (
         {
-            name: _stacked([dict(model.each_tensor(table))[name] for model in models])
+            name: _stacked(name, [dict(model.each_tensor(table))[name] for model in models])
             for name, _ in models[0].each_tensor(table)
         }
         for table in _TABLES
@@ -183,14 +188,21 @@ def stack_module_state(
     return parameters, buffers
 
 
-def _unlike(problem: str) -> GradcliError:
-    return runtime_error(f"stack_module_state(): {problem}")
-
-
-def _stacked(tensors: list[Tensor]) -> Tensor:
+def _stacked(name: str, tensors: list[Tensor]) -> Tensor:
     wanted = {tensor.requires_grad for tensor in tensors}
     if len(wanted) > 1:
-        raise _unlike("some tensors require grad, and others in their place do not")
+        raise runtime_error(f"Expected {name} from each model to have the same .requires_grad")
     stacked = stack_([detach(tensor) for tensor in tensors])
     stacked.requires_grad = wanted.pop()
     return stacked
+
+
+@function("replace_all_batch_norm_modules_", module="torch.func")
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """The module itself, whose batch norms keep no running statistics any more."""
+    check_module("replace_all_batch_norm_modules_", root)
+    for _, module in root.each_module():
+        if isinstance(module, BatchNorm):
+            module._buffers.update(dict.fromkeys(module._buffers))
+            module.track_running_stats = False
+    return root

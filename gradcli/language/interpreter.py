@@ -55,6 +55,8 @@ class Interpreter:
         last_assigned: the name of the tensor that was assigned last at top level.
         handled: the errors whose `except` is running, innermost last.
         provenance: the value of every expression, None unless `record_provenance` was called.
+        statement_ended: called after each statement, if `tell_of_statements` was called, with the
+            `depth`: how many statements stand around it.
     """
 
     def __init__(self, state: State, emit: Callable[[Any], None]) -> None:
@@ -68,6 +70,8 @@ class Interpreter:
         self.hot_loops: dict[int, Any] = {}  # by the id of the loop's node
         self.steps = state.steps
         self.provenance: Provenance | None = None
+        self.statement_ended: Callable[[int], None] | None = None
+        self.depth = 0
         self.make_hot_loop: MakeHotLoop | None = None
         self.modules: dict[str, Module] = {}
         self.compiler = Compiler(self)
@@ -76,7 +80,10 @@ class Interpreter:
     def execute(self, statement: tree.Statement) -> Any:
         """Run one top-level statement; returns the value of an expression, else None."""
         if isinstance(statement, tree.ExpressionStatement):
-            return self._run(statement.value)
+            value = self._run(statement.value)
+            if self.statement_ended is not None:
+                self.statement_ended(self.depth)
+            return value
         self._run(statement)
         return None
 

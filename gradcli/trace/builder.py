@@ -66,7 +66,7 @@ class TraceBuilder:
     def load(self, op: Inline, operands: Sequence[Operand], array: Any) -> Value:
         """Record how a run loads an array from its inputs."""
         value = self.stand_for(array, self.trace.value_of(array))
-        self._add(op, operands, [value])
+        self._add(op, operands, (value,))
         self.trace.inputs.append(value)
         return value
 
@@ -132,7 +132,7 @@ class TraceBuilder:
             if found is not None:
                 return found
         value = self._made(result)
-        self._add(function, operands, [value])
+        self._add(function, operands, (value,))
         return value
 
     def effect(self, op: Any, operands: Sequence[Operand], **effects: Iterable[Value]) -> None:
@@ -179,7 +179,7 @@ class TraceBuilder:
         effects: Effects | None = None,
     ) -> Instruction:
         span, stack = self.span, self.stack
-        return Instruction(op, operands, outputs, span=span, stack=stack, effects=effects)
+        return Instruction(op, tuple(operands), outputs, span=span, stack=stack, effects=effects)
 
     def _add(self, op: Any, operands: Sequence[Operand], *rest: Any, **settings: Any) -> None:
         self.trace.instructions.append(self._instruction(op, operands, *rest, **settings))

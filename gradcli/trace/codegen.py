@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from gradcli.trace.guards import Guard, Kind
 from gradcli.trace.ir import Inline, Instruction, Kernel, Operand, Trace, Value
@@ -25,6 +28,8 @@ class Code:
         for value in trace.constants:
             self.namespace[f"c{value.number}"] = value.array
         self._constants = set(trace.constants)
+        self._pieces: dict[tuple[str, ...], Callable[..., Any]] = {}
+        self._local: dict[Value, str] | None = None
 
     def function(self, head: str, body: Iterable[str], where: str) -> Callable[..., Any]:
         """The compiled function; `where` names it in tracebacks."""
@@ -36,6 +41,26 @@ class Code:
         """Instructions as lines of Python."""
         for instruction in instructions:
             yield from self._statement(instruction)
+
+    def piece(self, instructions: Sequence[Instruction], wanted: set[Value], where: str) -> Piece:
+        """Some instructions as a function of the values that they are given, which returns those
+        among theirs that are wanted. Instructions that differ in values alone share a function.
+        """
+        made = [value for each in instructions for value in each.made]
+        self._local = {value: f"v{number}" for number, value in enumerate(made)}
+        own = set(made)
+        freed = [each for each in instructions if each.op is FREE and own.isdisjoint(each.reads)]
+        lines = [*self.statements(each for each in instructions if each not in freed)]
+        results = [value for value in dict.fromkeys(made) if value in wanted]
+        lines.append(f"return {self.tuple_of(results)}")
+        given = [value for value in self._local if value not in own]
+        lines.insert(0, f"({', '.join(self._local[value] for value in given)})")
+        self._local = None
+        function = self._pieces.get(tuple(lines))
+        if function is None:
+            head = f"piece{len(self._pieces)}{lines[0]}"
+            function = self._pieces[tuple(lines)] = self.function(head, lines[1:], where)
+        return Piece(function, given, results, [value for each in freed for value in each.reads])
 
     def guarded(self, known: Iterable[Value], on_failure: str) -> Iterator[str]:
         """The instructions of the trace as lines of Python, each guard as soon as the values that
@@ -63,6 +88,8 @@ class Code:
             return "_"
         while value in self._shared:
             value = self._shared[value]
+        if self._local is not None:
+            return self._local.setdefault(value, f"a{len(self._local)}")
         return f"{'c' if value in self._constants else 'v'}{value.number}"
 
     def share(self, value: Value, other: Value) -> None:
@@ -81,9 +108,7 @@ class Code:
             return f"[{', '.join(map(self.refer, operand))}]"
         if type(operand) is tuple and any(isinstance(each, Value) for each in operand):
             return f"({''.join(f'{self.refer(each)}, ' for each in operand)})"
-        if operand is None or type(operand) in (bool, int):
-            return repr(operand)
-        if type(operand) is str and operand.isidentifier():
+        if _is_literal(operand):
             return repr(operand)
         name = self._names.get(id(operand))
         if name is None:
@@ -128,29 +153,124 @@ def _is_idle(line: str) -> bool:
     return bool(sign) and name == value
 
 
-_PIECE = 100
+def _is_literal(operand: Operand) -> bool:
+    """Whether the text of a setting gives the setting."""
+    kind = type(operand)
+    if kind is tuple:
+        return all(type(each) is int for each in operand)
+    if kind is float:
+        return math.isfinite(operand)
+    return operand is None or kind in (bool, int) or (kind is str and operand.isidentifier())
+
+
+class Piece(NamedTuple):
+    """Some instructions as a function.
+
+    Attributes:
+        given: what it is called with.
+        results: what it returns.
+        freed: what is not needed any more, once it has run.
+    """
+
+    function: Callable[..., Any]
+    given: list[Value]
+    results: list[Value]
+    freed: list[Value]
+
+
+_PIECE = 50
 """Instructions in one function: Python's parser takes 5 KB a line, until the function ends."""
 
+_MUCH = 1 << 18
+"""Bytes of an array that is freed at once, not when its piece has ended."""
 
-def _body(code: Code, trace: Trace, kept: list[Value], where: str) -> Iterable[str]:
-    """The lines of one run: of a long trace, calls of functions of pieces, which hand values on as
-    globals.
-    """
-    every = trace.instructions
-    if len(every) <= 2 * _PIECE:
-        return code.statements(every)
-    pieces = [every[start : start + _PIECE] for start in range(0, len(every), _PIECE)]
-    homes = {v: number for number, piece in enumerate(pieces) for each in piece for v in each.made}
-    shared = set(kept)
-    for number, piece in enumerate(pieces):
-        shared.update(v for each in piece for v in each.reads if homes.get(v, number) != number)
-    for number, piece in enumerate(pieces):
-        bound = [value for each in piece for value in each.made if value in shared]
-        bound += [value for each in piece if each.op is FREE for value in each.reads]
-        names = ", ".join(dict.fromkeys(code.name(value) for value in bound if value in shared))
-        head = [f"global {names}"] if names else []
-        code.function(f"piece{number}()", [*head, *code.statements(piece)], where)
-    return [f"piece{number}()" for number in range(len(pieces))]
+
+_LONGEST_PERIOD = 200
+"""Instructions of the longest part that is seen to repeat."""
+
+
+def _cut(instructions: Sequence[Instruction]) -> Iterator[Sequence[Instruction]]:
+    """Instructions in pieces: where some repeat, each repetition is cut in the same way."""
+    begins = {*_repetitions(instructions), len(instructions)}
+    start = 0
+    for number, each in enumerate(instructions, 1):
+        much = each.op is FREE and next(each.reads).array.nbytes >= _MUCH
+        if number in begins or number - start >= _PIECE or much:
+            yield instructions[start:number]
+            start = number
+
+
+def _repetitions(instructions: Sequence[Instruction]) -> Iterator[int]:
+    """Where each repetition of some instructions begins, and where the last one ends."""
+    keys = [getattr(each.op, "function", each.op) for each in instructions]
+    places: dict[Any, list[int]] = {}
+    for number, key in enumerate(keys):
+        places.setdefault(key, []).append(number)
+    start = 0
+    while start < len(keys):
+        again = places[keys[start]]
+        first = bisect_right(again, start)
+        length, period = max(
+            [
+                (_alike(keys, start, place), place - start)
+                for place in again[first : first + 16]
+                if place - start <= _LONGEST_PERIOD
+            ],
+            default=(0, 1),
+        )
+        if length >= max(period, _PIECE // 2):
+            count = length // period + 1
+            together = -(-count // -(-count // max(_PIECE // period, 1)))
+            yield from range(start, start + count * period, together * period)
+            start += count * period
+            yield start
+        else:
+            start += 1
+
+
+def _alike(keys: list[Any], start: int, place: int) -> int:
+    """How many keys from a place on are those from a start on."""
+    length = 0
+    while place + length < len(keys) and keys[start + length] is keys[place + length]:
+        length += 1
+    return length
+
+
+def _in_pieces(code: Code, trace: Trace, kept: list[Value], where: str) -> Callable[[], Any]:
+    """One run of a long trace: functions of its pieces, which hand values on in a list."""
+    namespace, lasting = code.namespace, [*trace.lasting]
+    names = [code.name(value) for value in lasting]
+    places = {value: number for number, value in enumerate(lasting)}
+    parts = list(_cut(trace.instructions))
+    homes = {v: number for number, part in enumerate(parts) for each in part for v in each.made}
+    wanted = set(kept)
+    for number, part in enumerate(parts):
+        wanted.update(v for each in part for v in each.reads if homes.get(v, number) != number)
+    steps = []
+    for part in parts:
+        piece = code.piece(part, wanted, where)
+        freed = [places[value] for value in piece.freed]
+        steps.append((piece.function, _taker([places[each] for each in piece.given]), freed))
+        for value in piece.results:
+            places[value] = len(places)
+    shown = _taker([places[value] for value in kept])
+
+    def run() -> Any:
+        values = [namespace[name] for name in names]
+        for function, taken, freed in steps:
+            values += function(*taken(values))
+            for place in freed:
+                values[place] = None
+        return shown(values)
+
+    return run
+
+
+def _taker(places: list[int]) -> Callable[[list[Any]], Sequence[Any]]:
+    """What takes the values at some places from a list."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return itemgetter(slice(places[0], places[0] + 1) if places else slice(0))
 
 
 Runs = tuple[Callable[[], Any], Callable[[], Any], Callable[[Any], Any]]
@@ -167,7 +287,9 @@ def functions_of(trace: Trace) -> Runs:
     begin = [f"global {', '.join(once)}"] if once else ["pass"]
     return (
         code.function("begin()", [*begin, *code.statements(trace.prologue)], where),
-        code.function("run()", [*_body(code, trace, kept, where), returned], where),
+        _in_pieces(code, trace, kept, where)
+        if len(trace.instructions) > 2 * _PIECE
+        else code.function("run()", [*code.statements(trace.instructions), returned], where),
         code.function(
             "finish(kept)",
             [

@@ -191,9 +191,11 @@ class Trace:
         "instructions",
         "outputs",
         "prologue",
+        "shapes",
     )
 
     def __init__(self) -> None:
+        self.shapes: dict[tuple[int, ...], tuple[int, ...]] = {}  # each of them once
         self.inputs: list[Value] = []
         self.constants: list[Value] = []
         self.prologue: list[Instruction] = []
@@ -212,7 +214,9 @@ class Trace:
 
     def value_of(self, array: Any, **known: Any) -> Value:
         """A new value for an array of the run that is recorded."""
-        return self.value(tuple(array.shape), array.dtype, array=array, **known)
+        shape = tuple(array.shape)
+        shape = self.shapes.setdefault(shape, shape)
+        return self.value(shape, array.dtype, array=array, **known)
 
     def add(self, instruction: Instruction) -> Instruction:
         """Add an instruction at the end."""

@@ -68,8 +68,7 @@ def without_copies(trace: Trace) -> Trace:
     by: dict[Value, Value] = {}
     body = []
     for instruction in trace.instructions:
-        if by:
-            instruction = _with_replaced(instruction, by)
+        instruction = _with_replaced(instruction, by)
         source = _copied(instruction, moving)
         if source is None:
             body.append(instruction)
@@ -93,7 +92,9 @@ def _copied(instruction: Instruction, moving: Sequence[Any]) -> Value | None:
 
 
 def _with_replaced(instruction: Instruction, by: dict[Value, Value]) -> Instruction:
-    return instruction.with_(inputs=[replaced(each, by) for each in instruction.inputs])
+    if by.keys().isdisjoint(instruction.reads):
+        return instruction
+    return instruction.with_(inputs=tuple([replaced(each, by) for each in instruction.inputs]))
 
 
 # --- when it is computed --------------------------------------------------------------------------

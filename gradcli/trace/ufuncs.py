@@ -69,10 +69,11 @@ def ufuncs_of(
     made: list[Value] = []
     found = []
     for step in steps:
-        inputs = [made[each.number] if type(each) is _Earlier else each for each in step.operands]
+        every = step.operands
+        inputs = tuple([made[each.number] if type(each) is _Earlier else each for each in every])
         read = [each.array if isinstance(each, Value) else each for each in inputs]
         made.append(trace.value_of(step.kernel(*read)))
-        found.append(Instruction(step.kernel, inputs, [made[-1]]))
+        found.append(Instruction(step.kernel, inputs, (made[-1],)))
     return found
 
 

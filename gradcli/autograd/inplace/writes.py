@@ -102,11 +102,8 @@ class CopySlices(Node):
             raise GradcliError(
                 "E205", "vmap: a write to a view of a tensor that is not in row order"
             )
-        batch = active.state.batch
-        if batch.is_batched(grads):
-            return clone(grads)
         shape, dtype = self.metadata[0]
-        gradient: Tensor = batch.own(Tensor(np.zeros(shape, dtype)))
+        gradient: Tensor = active.state.batch.own(Tensor(np.zeros(shape, dtype)))
         write(gradient, copied(gradient, grads))
         return gradient
 

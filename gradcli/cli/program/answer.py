@@ -73,25 +73,16 @@ def show_explanation(
     def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
         result = run.result(value)
         if result is not None and result.graph.root is None and run.options.of is None:
-            run.options.of = _differentiated(run)
-            result = result if run.options.of is None else run.result(value)
+            from gradcli.cli.program.report import differentiated  # lazy: start-up: NumPy
+
+            found = differentiated(run.session)
+            run.options.of = None if found is None else found[0]
+            result = result if found is None else run.result(value)
         if result is None or result.graph.root is None:
             raise _no_graph(result, statements)
         return _show(run, show(run, result))
 
     return answer_from_run(asked, "all", answer, prepare)
-
-
-def _differentiated(run: Run) -> str | None:
-    """The variable that the program called backward() on last, where it has a name."""
-    from gradcli.autograd.tensor import Tensor  # lazy: start-up: NumPy
-
-    passes = run.session.recorder.passes
-    roots = {node for node, _ in passes[-1].roots} if passes else set()
-    for name, value in run.session.values.items():
-        if type(value) is Tensor and value.grad_fn in roots:
-            return name
-    return None
 
 
 def show_run(

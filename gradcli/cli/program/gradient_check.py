@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.autograd.recording.recorder import Step
+from gradcli.autograd.recording.recorder import Event, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.values import Argument
 from gradcli.cli.arguments.words import UsageError
+from gradcli.cli.program.moments import moments_of
 from gradcli.cli.program.report import seed_of
 from gradcli.cli.program.rerun import evaluate
 from gradcli.errors import GradcliError, Source
-from gradcli.explain.check.check import Comparison, fails, worst
+from gradcli.explain.check.check import WRONG, Comparison, fails, worst
 from gradcli.explain.check.check import check as compare
 from gradcli.explain.check.diagnosis import Clues, is_close
 from gradcli.explain.check.edits import Edit, edits
 from gradcli.explain.check.suspects import Suspect, suspects
 from gradcli.explain.names import arguments_of
+from gradcli.explain.why.detachments import beside
 from gradcli.files.data_file import DataFile
 from gradcli.files.reading import read
 from gradcli.language.parser.parser import parse_expression
@@ -54,6 +56,8 @@ def by_differences(
     seed = _seed(here, options, generator)
     inputs = {name: np.array(leaf.array, float) for name, leaf in here.leaves.items()}
     inputs.update(rerun.beginnings(here))
+    rerun.moments, current = moments_of(rerun, here)
+    inputs.update(current)
     if options.wrt is not None:
         inputs = {name: array for name, array in inputs.items() if name in options.wrt}
     if order == 1:
@@ -75,9 +79,12 @@ def by_differences(
             return float(sum((slopes[name] * directions[name]).sum() for name in directions))
 
         gradients = here.slopes(seed, directions, second=True)
-    found = compare(function, gradients, inputs, most, _precision(here))
+    found = compare(
+        function, gradients, inputs, most, _precision(here), one_triangle=_reads_a_triangle(here)
+    )
     failed = fails(worst(found))
-    places = _suspects(rerun) if failed and order == 1 else []
+    wrong = [each.name for each in found if each.verdict == WRONG]
+    places = _suspects(rerun, wrong) if failed and order == 1 else []
     shown = Answer(
         partial(check_text, found, order, places), partial(check_document, found, order, places)
     )
@@ -85,16 +92,40 @@ def by_differences(
     return int(failed)
 
 
-def _suspects(rerun: Rerun) -> list[Suspect]:
-    """What in the program may make its gradient wrong."""
-    fresh = rerun.execute(dtype="float64", record="all")
+_TRIANGULAR = ("LinalgCholesky", "LinalgEigh", "LinalgLdl", "CholeskyInverse")
+"""Nodes of ops that take a matrix for symmetric begin with these."""
+
+
+def _reads_a_triangle(executed: Executed) -> bool:
+    """Whether an op of the program reads one triangle of a matrix."""
+    assert executed.output is not None
+    nodes = executed.run.session.graph(executed.output).nodes
+    return any(node.name.startswith(_TRIANGULAR) for node in nodes)
+
+
+def _suspects(rerun: Rerun, wrong: Sequence[str]) -> list[Suspect]:
+    """What in the program may make its gradients wrong, given the names of those that are."""
+    fresh = rerun.execute(dtype="float64", record="values")
     assert fresh.output is not None
-    session = fresh.run.session
+    session, root = fresh.run.session, fresh.output.grad_fn
     nodes = session.graph(fresh.output).nodes
     seed = Tensor(np.ones(fresh.output.array.shape))
-    if fresh.output.grad_fn is None or fresh.output.grad_fn in session.recorder.ran:
-        return suspects(rerun.statements, nodes, session.recorder.events or [])
-    return suspects(rerun.statements, nodes, session.rehearse(fresh.output, seed))
+    events: Sequence[Event] = []
+    if root is not None and root in session.recorder.ran:
+        events = session.recorder.events or []
+    elif root is not None:
+        events = session.rehearse(fresh.output, seed)
+    found = suspects(rerun.statements, nodes, events)
+    if not found and root is not None:
+        recorded = fresh.run.recorded(rerun.statements, fresh.value, False)
+        leaves = [leaf for name, leaf in fresh.leaves.items() if name in wrong]
+        found = [
+            Suspect(each.place, f"{each.text}: differences see this way, gradients do not")
+            for leaf in leaves
+            for each in beside(recorded, leaf, root)
+            if each.place is not None
+        ]
+    return list({(each.place.start, each.text): each for each in found}.values())
 
 
 def _precision(executed: Executed) -> float:
@@ -107,7 +138,7 @@ def _precision(executed: Executed) -> float:
 
 def _executed(rerun: Rerun) -> Executed:
     """The program in float64, with inputs that can be moved."""
-    found = rerun.execute(dtype="float64")
+    found = rerun.execute(dtype="float64", record="steps")
     if found.output is None or not found.output.requires_grad or not found.leaves:
         raise GradcliError(
             "E402",

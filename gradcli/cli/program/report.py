@@ -102,6 +102,22 @@ def find_output(session: Session, options: Options, value: Any) -> tuple[str | N
     return session.last_tensor()
 
 
+def differentiated(session: Session) -> tuple[str, Tensor] | None:
+    """The tensor that the program called backward() on last, where a name still holds it."""
+    assert session.recorder is not None
+    ran = [
+        (name, value)
+        for name, value in session.values.items()
+        if type(value) is Tensor and value.grad_fn in session.recorder.ran
+    ]
+    return max(ran, key=lambda each: _made(each[1]), default=None)
+
+
+def _made(tensor: Tensor) -> int:
+    """The number of the node that made a tensor."""
+    return 0 if tensor.grad_fn is None else tensor.grad_fn.sequence_nr
+
+
 def _name_of(session: Session, tensor: Tensor) -> str | None:
     """The variable that holds a tensor, if one does."""
     for name, value in session.values.items():

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.arrays.backend import to_host
 from gradcli.autograd.engine.backward import grad
+from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.values import Argument
-from gradcli.cli.program.report import find_output
+from gradcli.cli.program.moments import Moments, at_moments
+from gradcli.cli.program.report import differentiated, find_output
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.explain.blame.finding import Outcome
@@ -29,6 +32,8 @@ Arrays = Mapping[str, Any]
 
 _NONE: Arrays = {}
 
+_NEVER: Moments = {}
+
 
 class Executed:
     """A program that has run, before any backward pass but its own.
@@ -45,6 +50,8 @@ class Executed:
         shown = type(value) is Tensor and value.is_leaf
         found = find_output(run.session, run.options, None) if shown else None
         found = found or find_output(run.session, run.options, value)
+        if found is not None and not found[1].requires_grad and run.options.of is None:
+            found = differentiated(run.session) or found
         self.name: str | None = None if found is None else found[0]
         self.output: Tensor | None = None if found is None else found[1]
         self.leaves: dict[str, Tensor] = {}
@@ -61,12 +68,21 @@ class Executed:
         root = self.output.grad_fn
         if root is None:  # a leaf's `.grad` may be that of another output
             return self.slopes(seed, {}, second=False)
-        if root not in self.run.session.recorder.ran:
+        recorder = self.run.session.recorder
+        if root not in recorder.ran:
             self.run.session.backward(self.output, Tensor(seed))
-        return {
+        found = {
             name: np.zeros_like(leaf.array) if leaf.grad is None else np.asarray(leaf.grad.array)
             for name, leaf in self.leaves.items()
         }
+        # What arrived counts, whatever the program did to `.grad` before and afterwards.
+        events = list(recorder.events or ())
+        first = next((n for n, e in enumerate(events) if isinstance(e, Step) and e.node is root), 0)
+        for event in reversed(events[first:]):
+            for name, leaf in self.leaves.items() if isinstance(event, Arrival) else ():
+                if event.node.variable is leaf:
+                    found[name] = np.asarray(event.incoming)
+        return found
 
     def slopes(self, seed: Any, directions: Arrays, *, second: bool) -> dict[str, Any]:
         """The gradients again as tensors; with `second` that of their directional sum."""
@@ -97,6 +113,7 @@ class Rerun(Record):
         terminal: what a run needs, though nothing is written to it.
         name: what diagnostics call it.
         runs: how often it ran.
+        moments: the leaves that get their values in the middle of a run.
     """
 
     terminal: Terminal
@@ -106,6 +123,7 @@ class Rerun(Record):
     options: Options
     statements: Sequence[Statement] = ()
     runs: int = 0
+    moments: Moments = _NEVER
 
     def __call__(
         self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
@@ -131,8 +149,11 @@ class Rerun(Record):
         values: Arrays = _NONE,
         dtype: str | None = None,
         record: str = "graph",
+        prepare: Callable[[Run], None] | None = None,
     ) -> Executed:
-        """Run the program, given the arguments of a call, and what is recorded of it."""
+        """Run the program, given the arguments of a call, and what is recorded of it; `prepare` is
+        called with the run before the program.
+        """
         self.runs += 1
         options = self.options
         before, options.dtype = options.dtype, dtype or options.dtype
@@ -143,10 +164,15 @@ class Rerun(Record):
             # may write to what it is given.
             arguments = list(self.arguments)
             since = {argument.name: argument.since for argument in arguments}
-            for name, array in values.items():
+            early = {name: values[name] for name in values if name not in self.moments}
+            for name, array in early.items():
                 if "." not in name:
                     arguments.append(held(name, np.array(array), since.get(name, 1)))
-            _override_parameters(run, values)
+            _override_parameters(run, early)
+            if prepare is not None:
+                prepare(run)
+            elif len(early) < len(values):
+                at_moments(run, self.moments, partial(_give, values))
             with run.limited():
                 if text is not None:
                     statements = run.session.parse(text, self.name)
@@ -174,6 +200,12 @@ class Rerun(Record):
             with run.limited():
                 run.execute(list(self.statements), self.arguments)
         return begun
+
+
+def _give(values: Arrays, name: str, leaf: Tensor) -> None:
+    """Give a leaf its value."""
+    if name in values:
+        leaf.array = values[name].astype(leaf.array.dtype)
 
 
 def _remembering(begun: dict[str, Any], name: str) -> Callable[[Any], Any]:

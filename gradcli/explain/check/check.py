@@ -16,12 +16,13 @@ Values = Mapping[str, Any]
 
 FINE = "fine"
 ROUNDING = "rounding"
+SYMMETRIC = "symmetric"
 KINK = "kink"
 JUMP = "jump"
 NOT_FINITE = "not finite"
 WRONG = "wrong"
 
-_ORDER = (WRONG, NOT_FINITE, JUMP, KINK, ROUNDING, FINE)
+_ORDER = (WRONG, NOT_FINITE, JUMP, KINK, SYMMETRIC, ROUNDING, FINE)
 """The verdicts, the worst first."""
 
 _STEPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
@@ -92,6 +93,8 @@ def check(
     inputs: Values,
     most: int,
     precision: float,
+    *,
+    one_triangle: bool = False,
 ) -> list[Checked]:
     """Compare gradients with central differences.
 
@@ -100,6 +103,7 @@ def check(
         most: how many elements of an input are checked; larger ones are checked at elements
             chosen at random.
         precision: the relative rounding error of the coarsest dtype that the function computes in.
+        one_triangle: whether it takes a matrix for symmetric, and reads one triangle of it.
     """
     here = function(inputs)
     found = []
@@ -110,7 +114,26 @@ def check(
             indices = [indices[number] for number in sorted(picked)]
         differences = _Differences(function, inputs, name, here, precision * abs(here))
         elements = [differences.element(index, float(gradients[name][index])) for index in indices]
+        if one_triangle and array.ndim > 1 and len(elements) == array.size:
+            elements = _both_triangles(elements)
         found.append(Checked(name, elements, array.size))
+    return found
+
+
+def _both_triangles(elements: Sequence[Element]) -> list[Element]:
+    """The elements of a matrix, where two that mirror each other agree as the halves of one."""
+    known = {each.index: each for each in elements}
+    found = []
+    for each in elements:
+        *batch, row, column = each.index
+        other = known.get((*batch, column, row))
+        if each.verdict == WRONG and other is not None:
+            half = (each.numeric + other.numeric) / 2
+            if _is_close(each.analytic, half) and _is_close(other.analytic, half):
+                each = Element(
+                    each.index, each.analytic, each.numeric, each.uncertain, each.step, SYMMETRIC
+                )
+        found.append(each)
     return found
 
 

@@ -7,6 +7,7 @@ transposed Jacobian, so the Jacobian is `A`. It is read off step by step, from t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -20,12 +21,26 @@ from gradcli.explain.derive.program import Derivation, Line
 from gradcli.explain.derive.textbook import other_inputs
 from gradcli.explain.symbols.substitution import rebuilt, substituted
 from gradcli.explain.symbols.text import text_of
-from gradcli.explain.symbols.tree import Call, Constant, Item, Name, Operation, Symbol
+from gradcli.explain.symbols.tree import (
+    Call,
+    Constant,
+    Item,
+    Keyword,
+    Listed,
+    Name,
+    Operation,
+    Symbol,
+)
 
 SEED = "seed"
 
 _SHORT = 160
 """A matrix of the inputs alone may have as many characters."""
+
+_LONG = 1_000
+"""And one that is written row by row; the formula that either is read from `_LONGEST`."""
+
+_LONGEST = 20_000
 
 _POINTS = 2
 """At how many inputs, beside those that were given, a matrix is compared with its rows."""
@@ -45,46 +60,46 @@ def jacobians(made: Derivation, run: Program, prefix: str, size: int) -> Derivat
         prefix: what the lines are called, with the name behind: `jacobian_x`.
 
     Raises:
-        GradcliError: E413 where a gradient is by a matrix, or where no matrix can be read from its
-            formula.
+        GradcliError: E413 where a gradient's formula is too long.
     """
     if SEED not in made.inputs:
         return _of_number(made, prefix)
-    if made.inputs[SEED].ndim > 1:
-        raise _without_matrix("any name", f"the output has {made.inputs[SEED].ndim} dimensions")
     lines = list(made.shown)
+    points = [made.inputs, *islice(other_inputs(made), _POINTS)]
     written: dict[str, Symbol] = {}
-    for name, called in made.gradients.items():
-        if made.values[name].ndim > 1:
-            continue
-        try:
-            written[name] = _of_gradient(made, called, size, run)
-        except NotLinear as problem:
-            raise _without_matrix(name, f"{problem} has none") from None
-    if not written:
-        name = next(iter(made.gradients))
-        raise _without_matrix(name, "the derivative by a matrix has more than two dimensions")
+    for name in made.gradients:
+        found = next(_candidates(made, name, points, run, size), None)
+        if found is None:
+            raise _without_matrix(name, "it is too long to be written down")
+        written[name] = found
     names = {f"{prefix}_{name}": formula for name, formula in written.items()}
-    left = {
-        f"the derivative by {name}": "no matrix: without --jacobian it is a product with `seed`"
-        for name in made.gradients
-        if name not in written
-    }
     kept = _needed([line for line in lines if SEED not in _names(line.formula)], names)
     values: dict[str, Any] = {}
     for name in written:
         values[name] = _rows(made, name, made.inputs, run, size)
-    found = Derivation(
+    derivation = Derivation(
         {n: array for n, array in made.inputs.items() if n != SEED},
         [*kept, *(Line(n, f, values[n.removeprefix(f"{prefix}_")]) for n, f in names.items())],
         {name: f"{prefix}_{name}" for name in written},
-        values, made.paths, [], made.conventions, made.fixed, {**made.described, **left}, prefix,
+        values, made.paths, [], made.conventions, made.fixed, made.described, prefix,
     )  # fmt: skip
-    found.shown = found.lines
-    points = [made.inputs, *islice(other_inputs(made), _POINTS)]
-    for name in written:
-        _check(made, found, name, points, run, size)
-    return found
+    derivation.shown = derivation.lines
+    return derivation
+
+
+def _candidates(
+    made: Derivation, name: str, points: list[dict[str, Any]], run: Program, size: int
+) -> Iterator[Symbol]:
+    """The formulas of a Jacobian that have the right rows, the one of matrices first."""
+    called = made.gradients[name]
+    is_matrix = made.inputs[SEED].ndim == 1 and made.values[name].ndim < 2
+    for write in (_of_gradient, _row_by_row) if is_matrix else (_row_by_row,):
+        try:
+            formula = write(made, called, size, run)
+        except NotLinear:
+            continue
+        if _holds(made, formula, name, points, run, size):
+            yield formula
 
 
 def _of_number(made: Derivation, prefix: str) -> Derivation:
@@ -102,6 +117,23 @@ def _of_number(made: Derivation, prefix: str) -> Derivation:
     )  # fmt: skip
 
 
+def _row_by_row(made: Derivation, called: str, size: int, run: Program) -> Symbol:
+    """The Jacobian as what the gradient is for each unit seed, where no matrix can be read: of
+    the output's dimensions, and then the input's.
+    """
+    formula = _inlined(made, called, whole=False)
+    if len(text_of(formula)) > _LONG:
+        raise NotLinear
+    shape = made.inputs[SEED].shape
+    units: Symbol = Call("eye", (Constant(size),))
+    if len(shape) == 1:
+        return Call("stack", (Listed(formula, SEED, units),))
+    units = Call("reshape", (units, Constant((size, *shape))), True)
+    inner = next(line.array for line in made.shown if line.name == called).shape
+    rows = Call("stack", (Listed(formula, SEED, units),))
+    return Call("reshape", (rows, Constant((*shape, *inner))), True)
+
+
 def _of_gradient(made: Derivation, called: str, size: int, run: Program) -> Symbol:
     """The Jacobian in a gradient's formula: of the inputs alone where that is short."""
     found = _read(made, called, size, run, whole=True)
@@ -112,6 +144,17 @@ def _of_gradient(made: Derivation, called: str, size: int, run: Program) -> Symb
 
 def _read(made: Derivation, called: str, size: int, run: Program, *, whole: bool) -> Symbol:
     arrays = {**made.inputs, **{line.name: line.array for line in made.shown}}
+    formula = _inlined(made, called, whole=whole)
+    reading = _Reading(arrays, run)
+    formula = reading.rules(formula)
+    found = reading.matrix(formula) if arrays[called].ndim else reading.covector(formula)
+    if found is _UNIT:
+        found = Call("eye", (Constant(size),))
+    return reading.rules(reading.rules(found))
+
+
+def _inlined(made: Derivation, called: str, *, whole: bool) -> Symbol:
+    """The formula of a gradient with the lines that the seed reaches, or all, put into it."""
     given = {line.name: line.formula for line in made.shown}
     formula = given[called]
     while True:
@@ -122,14 +165,10 @@ def _read(made: Derivation, called: str, size: int, run: Program, *, whole: bool
             if whole or SEED in _reach(given[name], given)
         }
         if not inner:
-            break
+            return formula
         formula = substituted(formula, inner)
-    reading = _Reading(arrays, run)
-    formula = reading.rules(formula)
-    found = reading.matrix(formula) if arrays[called].ndim else reading.covector(formula)
-    if found is _UNIT:
-        found = Call("eye", (Constant(size),))
-    return reading.rules(reading.rules(found))
+        if len(text_of(formula)) > _LONGEST:
+            raise NotLinear
 
 
 def _reach(formula: Symbol, given: dict[str, Symbol]) -> set[str]:
@@ -161,8 +200,8 @@ def _without_matrix(name: str, why: str) -> GradcliError:
     return GradcliError(
         "E413",
         f"there is no matrix for the derivative by {name}: {why}",
-        help="choose names with --wrt, or let `seed` stand for the gradient that arrives; "
-        "`gradcli explain --derivatives jacobian` shows the numbers",
+        help="let `seed` stand for the gradient that arrives: leave --jacobian out;"
+        " `gradcli explain --derivatives jacobian` shows the numbers",
     )
 
 
@@ -211,6 +250,12 @@ class _Reading:
         ):
             ones = Call("ones", (Constant(self.shape(symbol)),))
             return Call("outer", (self.covector(symbol.parts[0]), ones))
+        if isinstance(symbol, Call) and symbol.function in _PLACING:
+            placed = self._placed(symbol)
+            if placed is not None:
+                return placed
+        if isinstance(symbol, Call) and symbol.function == "torch.linalg.cross":
+            return self._cross(symbol)
         if isinstance(symbol, Call) and symbol.function == "torch.linalg.solve":
             by, linear = symbol.parts[:2]
             if SEED not in _names(by):
@@ -222,6 +267,36 @@ class _Reading:
                 turned = _turned(self._whole(first))
                 return _turned(rebuilt(symbol, (turned, *rest)))
         raise NotLinear(f"`{text_of(symbol)}`")
+
+    def _placed(self, symbol: Call) -> Symbol | None:
+        """The Jacobian of what is put at places of a vector of zeros; None for another base."""
+        base, *rest = symbol.parts
+        if not isinstance(base, Call) or base.function != "zeros" or SEED in _names(base):
+            return None
+        unit = Call("eye", (Constant(self.shape(base)[0]),))
+        if symbol.function == "select_scatter":
+            source, _, index = rest
+            return Call("outer", (self.covector(source), Item(unit, index)))
+        if symbol.function == "slice_scatter":
+            source, _, *ends = rest
+            ends = [each.value for each in ends if isinstance(each, Constant)]
+            return _times(self.matrix(source), Item(unit, Constant(slice(*ends))))
+        _, index, source = rest
+        if SEED in _names(index):
+            return None
+        return _times(self.matrix(source), Item(unit, index))
+
+    def _cross(self, symbol: Call) -> Symbol:
+        """The Jacobian of a cross product: of the other factor with each row of the matrix."""
+        sides = symbol.parts[:2]
+        shape = Constant((self.shape(symbol)[0],) * 2)
+        if all(SEED in _names(side) for side in sides):
+            raise NotLinear(f"`{text_of(symbol)}`")
+        rows = [
+            self._whole(side) if SEED in _names(side) else Call("expand", (side, shape), True)
+            for side in sides
+        ]
+        return Call("torch.linalg.cross", (*rows, Keyword("dim", Constant(1))))
 
     def _operation(self, symbol: Operation) -> Symbol:
         left, right = symbol.operands
@@ -274,9 +349,17 @@ class _Reading:
             linear, factor = (left, right) if SEED in _names(left) else (right, left)
             if SEED not in _names(factor):
                 if symbol.operator == "@":
-                    return _times(self.matrix(linear), factor)
+                    return _applied(self.matrix(linear), factor)
                 if symbol.operator == "*" or linear is left:
                     return Operation(symbol.operator, self.covector(linear), factor)
+        if isinstance(symbol, Call) and symbol.function == "where":
+            condition, *branches = symbol.parts
+            if SEED not in _names(condition) and self.rank(condition) == 0:
+                slopes = (
+                    self.covector(each) if SEED in _names(each) else Constant(0.0)
+                    for each in branches
+                )
+                return Call("where", (condition, *slopes))
         if isinstance(symbol, Item) and SEED in _names(symbol.value):
             index = symbol.index.value if isinstance(symbol.index, Constant) else None
             if type(index) is int:
@@ -284,6 +367,9 @@ class _Reading:
         inner = argument(symbol, "sum")
         if inner is not None and self.rank(inner) == 1:
             return self._total(inner)
+        inner = argument(symbol, "mean")
+        if inner is not None and self.rank(inner) == 1:
+            return Operation("/", self._total(inner), Constant(self.shape(inner)[0]))
         raise NotLinear(f"`{text_of(symbol)}`")
 
     def _total(self, vector: Symbol) -> Symbol:
@@ -294,27 +380,37 @@ class _Reading:
             if SEED not in _names(factor) and self.rank(linear) == 1:
                 if self.rank(factor) == 0:
                     return Operation("*", factor, self._total(linear))
-                return _times(self.matrix(linear), factor)
+                return _applied(self.matrix(linear), factor)
         if isinstance(vector, Operation) and vector.operator == "/" and len(vector.parts) == 2:
             linear, divisor = vector.operands
             if SEED not in _names(divisor):
                 if self.rank(divisor) == 0:
                     return Operation("/", self._total(linear), divisor)
-                return _times(self.matrix(linear), Operation("/", Constant(1), divisor))
+                return _applied(self.matrix(linear), Operation("/", Constant(1), divisor))
         if isinstance(vector, Operation) and vector.operator in "+-":
             return Operation(vector.operator, *map(self._total, vector.operands))
-        return _times(self.matrix(vector), Call("ones", (Constant(self.shape(vector)),)))
+        return _applied(self.matrix(vector), Call("ones", (Constant(self.shape(vector)),)))
 
+
+_PLACING = ("scatter", "select_scatter", "slice_scatter")
+"""Functions that put something at places of their first argument."""
 
 _COUNTS = ((Constant(1.0), Constant(0.0)), (Constant(0.0), Constant(1.0)))
 """What stands in the branches of `where` for its slope in the first, and in the second."""
 
 
 def _times(left: Symbol, right: Symbol) -> Symbol:
-    """A product of matrices, or of a matrix and a vector; without the unit matrix."""
+    """A product of matrices; without the unit matrix."""
     if isinstance(left, Call) and left.function == "outer":
         return Call("outer", (left.parts[0], Operation("@", _turned(right), left.parts[1])))
     return right if left is _UNIT else Operation("@", left, right)
+
+
+def _applied(matrix: Symbol, vector: Symbol) -> Symbol:
+    """A product of a matrix and a vector; without the unit matrix."""
+    if isinstance(matrix, Call) and matrix.function == "outer":
+        return Operation("*", matrix.parts[0], Operation("@", matrix.parts[1], vector))
+    return vector if matrix is _UNIT else Operation("@", matrix, vector)
 
 
 def _turned(matrix: Symbol) -> Symbol:
@@ -331,30 +427,36 @@ def _diagonal(vector: Symbol) -> Symbol:
 def _rows(made: Derivation, name: str, inputs: dict[str, Any], run: Program, size: int) -> Any:
     """The Jacobian by a name: what its gradient is for each unit vector as the seed."""
     program = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in made.lines)
-    dtype = inputs[SEED].dtype
+    shape = inputs[SEED].shape
     rows = [
-        run(program, {**inputs, SEED: unit})[made.gradients[name]]
-        for unit in np.eye(size, dtype=dtype)
+        run(program, {**inputs, SEED: unit.reshape(shape)})[made.gradients[name]]
+        for unit in np.eye(size, dtype=inputs[SEED].dtype)
     ]
-    return np.stack(rows)
+    stacked = np.stack(rows)
+    return stacked.reshape(*shape, *stacked.shape[1:])
 
 
-def _check(
+def _holds(
     made: Derivation,
-    found: Derivation,
+    formula: Symbol,
     name: str,
     points: list[dict[str, Any]],
     run: Program,
     size: int,
-) -> None:
-    """Raise E413 where a matrix has other rows than the gradients for unit vectors."""
-    program = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in found.lines)
+) -> bool:
+    """Whether a matrix has the gradients for unit vectors as its rows."""
+    lines = [line for line in made.shown if SEED not in _names(line.formula)]
+    needed = [f"{line.name} = {text_of(line.formula)}" for line in _needed(lines, {"": formula})]
+    program = "\n".join([*needed, f"{_FOUND} = {text_of(formula)}"])
     for point in points:
         try:
             expected = _rows(made, name, point, run, size)
-            given = {key: array for key, array in point.items() if key != SEED}
-            values = run(program, given)
-        except GradcliError as error:
-            raise _without_matrix(name, f"it cannot be run: {error.message}") from error
-        if not agrees(values[found.gradients[name]], expected, 1e-3, values.values()):
-            raise _without_matrix(name, "what was found has other numbers")
+            values = run(program, {key: array for key, array in point.items() if key != SEED})
+        except GradcliError:
+            return False
+        if not agrees(values[_FOUND], expected, 1e-3, values.values()):
+            return False
+    return True
+
+
+_FOUND = "jacobian_"

@@ -11,6 +11,7 @@ from gradcli.explain.symbols.tree import (
     Constant,
     Item,
     Keyword,
+    Listed,
     Name,
     Opaque,
     Operation,
@@ -44,6 +45,8 @@ def rebuilt(symbol: Symbol, parts: tuple[Symbol, ...]) -> Symbol:
         return Item(*parts)
     if isinstance(symbol, Choice):
         return Choice(*parts)
+    if isinstance(symbol, Listed):
+        return Listed(parts[0], symbol.variable, parts[1])
     if isinstance(symbol, Opaque):
         return Opaque(symbol.node_name, parts)
     return symbol

@@ -13,6 +13,7 @@ from gradcli.explain.symbols.tree import (
     Fragment,
     Item,
     Keyword,
+    Listed,
     Name,
     Opaque,
     Operation,
@@ -77,6 +78,9 @@ def _written(symbol: Symbol) -> tuple[str, int]:
     if isinstance(symbol, Choice):
         then, condition = _inside(symbol.then, CHOICE + 1), _inside(symbol.condition, CHOICE + 1)
         return f"{then} if {condition} else {text_of(symbol.otherwise)}", CHOICE
+    if isinstance(symbol, Listed):
+        each = f"for {symbol.variable} in {text_of(symbol.rows)}"
+        return f"[{text_of(symbol.formula)} {each}]", ATOM
     assert isinstance(symbol, Opaque)
     parameters = ", ".join(map(text_of, symbol.parameters))
     return f"{symbol.node_name} rule of ({parameters})", CHOICE

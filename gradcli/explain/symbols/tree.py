@@ -219,6 +219,18 @@ class Choice(Symbol):
         return (self.condition, self.then, self.otherwise)
 
 
+class Listed(Symbol):
+    """`[formula for variable in rows]`."""
+
+    formula: Symbol
+    variable: str
+    rows: Symbol
+
+    @property
+    def parts(self) -> tuple[Symbol, ...]:
+        return (self.formula, self.rows)
+
+
 class Opaque(Symbol):
     """A rule that symbols cannot read: only what it is a function of is known."""
 

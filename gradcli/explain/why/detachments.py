@@ -14,7 +14,9 @@ from gradcli.ops.binding.catalogue import modules
 from gradcli.record import Record
 
 if TYPE_CHECKING:
+    from gradcli.autograd.node import Node
     from gradcli.explain.dataflow import Flow
+    from gradcli.explain.recorded_run import Recorded
 
 _MODES = ("no_grad", "inference_mode", "set_grad_enabled")
 
@@ -47,6 +49,26 @@ def detachment_of(
     if flow.evaluation is not None:
         return _language_detachment(flow, values, program)
     return Detachment(None, "a value without history is written in place")
+
+
+def beside(run: Recorded, tensor: Tensor, root: Node) -> list[Detachment]:
+    """Where a part of what a node stands for is computed from a tensor outside the graph: by
+    `detach()` and its like, not by ops without a derivative.
+    """
+    flow = run.flow
+    return [
+        detachment_of(each, flow.values, run.program)
+        for each in flow.detachments([id(tensor)], flow.outputs_of([(root, 0)]))
+        if each.call is None or _is_unrecorded(run, each)
+    ]
+
+
+def _is_unrecorded(run: Recorded, flow: Flow) -> bool:
+    """Whether an op that has a derivative ran where nothing is recorded; not for a write."""
+    call = flow.call
+    if call is None or not call.op.node_name or call.grad_enabled:
+        return False
+    return all(each.result is not call.output for each in run.recorder.writes)
 
 
 def _operation_detachment(

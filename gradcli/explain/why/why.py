@@ -17,7 +17,7 @@ from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.explain.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
 from gradcli.explain.hooks import hook_calls
 from gradcli.explain.recorded_run import Recorded, graph_of, path_to
-from gradcli.explain.why.detachments import Detachment, detachment_of
+from gradcli.explain.why.detachments import Detachment, beside, detachment_of
 from gradcli.explain.why.finding import Why
 from gradcli.explain.why.training import (
     buffer,
@@ -32,7 +32,6 @@ from gradcli.language.tree import syntax as tree
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
-    from gradcli.explain.dataflow import Flow
 
 ATTRIBUTES = ("grad", "requires_grad", "is_leaf", "trains")
 """What can be asked of a tensor; `trains` of a parameter."""
@@ -246,7 +245,12 @@ class _Gradients:
                 why = "whatever the values are" if kind == STRUCTURAL_ZERO else "for these values"
                 return Why(self.question, tensor.grad, kind, f"it is zero {why}", detachments, path)
         reason = f"the gradient flows from {output} to {name}{self._names()}"
-        found = [*hooked, *self._changed(node), *self._beside(graph)]
+        root = None if graph.root is None else graph.root.node
+        found = [*hooked, *self._changed(node)]
+        found += [
+            Detachment(each.place, f"beside it: {each.text}", None, each.labels)
+            for each in (beside(self.run, tensor, root) if root is not None else [])[:_PASSES]
+        ]
         count = _added(arrivals)
         if count > 1:
             reason += f"; {count} backward passes were added up"
@@ -295,28 +299,6 @@ class _Gradients:
                 ):
                     return [Detachment(called.span, "this changes it after the backward pass")]
         return []
-
-    def _beside(self, graph: Graph) -> list[Detachment]:
-        """Where a part of what is computed from the tensor leaves the graph, on purpose or not."""
-        if graph.root is None:
-            return []
-        flow = self.run.flow
-        found = [
-            detachment_of(each, flow.values, self.run.program)
-            for each in flow.detachments([id(self.tensor)], flow.outputs_of([(graph.root.node, 0)]))
-            if each.call is None or self._is_unrecorded(each)
-        ]
-        return [
-            Detachment(each.place, f"beside it: {each.text}", None, each.labels)
-            for each in found[:_PASSES]
-        ]
-
-    def _is_unrecorded(self, flow: Flow) -> bool:
-        """Whether an op that has a derivative ran where nothing is recorded; not for a write."""
-        call = flow.call
-        if call is None or not call.op.node_name or call.grad_enabled:
-            return False
-        return all(each.result is not call.output for each in self.run.recorder.writes)
 
     def _passes(self, node: Node | None, count: int) -> list[Detachment]:
         """The passes that were added up, each place once."""

@@ -20,7 +20,7 @@ from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import LanguageType, define, host_name, type_name, type_of
-from gradcli.language.tree.scopes import PARENT, Scope, Variables
+from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield
 from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
@@ -57,6 +57,11 @@ class Function(Record):
     @property
     def __name__(self) -> str:
         return self.name
+
+    @property
+    def makes_generator(self) -> bool:
+        """Whether a call returns a generator."""
+        return has_yield(self.statements)
 
     @property
     def __defaults__(self) -> tuple[Any, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from gradcli.errors import GradcliError, runtime_error
@@ -19,6 +19,7 @@ class Running:
     """One generator that was called.
 
     Attributes:
+        contexts: what it is in while it runs, the innermost first.
         name: its function's name.
         frame: its body.
         handled: the errors whose `except` is running, which the whole session shares.
@@ -26,9 +27,19 @@ class Running:
         is_running: whether it has been gone on with and has not come to its next `yield`.
     """
 
-    __slots__ = ("__weakref__", "frame", "handled", "is_running", "kept", "name", "state")
+    __slots__ = (
+        "__weakref__",
+        "contexts",
+        "frame",
+        "handled",
+        "is_running",
+        "kept",
+        "name",
+        "state",
+    )
 
     def __init__(self, name: str, frame: Frame, handled: list[GradcliError], state: State) -> None:
+        self.contexts: list[Any] = []
         self.name = name
         self.frame = frame
         self.handled = handled
@@ -79,7 +90,12 @@ class Running:
         stack.append((self.name, place))
         self.is_running = True
         try:
-            return enter(value)
+            if not self.contexts:
+                return enter(value)
+            with ExitStack() as around:
+                for context in reversed(self.contexts):
+                    around.enter_context(context)
+                return enter(value)
         except StopIteration as ended:
             result = ended.value
             raise StopIteration(*([] if result is None else result)) from None

@@ -42,6 +42,8 @@ LIBRARY: dict[str, str] = {
     "dataclasses": "python.dataclasses:DATACLASSES",
     "datetime": "python.datetime:DATETIME",
     "enum": "python.enum:ENUM",
+    "functorch": "torch.functorch:FUNCTORCH",
+    "functorch.experimental": "torch.functorch:EXPERIMENTAL",
     "functools": "python.functools:FUNCTOOLS",
     "gc": "python.system.process:GC",
     "heapq": "python.sequences:HEAPQ",

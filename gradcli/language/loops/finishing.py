@@ -59,7 +59,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
         begin,
         run,
         finish,
-        run.__globals__,
+        begin.__globals__,
         walk.guard,
         walk.inputs,
         named,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from gradcli.ops.codegen.node_class import on_arrays
 from gradcli.ops.codegen.signature import signature_of
 from gradcli.ops.definition.op import Op, parameters_of
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Kernel, Value
+from gradcli.trace.ir import Kernel, Stack, Value
 
 _LARGEST = 5_000
 """Nodes of the largest graph that is written."""
@@ -31,11 +32,13 @@ def write_backward(
     """
     nodes = _nodes_of(root, since)
     arrived: dict[tuple[Node, int], Value] = {(root, 0): text.constant(seed)}
+    stacks: dict[Any, Stack] = {}
     for node in nodes:
-        outputs = [arrived.get((node, number)) for number in range(len(node.metadata))]
+        outputs = [arrived.pop((node, number), None) for number in range(len(node.metadata))]
         if all(gradient is None for gradient in outputs):
             continue
-        text.span, text.stack = node.place, ((node.node_name, node.place),)
+        place = node.node_name, node.place
+        text.span, text.stack = node.place, stacks.setdefault(place, (place,))
         gradients = _run(text, node, outputs)
         # Each is fitted before the next is computed, while it lies in the cache.
         for gradient, to, output_nr in zip(gradients, node.next_nodes, node.input_nrs, strict=True):
@@ -123,9 +126,14 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
         if to is None:
             yield None
             continue
-        rule = op.rules[name]
-        operands = [values[each] for each in parameters_of(rule)]
-        yield text.call(Kernel(f"{op.name}.{name}", on_arrays(rule)), operands, op.reads_lazy)
+        operands = [values[each] for each in parameters_of(op.rules[name])]
+        yield text.call(_rule_on_arrays(op, name), operands, op.reads_lazy)
+
+
+@cache
+def _rule_on_arrays(op: Op, name: str) -> Kernel:
+    """The rule of an op for one of its inputs."""
+    return Kernel(f"{op.name}.{name}", on_arrays(op.rules[name]))
 
 
 def _saved(text: IterationBuilder, value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 from weakref import WeakMethod
 
@@ -84,7 +85,9 @@ class Recorder(Listener):
         if self.muted:
             return
         state = active.state
-        self.builder.span, self.builder.stack = state.place, tuple(state.stack)
+        self.builder.span, stack = state.place, tuple(state.stack)
+        if stack != self.builder.stack:
+            self.builder.stack = stack
         try:
             record(*args)
         except GraphBreak as found:
@@ -123,8 +126,7 @@ class Recorder(Listener):
             for each in tensors_in(output):  # the same part of the same memory in every iteration
                 builder.constant(each.array)
             return
-        # The wrapper serves half precision.
-        forward = Kernel(op.name, getattr(op.forward, "__wrapped__", op.forward))
+        forward = _forward_of(op)
         several = type(output) is tuple
         known = tuple([each.array for each in output]) if several else output.array
         if all(map(_lies_in_rows, operands)):
@@ -364,6 +366,12 @@ def _same_number(array: Any) -> Callable[[Any], None]:
             raise type_error("the number is another one")
 
     return check
+
+
+@cache
+def _forward_of(op: Op) -> Kernel:
+    """The forward function of an op, without the wrapper that serves half precision."""
+    return Kernel(op.name, getattr(op.forward, "__wrapped__", op.forward))
 
 
 def _lies_in_rows(operand: Any) -> bool:

@@ -135,7 +135,7 @@ class IterationBuilder(TraceBuilder):
         cannot.
         """
         value = self.trace.value(None, type(now).__name__)
-        instruction = self._instruction(op, operands, [value])
+        instruction = self._instruction(op, operands, (value,))
         if not self._put_ahead([instruction]):
             if fails:
                 raise GraphBreak("B05", f"it may fail, and {_CHANGED}")
@@ -146,7 +146,7 @@ class IterationBuilder(TraceBuilder):
         """Record a number that is read where it stands, after the effects so far."""
         value = self.trace.value(None, type(now).__name__)
         self._mark_effect()
-        self._add(op, operands, [value], effects={Effect.STATE: ()})
+        self._add(op, operands, (value,), effects={Effect.STATE: ()})
         return self._symbol(now, value)
 
     def _symbol(self, now: Any, value: Value) -> Symbol:
@@ -167,7 +167,7 @@ class IterationBuilder(TraceBuilder):
         return value
 
     def _read_first(self, op: Inline, operands: Sequence[Operand], value: Value) -> None:
-        instruction = self._instruction(op, operands, [value])
+        instruction = self._instruction(op, operands, (value,))
         self.trace.instructions.insert(self._reads, instruction)
         self._reads += 1
         if self._first_effect is not None:
@@ -205,7 +205,7 @@ class IterationBuilder(TraceBuilder):
     def draw(self, function: Any, operands: Sequence[Operand], result: Any) -> Value:
         """Record a call that draws random numbers, which stays where it is."""
         value = self.stand_for(result, self.trace.value_of(result))
-        self._add(function, operands, [value], effects={Effect.RANDOM: ()})
+        self._add(function, operands, (value,), effects={Effect.RANDOM: ()})
         return value
 
     def effect(self, op: Any, operands: Sequence[Operand], **effects: Any) -> None:

@@ -52,6 +52,11 @@ class Iterator:
         """The name of a generator: its function's, or that of generator expressions."""
         return getattr(self.source, "name", "<genexpr>")
 
+    def resume_in(self, context: Any) -> Iterator:
+        """This generator, which enters a context each time it goes on, and leaves it to wait."""
+        self.source.contexts.append(context)  # type: ignore[attr-defined]
+        return self
+
     def language_type(self) -> LanguageType:
         """The class of the iterator: one for each kind."""
         return _iterator_type(self.kind)

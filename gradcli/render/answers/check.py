@@ -11,6 +11,7 @@ from gradcli.explain.check.check import (
     KINK,
     NOT_FINITE,
     ROUNDING,
+    SYMMETRIC,
     WRONG,
     Checked,
     Comparison,
@@ -30,6 +31,7 @@ _MOST_ROWS = 5
 _WORDS = {
     FINE: "fine",
     ROUNDING: "rounding: the differences are no steadier than that",
+    SYMMETRIC: "symmetric: one triangle is read, and both share its gradient",
     KINK: "kink: the slope is between those of both sides",
     JUMP: "jump: the function is not continuous here",
     NOT_FINITE: "not finite: see `gradcli blame`",

@@ -14,6 +14,7 @@ from gradcli.explain.symbols.tree import (
     Fragment,
     Item,
     Keyword,
+    Listed,
     Name,
     Operation,
     Symbol,
@@ -144,6 +145,9 @@ class _Writer:
         if isinstance(symbol, Attribute):
             is_pi = text_of(symbol) == "math.pi"
             return r"\pi" if is_pi else text_of(symbol), ATOM
+        if isinstance(symbol, Listed):
+            rows = rf"{self.name(symbol.variable)} = e_{{1}}, e_{{2}}, \ldots"
+            return rf"\left[{self.text(symbol.formula)}\right]_{{{rows}}}", ATOM
         assert isinstance(symbol, Fragment)
         return rf"\text{{{_plain(symbol.text)}}}", ATOM
 

@@ -16,6 +16,7 @@ from gradcli.explain.symbols.tree import (
     Constant,
     Item,
     Keyword,
+    Listed,
     Name,
     Operation,
     Symbol,
@@ -57,6 +58,9 @@ class NumpyWriter:
             raise Unspoken("a conditional expression")
         if isinstance(symbol, Keyword):
             return f"{symbol.name}={self.text(symbol.value)}", 0
+        if isinstance(symbol, Listed):
+            each = f"for {symbol.variable} in {self.text(symbol.rows)}"
+            return f"[{self.text(symbol.formula)} {each}]", ATOM
         if isinstance(symbol, Attribute):
             return f"{self._inside(symbol.value, ATOM)}.{symbol.name}", ATOM
         if isinstance(symbol, Call):

@@ -1,0 +1,122 @@
+"""When a program wrote to its leaves: a gradient belongs to the values that the last write left."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.moments import tell_of_statements
+from gradcli.language.paths import named_parameters
+
+if TYPE_CHECKING:
+    from gradcli.cli.program.rerun import Executed, Rerun
+    from gradcli.cli.program.run import Run
+
+Moments = Mapping[str, int]
+"""For names of leaves, the number of the last statement before the output is computed from them."""
+
+
+class Writes:
+    """The writes to the leaves of a run.
+
+    Attributes:
+        made: the number of the node made last, when each statement ended, and `depths`: how many
+            statements stand around it.
+        at: the statements that wrote to each leaf, by its `id`.
+    """
+
+    def __init__(self, run: Run, by_value: bool) -> None:
+        self.made: list[int] = []
+        self.depths: list[int] = []
+        self.at: dict[int, list[int]] = {}
+        self._run = run
+        self._by_value = by_value
+        self._known: dict[int, tuple[Tensor, Any]] = {}
+        tell_of_statements(run.session.interpreter, self._ended)
+
+    def _ended(self, depth: int) -> None:
+        self.depths.append(depth)
+        number = len(self.made)
+        self.made.append(self._run.session.state.sequence_nr)
+        for _, leaf in _leaves(self._run):
+            now = np.array(to_host(leaf.array)) if self._by_value else leaf.version
+            known = self._known.get(id(leaf))
+            if known is not None and not np.array_equal(known[1], now, equal_nan=self._by_value):
+                self.at.setdefault(id(leaf), []).append(number)
+            self._known[id(leaf)] = leaf, now
+
+    def last_before(self, leaf: Tensor, node: int) -> int | None:
+        """The last statement before the one that made a node, None where none before wrote to a
+        leaf.
+        """
+        if not any(self.made[number] < node for number in self.at.get(id(leaf), ())):
+            return None
+        own = bisect_left(self.made, node)
+        # The node of a custom function is made behind the statements of its forward().
+        inside = self.depths[own] if own < len(self.depths) else 0
+        return next((n for n in reversed(range(own)) if self.depths[n] <= inside), None)
+
+
+def _leaves(run: Run) -> Iterator[tuple[str, Tensor]]:
+    """The leaves that require grad, with their names."""
+    yield from named_parameters()
+    for name, value in list(run.session.values.items()):
+        if type(value) is Tensor and value.is_leaf and value.requires_grad:
+            yield name, value
+
+
+def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
+    """When the leaves got the values that the output was computed from, and these values; nothing
+    of leaves that the program does not write to before.
+    """
+    if not any(leaf.version for leaf in here.leaves.values()) and ".data" not in rerun.text:
+        return {}, {}
+    writes: list[Writes] = []
+    there = rerun.execute(
+        dtype="float64", prepare=lambda run: writes.append(Writes(run, ".data" in rerun.text))
+    )
+    if there.output is None:
+        return {}, {}
+    first: dict[int, int] = {}
+    for node in there.run.session.graph(there.output).nodes:
+        for edge in node.edges:
+            if edge.node is not None and edge.node.leaf is not None:
+                leaf, made = id(edge.node.leaf), node.node.sequence_nr
+                first[leaf] = min(first.get(leaf, made), made)
+    moments = {
+        name: number
+        for name, leaf in there.leaves.items()
+        if id(leaf) in first
+        and (number := writes[0].last_before(leaf, first[id(leaf)])) is not None
+    }
+    values: dict[str, Any] = {}
+
+    def read(name: str, leaf: Tensor) -> None:
+        values[name] = np.array(to_host(leaf.array), float)
+
+    rerun.execute(dtype="float64", prepare=lambda run: at_moments(run, moments, read))
+    return {name: moments[name] for name in values}, values
+
+
+def at_moments(run: Run, moments: Moments, visit: Callable[[str, Tensor], None]) -> None:
+    """Let a run call `visit` with each leaf as it reaches the leaf's moment."""
+    due: dict[int, list[str]] = {}
+    for name, number in moments.items():
+        due.setdefault(number, []).append(name)
+    count = 0
+
+    def ended(depth: int) -> None:
+        nonlocal count
+        names: Iterable[str] = due.get(count, ())
+        count += 1
+        known = dict(_leaves(run)) if names else {}
+        for name in names:
+            if name in known:
+                visit(name, known[name])
+
+    tell_of_statements(run.session.interpreter, ended)
