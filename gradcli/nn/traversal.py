@@ -157,13 +157,13 @@ class Members(Attributes):
 
     def get_parameter(self, target: str) -> Tensor:
         """The parameter of a dotted name; E102 where there is none."""
-        return self._tensor_at("_parameters", "parameter", target)
+        return self._tensor_at("_parameters", target)
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer of a dotted name; E102 where there is none."""
-        return self._tensor_at("_buffers", "buffer", target)
+        return self._tensor_at("_buffers", target)
 
-    def _tensor_at(self, table: str, kind: str, target: str) -> Tensor:
+    def _tensor_at(self, table: str, target: str) -> Tensor:
         _check_path(target)
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)

@@ -114,7 +114,7 @@ def _check(name: str, indices: Any, weight: Any, sparse: bool, raises: str = "In
     checked_values(check_range, name, indices.array, weight.array.shape[0], 0, raises)
 
 
-def _padding_row(name: str, padding_idx: int | None, count: int) -> int:
+def _padding_row(padding_idx: int | None, count: int) -> int:
     """The row that stays out of the gradient, counted from the front; -1 for none."""
     if padding_idx is None:
         return -1
@@ -164,7 +164,7 @@ def functional_embedding(
     Example: F.embedding(tensor([1, 0]), tensor([[2., 1.], [1., 3.]]))
     """
     _check("embedding", input, weight, sparse)
-    row = _padding_row("embedding", padding_idx, weight.array.shape[0])
+    row = _padding_row(padding_idx, weight.array.shape[0])
     if max_norm is not None:
         _shorten_rows(weight, input, max_norm, norm_type)
     return embedding.apply(weight, input, row, scale_grad_by_freq)
@@ -404,7 +404,7 @@ def embedding_bag(
                 raises="ValueError",
             )
         weights = reshape(per_sample_weights, (input.array.size,))
-    row = _padding_row("embedding_bag", padding_idx, weight.array.shape[0])
+    row = _padding_row(padding_idx, weight.array.shape[0])
     indices = input.array.reshape(-1)
     share = _shares(weight.array, indices, bags, count, mode, row)
     return embedding_bag_.apply(

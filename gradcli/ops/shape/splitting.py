@@ -80,7 +80,7 @@ unbind: Op = op(
 )
 
 
-def _equal_sizes(name: str, extent: int, size: int) -> list[int]:
+def _equal_sizes(extent: int, size: int) -> list[int]:
     """The sizes of parts of `size` elements, the last one smaller where they do not fit."""
     if type(size) is not int:
         size = size.__index__()
@@ -115,7 +115,7 @@ def split_(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Parts:
     """
     at, extent = _extent("split", tensor, dim)
     if not isinstance(split_size_or_sections, (list, tuple)):
-        return split.apply(tensor, _equal_sizes("split", extent, split_size_or_sections), at)
+        return split.apply(tensor, _equal_sizes(extent, split_size_or_sections), at)
     return split_with_sizes_(tensor, split_size_or_sections, dim)
 
 
@@ -151,7 +151,7 @@ def _chunk_sizes(name: str, tensor: Tensor, chunks: int, dim: int) -> tuple[list
     if not extent:
         charge_tensors(chunks)
         return [0] * chunks, at
-    return _equal_sizes(name, extent, -(-extent // chunks)), at
+    return _equal_sizes(extent, -(-extent // chunks)), at
 
 
 @function("chunk", method=True)
@@ -181,7 +181,7 @@ def unsafe_split_(input: Tensor, split_size: int, dim: int = 0) -> Parts:
     Example: torch.unsafe_split(tensor([[2., 1.], [1., 3.]]), 1)
     """
     at, extent = _extent("unsafe_split", input, dim)
-    return unsafe_split.apply(input, _equal_sizes("unsafe_split", extent, split_size), at)
+    return unsafe_split.apply(input, _equal_sizes(extent, split_size), at)
 
 
 @function("unsafe_split_with_sizes", method=True)

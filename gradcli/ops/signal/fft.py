@@ -314,7 +314,7 @@ def _spacing(name: str, n: Any, d: Any) -> tuple[int, float]:
     return n, float(plain_number(f"{name}()", d))
 
 
-def _frequencies(name: str, steps: Any, n: int, d: float, dtype: Any, device: Any) -> Any:
+def _frequencies(name: str, steps: Any, n: int, d: float, dtype: Any) -> Any:
     target = checked_dtype(name, dtype, dtypes.default_dtype())
     array = steps.astype(target.numpy_dtype) * (1.0 / (n * d) if n else 1.0)
     return array.astype(target.numpy_dtype)
@@ -330,7 +330,7 @@ def fftfreq(
     """
     n, d = _spacing("fftfreq", n, d)
     steps = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
-    array = _frequencies("fftfreq", steps, n, d, dtype, device)
+    array = _frequencies("fftfreq", steps, n, d, dtype)
     return made("fftfreq", array, device, requires_grad)
 
 
@@ -343,7 +343,7 @@ def rfftfreq(
     Example: torch.fft.rfftfreq(4)
     """
     n, d = _spacing("rfftfreq", n, d)
-    array = _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
+    array = _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype)
     return made("rfftfreq", array, device, requires_grad)
 
 
