@@ -24,18 +24,15 @@ _MOST_DIGITS = 1074
 """The largest precision: no float64 has more digits behind its point."""
 
 
-def format_tensor(
-    array: Any, suffixes: Sequence[str] = (), options: PrintOptions | None = None
-) -> str:
+def format_tensor(array: Any, suffixes: Sequence[str] = ()) -> str:
     """The text of an array as a tensor: `tensor([1., 2.], requires_grad=True)`.
 
     Args:
         array: an array or NumPy scalar of any shape, on any device.
         suffixes: what follows the elements, such as `requires_grad=True`; device, size and dtype
             are put before them where PyTorch does.
-        options: how to write it; the session's options if None.
     """
-    options = options or active.state.print_options
+    options = active.state.print_options
     device = device_of(array)
     if device is META:
         text = _PREFIX + "..."
