@@ -14,7 +14,7 @@ from gradcli.arrays.views import strides_of
 from gradcli.autograd.inplace.aliasing import check_places
 from gradcli.autograd.node import Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.functional.forward import pushforward
 from gradcli.functional.levels import Entry, reaches_leaf
 from gradcli.ops.binding.catalogue import function
@@ -219,9 +219,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
                 raises="AttributeError",
             )
         if given.array.dtype.kind not in "fcV":
-            raise GradcliError(
-                "E204", f"make_dual() takes floating or complex tensors, not {given.dtype}"
-            )
+            raise value_error(f"make_dual() takes floating or complex tensors, not {given.dtype}")
     if tensor.array.shape != tangent.array.shape:
         raise GradcliError(
             "E301",
@@ -240,7 +238,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     """The tensor without its tangent, and the tangent, None if it has none."""
     if not isinstance(tensor, Tensor):
-        raise GradcliError("E202", f"unpack_dual() takes a tensor, not {type(tensor).__name__}")
+        raise type_error(f"unpack_dual() takes a tensor, not {type(tensor).__name__}")
     duals = _duals()
     tangent = duals.tangent(tensor)
     if tangent is None:

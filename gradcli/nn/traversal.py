@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.nn.attributes import Attributes, kind_of
 from gradcli.state import active, charge_tensors
 
@@ -150,7 +150,7 @@ class Members(Attributes):
         path, _, name = target.rpartition(".")
         parent = self.get_submodule(path)
         if not target:
-            raise GradcliError("E204", "Cannot set the submodule without a target name!")
+            raise value_error("Cannot set the submodule without a target name!")
         if strict:
             self.get_submodule(target)
         parent.register(name, module)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.nn.attributes import is_parameter, kind_of
 from gradcli.nn.layers.containers import ModuleDict, ModuleList
 from gradcli.nn.module import Module, check_module
@@ -123,14 +123,13 @@ def register_parametrization(
     if original is None:
         original = module._buffers.get(tensor_name)
     if original is None:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"the module has no parameter or buffer '{tensor_name}'",
             text=f"Module '{module!r}' does not have a parameter, a buffer, or a parametrized"
             f" element with name '{tensor_name}'",
         )
     if not isinstance(parametrization, Module):
-        raise GradcliError("E202", f"a parametrization is a module, not {kind_of(parametrization)}")
+        raise type_error(f"a parametrization is a module, not {kind_of(parametrization)}")
     made = ParametrizationList([parametrization], original)
     if not unsafe:
         with NoGrad():
@@ -141,9 +140,8 @@ def register_parametrization(
             and computed.array.dtype == original.array.dtype
         )
         if not fits:
-            raise GradcliError(
-                "E204",
-                f"the parametrization makes of '{tensor_name}' a tensor of another shape or dtype",
+            raise value_error(
+                f"the parametrization makes of '{tensor_name}' a tensor of another shape or dtype"
             )
     if present is None:
         present = ModuleDict()
@@ -160,11 +158,11 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     Raises E204 where it is not computed, and for several originals with `leave_parametrized` off.
     """
     if not is_parametrized(module, tensor_name):
-        raise GradcliError("E204", f"the tensor '{tensor_name}' is not parametrized")
+        raise value_error(f"the tensor '{tensor_name}' is not parametrized")
     table = module._modules["parametrizations"]._modules
     made = table.pop(tensor_name)
     if not made.is_tensor and not leave_parametrized:
-        raise GradcliError("E204", "there are several originals, and none can be the parameter")
+        raise value_error("there are several originals, and none can be the parameter")
     if made.is_tensor:
         tensor = made.original
         if leave_parametrized:
