@@ -15,7 +15,7 @@ from gradcli.arrays.backend import device_of, module_of, to_host
 from gradcli.arrays.dtypes import DType, bool_, default_dtype, int64, of_array
 from gradcli.arrays.meta import META
 from gradcli.arrays.sizes import Device
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.state import PrintOptions, active
 
 _PREFIX = "tensor("
@@ -248,8 +248,8 @@ def set_printoptions(
 
 def _check_option(name: str, value: Any) -> None:
     if type(value) is not int and not (name == "threshold" and type(value) is float):
-        raise GradcliError("E202", f"set_printoptions(): {name} must be a number, not {value!r}")
+        raise type_error(f"set_printoptions(): {name} must be a number, not {value!r}")
     if name in ("precision", "edgeitems") and value < 0:
-        raise GradcliError("E204", f"set_printoptions(): {name} must not be negative")
+        raise value_error(f"set_printoptions(): {name} must not be negative")
     if name == "precision" and value > _MOST_DIGITS:
         raise GradcliError("E602", f"set_printoptions(): {name} is at most {_MOST_DIGITS}")

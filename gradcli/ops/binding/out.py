@@ -14,7 +14,7 @@ from gradcli.arrays import dtypes
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.ops.binding.results import ReturnType, named
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.definition.lints import check_resized
@@ -154,7 +154,7 @@ def written(name: str, function: Function, out: Any, *args: Any, **kwargs: Any) 
     results = (result,) if type(result) is Tensor else tuple(result)
     if len(results) != len(targets) or isinstance(out, Tensor) is not isinstance(result, Tensor):
         wanted = "a tensor" if type(result) is Tensor else f"a tuple of {len(results)} tensors"
-        raise GradcliError("E202", f"{name}(): argument 'out' must be {wanted}")
+        raise type_error(f"{name}(): argument 'out' must be {wanted}")
     if name == "bernoulli":  # 0 and 1 are of any dtype
         results = (Tensor(dtypes.cast(result.array, targets[0].dtype)),)
     same = name in _SAME_DTYPE or (len(results) > 1 and name != "lstsq")
@@ -172,7 +172,7 @@ def written(name: str, function: Function, out: Any, *args: Any, **kwargs: Any) 
 def _targets(name: str, out: Any) -> tuple[Tensor, ...]:
     targets = (out,) if type(out) is Tensor else out
     if type(targets) not in (tuple, list) or not all(type(each) is Tensor for each in targets):
-        raise GradcliError("E202", f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
+        raise type_error(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
     return tuple(targets)
 
 

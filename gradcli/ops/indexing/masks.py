@@ -14,7 +14,7 @@ from gradcli.arrays.sizes import sizes_apart
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_inplace
 from gradcli.autograd.tensor import Tensor, refuse_batched
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
@@ -320,9 +320,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
         )
     sizes = (shape,) if type(shape) is int else shape
     if not isinstance(sizes, (tuple, list)) or any(type(size) is not int for size in sizes):
-        raise GradcliError("E202", "unravel_index(): the shape must be one integer or several")
+        raise type_error("unravel_index(): the shape must be one integer or several")
     if any(size < 0 for size in sizes):
-        raise GradcliError("E204", f"unravel_index(): {tuple(sizes)} has a negative size")
+        raise value_error(f"unravel_index(): {tuple(sizes)} has a negative size")
     positions = module_of(indices.array).asarray(indices.array).astype(np.int64)
     if not sizes:
         return ()
@@ -363,7 +363,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     Example: torch.combinations(tensor([1, 2, 3]))
     """
     if isinstance(r, Tensor) or type(r) is float:
-        raise GradcliError("E202", f"combinations(): `r` must be an int, not {type_name(r)}")
+        raise type_error(f"combinations(): `r` must be an int, not {type_name(r)}")
     if input.array.ndim != 1 or r < 0:
         raise GradcliError(
             "E301",

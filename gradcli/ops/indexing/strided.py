@@ -13,7 +13,7 @@ from gradcli.autograd.inplace import views, writes
 from gradcli.autograd.inplace.views import extent
 from gradcli.autograd.inplace.writes import base_array
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import sizes_of
@@ -180,7 +180,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """
     fill_value = plain_number("fill_diagonal_(): fill_value", fill_value)
     if type(wrap) is not bool:
-        raise GradcliError("E202", f"fill_diagonal_(): wrap must be a bool, not {type_name(wrap)}")
+        raise type_error(f"fill_diagonal_(): wrap must be a bool, not {type_name(wrap)}")
     shape = self.array.shape
     if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
         raise GradcliError(

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import reciprocal
 from gradcli.ops.arithmetic.conjugate import conj
@@ -108,7 +108,7 @@ def _vector_norm(
     text = "linalg.vector_norm: Expected a floating point or complex tensor as input. Got"
     check_floating_dtype(name, input.dtype, f"{text} {input.dtype.scalar_type}")
     if type(ord) not in (int, float):
-        raise GradcliError("E202", f"{name}(): the order must be a number, not {type_name(ord)}")
+        raise type_error(f"{name}(): the order must be a number, not {type_name(ord)}")
     dims = None if dim is None else normal_dims(name, input, dim)
     return vector_norm.apply(input, float(ord), dims, keepdim, dtype)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul
 from gradcli.ops.binding.arguments import check_tensors
@@ -26,8 +26,7 @@ from gradcli.state import computed
 def _check_probability(name: str, input: Tensor, p: float) -> None:
     check_tensors(name, input=input)
     if not 0 <= p <= 1:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"{name}(): p is a probability, and {p} is none",
             text=f"dropout probability has to be between 0 and 1, but got {p}",
         )

@@ -320,8 +320,7 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
             raises="ValueError",
         )
     if offsets is None:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "embedding_bag(): a vector of indices needs `offsets`",
             text="offsets has to be a 1D Tensor but got None",
         )

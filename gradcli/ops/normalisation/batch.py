@@ -148,7 +148,7 @@ def _batch_normed(
     channels = shape[1]
     running_mean, running_var = running
     if training and (running_mean is None) is not (running_var is None):
-        raise GradcliError("E204", f"{name}(): running_mean and running_var go together")
+        raise value_error(f"{name}(): running_mean and running_var go together")
     if training or (running_mean is not None and running_var is not None):
         check_floating(name, input)
     given_sizes = dict(zip(("running_mean", "running_var"), running, strict=True))
@@ -357,8 +357,7 @@ def local_response_norm(
     """
     shape = input.array.shape
     if len(shape) < 3:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "local_response_norm(): expected three dimensions or more",
             text=f"Expected 3D or higher dimensionality {' ' * 24} input (got {len(shape)}"
             " dimensions)",

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.kernels import half_precision
 from gradcli.kernels.sums.cascade_sum import LARGEST, wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
@@ -432,8 +432,7 @@ def check_several(name: str, given: Sizes, first: int, others: Sizes) -> None:
     input's shape.
     """
     if first * prod(others) == 1:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"{name}(): more than one value per channel is needed",
             text="Expected more than 1 value per channel when training, got input size"
             f" torch.Size({[*given]})",

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.kernels.in_c import layer_norm as layer_norm_in_c
 from gradcli.kernels.in_c import layer_norm_backward as layer_norm_backward_in_c
 from gradcli.kernels.layer_norm import LONGEST, row_gradient, row_moments
@@ -90,7 +90,7 @@ def _normalized_sizes(name: str, input: Any, normalized_shape: Any) -> Sizes:
     """The sizes to normalise over; raises E301 unless they are the input's last."""
     check_tensors(name, input=input)
     if not isinstance(normalized_shape, (tuple, list)):
-        raise GradcliError("E202", f"{name}(): normalized_shape must be a tuple of integers")
+        raise type_error(f"{name}(): normalized_shape must be a tuple of integers")
     sizes = sizes_of(name, (normalized_shape,))
     shape = input.array.shape
     if not sizes:

@@ -20,7 +20,7 @@ from gradcli.arrays.fusion.lazy import LAZY, LONG
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.kernels import vector_math
 from gradcli.kernels.sums.cascade_sum import (
     LARGEST,
@@ -91,9 +91,7 @@ def check_reduced(name: str, input: Any, keepdim: Any = False) -> None:
     if type(input) is not Tensor:  # the usual case is not worth a call
         check_tensors(name, input=input)
     if type(keepdim) is not bool:
-        raise GradcliError(
-            "E202", f"{name}(): keepdim must be True or False, not {type_name(keepdim)}"
-        )
+        raise type_error(f"{name}(): keepdim must be True or False, not {type_name(keepdim)}")
 
 
 def fold(ufunc: Any, array: Any, dims: Axes, keepdim: bool = False, dtype: Any = None) -> Any:
@@ -399,7 +397,7 @@ def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials over the dimensions. Integers become floating."""
     check_reduced("logsumexp", input, keepdim)
     if dim is None:
-        raise GradcliError("E202", "logsumexp() needs the dimensions to reduce, not None")
+        raise type_error("logsumexp() needs the dimensions to reduce, not None")
     if input.dtype.category in ("int", "bool"):
         input = Tensor(dtypes.cast(input.array, dtypes.default_dtype()))
     return logsumexp.apply(input, normal_dims("logsumexp", input, dim), keepdim)

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import normal_dim
@@ -88,8 +88,7 @@ def cat_(tensors: Any, dim: int = 0) -> Tensor:
     """
     parts = listed("cat", tensors)
     if not parts:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "cat(): there is nothing to join",
             text="torch.cat(): expected a non-empty list of Tensors",
         )

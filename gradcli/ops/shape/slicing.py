@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.arrays.views import sliced, with_strides
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import FromTheEnd, normal_dim
@@ -59,7 +59,7 @@ def checked_position(name: str, index: Any, size: int, dim: int) -> int:
         index = index.__index__()
     if not -size <= index < size:
         if index.bit_length() > 63:
-            raise GradcliError("E204", f"{name}: no position has more than 64 bits")
+            raise value_error(f"{name}: no position has more than 64 bits")
         raise GradcliError(
             "E302",
             f"{name}: position {index} does not exist in dimension {dim}, which has {size}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.arrays.views import sliced
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, sizes_of
@@ -218,10 +218,10 @@ def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
         where = where.array.tolist()
     if isinstance(where, (list, tuple)):
         if not all(isinstance(cut, int) for cut in where):
-            raise GradcliError("E202", f"{name}(): the positions must be integers in one dimension")
+            raise type_error(f"{name}(): the positions must be integers in one dimension")
         bounds = [0, *(slice(cut).indices(extent)[1] for cut in where), extent]
     elif not isinstance(where, int):
-        raise GradcliError("E202", f"{name}(): the number of parts must be an integer")
+        raise type_error(f"{name}(): the number of parts must be an integer")
     elif where <= 0:
         raise runtime_error(f"{name}(): {where} parts are no parts")
     else:

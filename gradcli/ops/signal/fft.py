@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.ops.arithmetic.conjugate import conj, conj_physical
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, normal_dims
@@ -54,7 +54,7 @@ def _normalization(name: str, norm: Any, forward: bool) -> str:
 def _length(name: str, size: Any) -> int:
     """A number of points; raises E202 for what is no integer, E204 for none."""
     if type(size) is not int:
-        raise GradcliError("E202", f"{name}(): a length must be an integer")
+        raise type_error(f"{name}(): a length must be an integer")
     if size < 1:
         text = f"Invalid number of data points ({size}) specified"
         raise runtime_error(f"{name}(): a transform of {size} points", text)
@@ -310,7 +310,7 @@ for _kind, (_body, _words) in _SEVERAL.items():
 
 def _spacing(name: str, n: Any, d: Any) -> tuple[int, float]:
     if type(n) is not int:
-        raise GradcliError("E202", f"{name}(): n must be an integer")
+        raise type_error(f"{name}(): n must be an integer")
     return n, float(plain_number(f"{name}()", d))
 
 

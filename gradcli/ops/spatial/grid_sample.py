@@ -294,7 +294,7 @@ def _expose_sampler(name: str, ndims: tuple[int, ...]) -> None:
         modes = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
         for number, known in zip((interpolation_mode, padding_mode), modes, strict=True):
             if number not in range(3):
-                raise GradcliError("E204", f"{name}(): the modes are {known}, not {number}")
+                raise value_error(f"{name}(): the modes are {known}, not {number}")
         mode, padding = modes[0][interpolation_mode], modes[1][padding_mode]
         return grid_sample(input, grid, mode, padding, align_corners)
 

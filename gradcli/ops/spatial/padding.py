@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled
 from gradcli.ops.binding.catalogue import function
@@ -186,7 +186,7 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
     Example: F.pad(tensor([0.5, 1., 2.]), (1, 1))
     """
     if not isinstance(pad, (tuple, list)):
-        raise GradcliError("E202", f"pad(): the sizes must be a tuple, not {type_name(pad)}")
+        raise type_error(f"pad(): the sizes must be a tuple, not {type_name(pad)}")
     sizes = sizes_of("pad", (pad,))
     if len(sizes) % 2:
         raise GradcliError(

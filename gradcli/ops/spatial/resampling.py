@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
@@ -317,7 +317,7 @@ channel_shuffle_: Op = op(
 
 def _check_pixels(name: str, input: Tensor, factor: Any, argument: str) -> None:
     if type(factor) is not int:
-        raise GradcliError("E202", f"{name}(): {argument} must be an integer")
+        raise type_error(f"{name}(): {argument} must be an integer")
     if input.array.ndim < 3:
         raise GradcliError(
             "E301",

@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled, check_floating
@@ -75,9 +75,8 @@ def _unpooled_sizes(
     given = tuple(output_size)[-len(sizes) :]
     for wanted, usual, step in zip(given, default, stride, strict=False):
         if not usual - step < wanted < usual + step:
-            raise GradcliError(
-                "E204",
-                f"{name}(): the output size {given} cannot have been pooled to {sizes}",
+            raise value_error(
+                f"{name}(): the output size {given} cannot have been pooled to {sizes}"
             )
     return given
 
@@ -194,7 +193,7 @@ def _expose_fractional(ndim: int) -> None:
         if len(shape) not in (ndim + 1, ndim + 2):
             raise GradcliError("E301", f"{name}(): an input of shape {shape}")
         if (output_size is None) == (output_ratio is None):
-            raise GradcliError("E204", f"{name}(): give either output_size or output_ratio")
+            raise value_error(f"{name}(): give either output_size or output_ratio")
         kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
         sizes = shape[-ndim:]
         if output_size is None:
