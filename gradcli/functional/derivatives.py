@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.autograd.engine import backward
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.tensor import Tensor, with_history
-from gradcli.errors import GradcliError, runtime_error, type_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
 from gradcli.functional.forward import pushforward
 from gradcli.functional.levels import Level, tensors_of
 from gradcli.functional.structure import leaves, rebuilt, same_form
@@ -95,7 +95,7 @@ def check_real(name: str, what: str, tensors: list[Any]) -> None:
     """Raise E203 for a complex tensor: a Jacobian is one of real inputs and outputs."""
     for number, tensor in enumerate(tensors):
         if isinstance(tensor, Tensor) and tensor.dtype.is_complex:
-            raise GradcliError("E203", f"{name}(): {what} {number} is {tensor.dtype}, and not real")
+            raise dtype_error(f"{name}(): {what} {number} is {tensor.dtype}, and not real")
 
 
 def pull(

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.codegen.runtime import type_name
@@ -52,9 +52,7 @@ def check_filled(name: str, input: Tensor, batched: int) -> None:
     """
     shape = input.array.shape
     if 0 in shape[1 if len(shape) == batched else 0 :]:
-        raise GradcliError(
-            "E301", f"{name}(): of the sizes {tuple(shape)} only that of the batch may be 0"
-        )
+        raise shape_error(f"{name}(): of the sizes {tuple(shape)} only that of the batch may be 0")
 
 
 def check_number(name: str, argument: str, value: Any) -> None:
@@ -141,7 +139,7 @@ def check_same_dtype(name: str, input: Tensor, other: Tensor, text: str | None =
     """Raise E203 where two operands that are not promoted differ in dtype; `text` is PyTorch's."""
     if input.dtype is not other.dtype:
         problem = f"{name}(): the dtypes {input.dtype} and {other.dtype} differ"
-        raise GradcliError("E203", problem, text=text)
+        raise dtype_error(problem, text=text)
 
 
 def check_constants(name: str, **operands: Tensor | None) -> None:

@@ -14,7 +14,7 @@ from gradcli.arrays import dtypes
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import GradcliError, dtype_error, type_error
 from gradcli.ops.binding.results import ReturnType, named
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.definition.lints import check_resized
@@ -145,10 +145,9 @@ def written(name: str, function: Function, out: Any, *args: Any, **kwargs: Any) 
     if name in _IN_DTYPE_OF_OUT:
         dtype = targets[0].dtype
         if kwargs.setdefault("dtype", dtype) not in (dtype, None):
-            raise GradcliError(
-                "E203",
+            raise dtype_error(
                 f"dtype {scalar_type(kwargs['dtype'])} does not match dtype of out parameter"
-                f" ({scalar_type(dtype)})",
+                f" ({scalar_type(dtype)})"
             )
     result = function(*args, **kwargs)
     results = (result,) if type(result) is Tensor else tuple(result)
@@ -190,14 +189,11 @@ def _check(name: str, target: Tensor, result: Tensor, same: bool) -> None:
         )
     found, wanted = result.dtype, target.dtype
     if name in _FOUND and found is not wanted:
-        raise GradcliError(
-            "E203", f"Found dtype {scalar_type(wanted)} but expected {scalar_type(found)}"
-        )
+        raise dtype_error(f"Found dtype {scalar_type(wanted)} but expected {scalar_type(found)}")
     if same and found is not wanted:
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"Expected out tensor to have dtype {_C_NAMES.get(found.name, found.name)}, but got"
-            f" {_C_NAMES.get(wanted.name, wanted.name)} instead",
+            f" {_C_NAMES.get(wanted.name, wanted.name)} instead"
         )
     if not dtypes.can_cast(found, wanted) or (name in _REAL and wanted.is_complex):
         joins = name in _JOINS

@@ -14,7 +14,7 @@ from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import GradcliError, shape_error, type_error
 from gradcli.ops.definition.dtype_support import check_dtype
 from gradcli.ops.definition.ref import ref
 from gradcli.state import active, charge_tensors
@@ -114,12 +114,11 @@ def misfit(
     ]
     shown = " and ".join(str(shape) for shape in shapes if shape is not None)
     if op.pointwise:
-        return GradcliError(
-            "E301",
+        return shape_error(
             f"{op.name}: the shapes {shown} cannot be broadcast",
             text=sizes_apart(*[shape for shape in shapes if shape is not None]) or None,
         )
-    return GradcliError("E301", f"{op.name}: {failure}")
+    return shape_error(f"{op.name}: {failure}")
 
 
 def check_operand(op: Any, array: Any, operands: tuple[Any, ...]) -> None:

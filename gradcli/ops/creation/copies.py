@@ -24,7 +24,7 @@ from gradcli.autograd.inplace.writes import (
     write,
 )
 from gradcli.autograd.tensor import Tensor, alias, meta_of, storage_of
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import GradcliError, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.codegen.promotion import NUMBERS
@@ -346,8 +346,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     check_graph(input)
     if isinstance(value, Tensor):
         if value.array.ndim:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"fill_(): the value must be 0-dim, not of shape {tuple(value.array.shape)}",
                 text="fill_ only supports 0-dimension value tensor but got tensor with"
                 f" {value.array.ndim} dimensions.",
@@ -396,8 +395,8 @@ def fill(input: Tensor, value: Any) -> Tensor:
             raise type_error(f"fill(): the value must be a number, not {type_name(value)}")
         return fill_number.apply(input, checked_cast(value, input.dtype))
     if value.array.ndim:
-        raise GradcliError(
-            "E301", f"fill(): the value must be 0-dim, not of shape {tuple(value.array.shape)}"
+        raise shape_error(
+            f"fill(): the value must be 0-dim, not of shape {tuple(value.array.shape)}"
         )
     return fill_tensor.apply(input, value)
 

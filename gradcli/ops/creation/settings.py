@@ -11,7 +11,7 @@ from gradcli.arrays.printing import set_printoptions
 from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.typeinfo import finfo, iinfo
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import shape_error, type_error
 from gradcli.ops.binding.catalogue import function, modules, properties
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.definition.doc import STATE, effects
@@ -49,7 +49,7 @@ def wants_channels_last(tensor: Tensor, memory_format: Any) -> bool:
     """
     for ndim, known in CHANNELS_LAST.items():
         if memory_format is known and tensor.array.ndim != ndim:
-            raise GradcliError("E301", f"required rank {ndim} tensor to use {known.name} format")
+            raise shape_error(f"required rank {ndim} tensor to use {known.name} format")
     return memory_format in CHANNELS_LAST.values()
 
 

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.errors import GradcliError, shape_error, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import mul
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.runtime import listed
@@ -35,7 +35,7 @@ Subscripts = list[str]
 
 def _wrong(message: str, text: str | None = None) -> GradcliError:
     shown = None if text is None else f"einsum(): {text}"
-    return GradcliError("E301", f"einsum(): {message}", text=shown)
+    return shape_error(f"einsum(): {message}", text=shown)
 
 
 def _subscripts(term: str) -> Subscripts:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
 from gradcli.kernels import in_c
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
@@ -154,8 +154,7 @@ def _batch_normed(
     given_sizes = dict(zip(("running_mean", "running_var"), running, strict=True))
     for argument, tensor in {**given_sizes, "weight": weight, "bias": bias}.items():
         if isinstance(tensor, Tensor) and tensor.array.shape != (channels,):
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"{name}(): `{argument}` has the shape {tuple(tensor.array.shape)}, and the input"
                 f" {channels} channels",
                 text=f"{argument} should contain {channels} elements not {tensor.array.size}",

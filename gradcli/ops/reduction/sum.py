@@ -20,7 +20,7 @@ from gradcli.arrays.fusion.lazy import LAZY, LONG
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import dtype_error, shape_error, type_error
 from gradcli.kernels import vector_math
 from gradcli.kernels.sums.cascade_sum import (
     LARGEST,
@@ -249,8 +249,8 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     try:
         summed: Tensor = sum_to(input, wanted)
     except ValueError:
-        raise GradcliError(
-            "E301", f"sum_to_size(): a tensor of shape {shape} cannot be summed to {wanted}"
+        raise shape_error(
+            f"sum_to_size(): a tensor of shape {shape} cannot be summed to {wanted}"
         ) from None
     return summed
 
@@ -262,7 +262,7 @@ def _nansum_array(
     self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
 ) -> Any:
     if self.dtype.kind == "c":
-        raise GradcliError("E203", "nansum() is not defined for complex tensors")
+        raise dtype_error("nansum() is not defined for complex tensors")
     if is_float(self):
         self = np.where(np.isnan(self), self.dtype.type(0), self)
     return _sum_array(self, dims, keepdim, dtype)

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.arrays.views import sliced
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, type_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, sizes_of
@@ -101,7 +101,7 @@ def _extent(name: str, tensor: Tensor, dim: int) -> tuple[int, int]:
     """A dimension counted from the front, and its size; raises E301 for a 0-dim tensor."""
     shape = tensor.array.shape
     if not shape:
-        raise GradcliError("E301", f"{name}(): a 0-dim tensor cannot be cut")
+        raise shape_error(f"{name}(): a 0-dim tensor cannot be cut")
     at = normal_dim(name, dim, len(shape))
     return at, shape[at]
 
@@ -135,8 +135,7 @@ def _given_sizes(
     at, extent = _extent(name, input, dim)
     sizes = sizes_of(name, (split_sizes,))
     if sum(sizes) != extent or min(sizes, default=0) < 0:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"split(): parts of {sizes} do not make up dimension {at} of {extent}",
             text=f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's"
             f" size at dimension {at}), but got split_sizes={list(sizes)}",
@@ -257,14 +256,13 @@ def _split_along(name: str, dim: int, least: int) -> None:
     def split_along(input: Tensor, indices_or_sections: Any) -> Parts:
         ndim = input.array.ndim
         if ndim < least:
-            raise GradcliError("E301", f"{name}(): a tensor of {ndim} dimensions is too flat")
+            raise shape_error(f"{name}(): a tensor of {ndim} dimensions is too flat")
         at = min(dim, ndim - 1)
         sections = indices_or_sections
         if type(sections) is int and (sections <= 0 or input.array.shape[at] % sections):
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"{name}(): {sections} equal parts of dimension {at}, which has"
-                f" {input.array.shape[at]} elements",
+                f" {input.array.shape[at]} elements"
             )
         return _tensor_split(name, input, sections, at)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, type_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
 from gradcli.ops.arithmetic.conjugate import conj, conj_physical
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, normal_dims
@@ -27,7 +27,7 @@ from gradcli.ops.spatial.padding import constant_pad_nd
 def _prepared(name: str, input: Any) -> Tensor:
     """The operand as a floating or complex tensor. Raises E203 for half precision."""
     if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
-        raise GradcliError("E203", f"{name}() is not defined for {input.dtype}")
+        raise dtype_error(f"{name}() is not defined for {input.dtype}")
     if input.dtype.category in ("int", "bool"):
         return to(input, dtypes.default_dtype())
     return input
@@ -35,9 +35,7 @@ def _prepared(name: str, input: Any) -> Tensor:
 
 def _check_real(name: str, input: Tensor) -> None:
     if input.dtype.is_complex:
-        raise GradcliError(
-            "E203", f"{name} expects a real input tensor, but got {input.dtype.scalar_type}"
-        )
+        raise dtype_error(f"{name} expects a real input tensor, but got {input.dtype.scalar_type}")
 
 
 def _normalization(name: str, norm: Any, forward: bool) -> str:
