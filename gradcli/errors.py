@@ -140,6 +140,8 @@ class GradcliError(Exception):
         self.stack: tuple[tuple[str, Span | None], ...] = ()
         self.modules: tuple[Any, ...] = ()
         self.cause: GradcliError | None = None
+        self.context: GradcliError | None = None
+        self.remarks: list[str] = []
 
     @property
     def stage(self) -> str:

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError, Source, Span, internal_error
-from gradcli.language.parser.parser import parse_program, statements_of
+from gradcli.language.parser.parser import parse_program, parser, statements_of
 from gradcli.language.tree.syntax import Command
 from gradcli.record import Record
 from gradcli.state import State, active
@@ -270,6 +270,7 @@ def _hot_loop(compiler: Compiler, loop: For | While, scope: Scope, body: Run) ->
     known = compiler.interpreter.hot_loops
     found = known.get(id(loop))
     if found is None:
+        parser.cache_clear()  # what is loaded again where more is read makes room
         found = known[id(loop)] = hot_loop.HotLoop(compiler, loop, scope, body)
     return found
 

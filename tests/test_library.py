@@ -232,7 +232,7 @@ MISUSES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: gradcli.derive("x * x", x=2, target="c"), ValueError, "target is one of"),
     (lambda: gradcli.check("x * x", x=2, order=3), ValueError, "order is 1 or 2"),
     (lambda: gradcli.check("x * x", x=2, against={"z": 1}), ValueError, "no input `z`"),
-    (lambda: gradcli.why("x", "x * x", x=2), ValueError, "`x` is no question"),
+    (lambda: gradcli.why("x + 1", "x * x", x=2), ValueError, "`x . 1` is no question"),
     (lambda: gradcli.run("x * x", x=2).picture("png"), ValueError, "a picture is one of"),
     (lambda: gradcli.run("2").picture(), ValueError, "no graph"),
     (lambda: gradcli.Session(x=2), TypeError, "`x` is none of"),

@@ -49,6 +49,49 @@ ROWS = _rows(0)
 MATRICES = [
     *(("jacobian", *row) for row in _rows(1)),
     *(("hessian", *row) for row in _rows(2)),
+    (
+        "jacobian",
+        "torch.linalg.cross(a, b)",
+        "a=3 b=3",
+        "a",
+        "torch.linalg.cross(b.expand((3, 3)), eye(3), dim=1)",
+    ),
+    ("jacobian", "x.sort().values", "x=3", "x", "eye(3)[x.sort(0, False)[1]]"),
+    (
+        "jacobian",
+        "x * w[0] + w[1]",
+        "x=3 w=2",
+        "w",
+        "outer(ones((3,)), eye(2)[1]) + outer(x, eye(2)[0])",
+    ),
+    (
+        "jacobian",
+        "x[[0, 2, 2]] * 2",
+        "x=3",
+        "x",
+        "stack([zeros((3,)).index_add(0, tensor([0, 2, 2]), 2 * seed) for seed in eye(3)])",
+    ),
+    (
+        "jacobian",
+        "x.roll(1) * x",
+        "x=3",
+        "x",
+        "stack([seed * x.roll(1) + (seed * x).roll(-1) for seed in eye(3)])",
+    ),
+    (
+        "jacobian",
+        "relu(w @ x)",
+        "w=2,3 x=3",
+        "w",
+        "stack([outer(where(w @ x > 0, seed, 0), x) for seed in eye(2)])",
+    ),
+    (
+        "jacobian",
+        "A @ X",
+        "A=2,2 X=2,3",
+        "X",
+        "stack([A.t() @ seed for seed in eye(6).reshape((6, 2, 3))]).reshape((2, 3, 2, 3))",
+    ),
 ]
 
 every_row = pytest.mark.parametrize(("function", "shapes", "by", "gradient"), ROWS)
@@ -126,9 +169,8 @@ right = torch.stack([slope(unit) if y_.requires_grad else 0 * {by} for unit in u
 
 
 MESSAGES = [
-    (("A @ x", "--shape", "A=3,3", "x=3", "--wrt", "A", "--jacobian"), "no matrix"),
     (("A @ x", "--shape", "A=3,3", "x=3", "--hessian"), "a Hessian is of one number"),
-    (("x @ y", "--shape", "x=3", "y=3", "--hessian"), "a Hessian is by one name"),
+    (("x @ y", "--shape", "x=3", "y=3", "--hessian", "--json"), "has the Hessian by one name"),
     (("a @ x", "--shape", "x=3", "a:const=3", "--hessian"), "the Hessian is 0"),
     (("x * x", "--jacobian", "--hessian"), "exclude each other"),
 ]
@@ -139,6 +181,38 @@ def test_what_is_no_matrix(gradcli: CommandLine, words: tuple[str, ...], message
     found = gradcli("derive", *words)
     assert found.code in (2, 3)
     assert message in found.err
+
+
+STEPS = [
+    ("F.normalize(x, dim=0)", "--jacobian"),
+    ("F.layer_norm(x, (3,))", "--jacobian"),
+    ("F.layer_norm(x, (3,)).pow(3).sum()", "--hessian"),
+    ("F.normalize(x, dim=0).prod()", "--hessian"),
+    ("(1 - x[0])**2 + 100*(x[1] - x[0]**2)**2", "--hessian"),
+    ("x[[0, 2, 2]] * x[1]", "--jacobian"),
+    ("x.roll(1) * x", "--jacobian"),
+]
+
+
+@pytest.mark.parametrize("words", STEPS, ids=lambda words: words[0])
+def test_a_file_of_a_matrix_in_several_steps_agrees(
+    gradcli: CommandLine, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "emitted.py"
+    path.write_text(gradcli("derive", *words, "--shape", "x=3", "--to", "numpy").out)
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+    assert "ns of x agree" in done.stdout, done.stderr
+
+
+def test_a_hessian_by_several_names_has_a_matrix_for_each_pair(gradcli: CommandLine) -> None:
+    shown = gradcli("derive", "x**3 * t", "--hessian")
+    assert shown.out.split("\n")[:3] == [
+        "hessian_x_x = 6 * t * x",
+        "hessian_x_t = 3 * x ** 2",
+        "hessian_t_x = 3 * x ** 2",
+    ]
+    shown = gradcli("derive", "x @ A @ x", "--shape", "x=3", "A=3,3", "--hessian", "--to", "latex")
+    assert r"\frac{\partial^{2} y}{\partial x \, \partial A^{\top}}" in shown.out
 
 
 @pytest.mark.parametrize("target", ["numpy", "torch", "jax"])

@@ -9,13 +9,15 @@ from typing import Any
 
 from gradcli.autograd.engine import backward
 from gradcli.autograd.inplace.aliasing import check_memory
+from gradcli.autograd.modes import name_of
 from gradcli.autograd.tensor import Tensor, with_history
-from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.functional.forward import pushforward
-from gradcli.functional.levels import Level, tensors_of
-from gradcli.functional.structure import leaves, rebuilt, same_form
+from gradcli.functional.levels import Level, called, sizes_of_tangent, tensors_of
+from gradcli.functional.structure import leaves, rebuilt, same_form, spec_of, starred
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
+from gradcli.state import active
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]
@@ -25,10 +27,16 @@ _MODULE = "torch.func"
 
 def positions_of(name: str, argnums: Any, count: int) -> list[int]:
     """The numbers of the arguments to differentiate, counted from the front; raises E201."""
+    if not isinstance(argnums, (int, tuple)):
+        raise runtime_error(
+            f"argnums must be int or Tuple[int, ...], got: <class '{type(argnums).__name__}'>"
+        )
     given = argnums if isinstance(argnums, tuple) else (argnums,)
     positions = []
     for argnum in given:
-        if not isinstance(argnum, int) or not -count <= argnum < count:
+        if not isinstance(argnum, int):
+            raise runtime_error(f"argnum must be int, got: <class '{type(argnum).__name__}'>")
+        if not -count <= argnum < count:
             raise GradcliError(
                 "E201",
                 f"{name}(): argnums names the argument {argnum!r}, and there are {count}",
@@ -36,10 +44,10 @@ def positions_of(name: str, argnums: Any, count: int) -> list[int]:
                 raises="RuntimeError",
             )
         positions.append(argnum % count)
-    if not given or len(set(positions)) != len(positions):
-        raise GradcliError(
-            "E201", f"{name}(): argnums must name each argument once", raises="RuntimeError"
-        )
+    if not given:
+        raise runtime_error("argnums must be non-empty")
+    if len(set(positions)) != len(positions):
+        raise runtime_error(f"argnums elements must be unique, got {argnums}")
     return positions
 
 
@@ -61,10 +69,14 @@ def split_aux(name: str, value: Any, has_aux: bool) -> tuple[Any, Any]:
             text="grad_and_value(f)(*args): output of function f should be a tuple: (output, aux)"
             " if has_aux is True"
             if name == "grad"
-            else f"{name}(f, *primals): output of function f should be a tuple: (output, aux) if"
+            else f"{called(name)}: output of function f should be a tuple: (output, aux) if"
             " has_aux is True",
         )
-    tensors_of(name, value[1])
+    for leaf in leaves(value[1]):
+        if not isinstance(leaf, Tensor):
+            raise runtime_error(
+                f"Expected tensors, got unsupported type <class '{type(leaf).__name__}'>"
+            )
     return value
 
 
@@ -73,7 +85,9 @@ def check_moved(what: str, tensors: list[Any]) -> None:
     bools.
     """
     if not tensors:
-        raise GradcliError("E202", f"there is no {what}", raises="RuntimeError")
+        raise runtime_error(
+            f"jvp(f, primals, tangents): Expected {what}s to contain at least one Tensor."
+        )
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
             raise GradcliError(
@@ -85,7 +99,7 @@ def check_moved(what: str, tensors: list[Any]) -> None:
         if tensor.dtype.category in ("int", "bool"):
             raise GradcliError(
                 "E202",
-                f"a {what} must be floating or complex, not {tensor.dtype}",
+                f"Expected {what} to be floating point or complex, but got: {tensor.dtype}",
                 raises="ValueError",
                 help="make it floating: `x.float()`",
             )
@@ -95,7 +109,11 @@ def check_real(name: str, what: str, tensors: list[Any]) -> None:
     """Raise E203 for a complex tensor: a Jacobian is one of real inputs and outputs."""
     for number, tensor in enumerate(tensors):
         if isinstance(tensor, Tensor) and tensor.dtype.is_complex:
-            raise dtype_error(f"{name}(): {what} {number} is {tensor.dtype}, and not real")
+            raise GradcliError(
+                "E203",
+                f"{name}: Expected all {what} to be real but received complex tensor at flattened"
+                f" input idx: {number}",
+            )
 
 
 def pull(
@@ -144,7 +162,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         positions = positions_of("grad", argnums, len(args))
-        with Level() as level:
+        with Level(reverse=True) as level:
             inputs = [level.enter(args[position]) for position in positions]
             returned = func(*replaced(args, positions, inputs), **kwargs)
             value, aux = split_aux("grad", returned, has_aux)
@@ -170,6 +188,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
             value, aux = level.released((value, aux))
         return result, ((value, aux) if has_aux else value)
 
+    differentiated.__name__ = name_of(func)
     return differentiated
 
 
@@ -184,6 +203,7 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
         result, value = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result
 
+    gradient.__name__ = name_of(func)
     return gradient
 
 
@@ -195,9 +215,12 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
         `(output, vjp_fn)`, with `has_aux` `(output, vjp_fn, aux)`. `vjp_fn` takes a structure like
         the output and returns a tuple with an entry for each of `primals`.
     """
-    level = Level()
+    level = Level(reverse=True)
+    connected = level.connected
     with level:
+        level.connected = True  # vjp_fn may be called where operations are recorded
         inputs = level.enter(primals)
+        level.connected = connected
         output, aux = split_aux("vjp", func(*inputs), has_aux)
         level.close()
         outputs = tensors_of("vjp", output)
@@ -211,8 +234,12 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
                 )
         if not same_form(output, cotangents):
             raise GradcliError(
-                "E406", "vjp_fn(): the cotangents must have the structure of the output"
+                "E406",
+                "Expected pytree structure of cotangents to be the same as pytree structure of"
+                f" outputs to the function. cotangents: {starred(cotangents)}, primal output:"
+                f" {starred(output)}",
             )
+        level.connected = active.state.grad_enabled
         with level:
             return rebuilt(primals, pull(level, outputs, leaves(inputs), leaves(cotangents)))
 
@@ -266,7 +293,13 @@ def _check_layouts(primals: Any, tangents: Any) -> None:
     gets the strides of the input, so its elements would overlap too.
     """
     if not same_form(primals, tangents):
-        raise GradcliError("E406", "jvp(): the tangents must have the structure of the primals")
+        raise GradcliError(
+            "E406",
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python"
+            " structure. For example, if primals is a tuple of 3 tensors, tangents also must be."
+            f" Got primals with structure {spec_of(primals)} and tangents with structure"
+            f" {spec_of(tangents)}",
+        )
     check_moved("primal", leaves(primals))
     check_moved("tangent", leaves(tangents))
     for tensor, direction in zip(leaves(primals), leaves(tangents), strict=True):
@@ -301,21 +334,35 @@ def _linearized(
     def move(tangents: Any) -> Any:
         if not same_form(primals, tangents):
             raise GradcliError(
-                "E406", f"{name}(): the tangents must have the structure of the primals"
+                "E406",
+                f"Expected the tangents {spec_of(tangents)} to have the same argspec as the"
+                f" primals {spec_of(primals)}",
             )
         directions = leaves(tangents)
         check_moved("tangent", directions)
-        for tensor, direction in zip(leaves(primals), directions, strict=True):
-            if tensor.array.shape != direction.array.shape:
-                raise GradcliError(
-                    "E406",
-                    f"{name}(): a tangent of shape {tuple(direction.array.shape)} for an input of"
-                    f" shape {tuple(tensor.array.shape)}",
-                )
+        for number, (tensor, direction) in enumerate(zip(leaves(primals), directions, strict=True)):
+            if name == "linearize":
+                _check_like(number, tensor, direction)
+            elif tensor.array.shape != direction.array.shape:
+                raise sizes_of_tangent(tensor, direction)
         with level:
             return push(level, output, outputs, starts, directions)
 
     return level.separated(output), move, level.released(aux), outputs
+
+
+def _check_like(number: int, tensor: Tensor, direction: Tensor) -> None:
+    """Raise E406 for a tangent of another shape or dtype than its input's."""
+    for what, found, wanted in (
+        ("shape", direction.shape, tensor.shape),
+        ("dtype", direction.dtype, tensor.dtype),
+    ):
+        if found != wanted:
+            raise GradcliError(
+                "E406",
+                f"tangent:{number} with {what} {found} in flattened pytree doesn't match the"
+                f" {what} {wanted} of the corresponding primal.",
+            )
 
 
 def push(

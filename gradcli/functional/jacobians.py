@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from gradcli.arrays.backend import module_of
+from gradcli.autograd.modes import name_of
 from gradcli.autograd.tensor import Tensor, with_history
 from gradcli.errors import type_error, value_error
 from gradcli.functional.derivatives import (
@@ -24,6 +25,7 @@ from gradcli.functional.structure import leaves, rebuilt
 from gradcli.functional.vmap import vmap
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.shape.joining import stack_
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.slicing import narrow
 from gradcli.ops.shape.views import view
@@ -86,14 +88,14 @@ def jacrev(
             raise value_error("jacrev: `chunk_size` should be greater than 0.")
         if chunk_size is not None and not isinstance(chunk_size, int):
             raise type_error(f"jacrev(): chunk_size must be an integer: {chunk_size!r}")
-        check_real("jacrev", "the input", leaves([args[position] for position in positions]))
-        with Level() as level:
+        check_real("jacrev", "inputs", leaves([args[position] for position in positions]))
+        with Level(reverse=True) as level:
             inputs = [level.enter(args[position]) for position in positions]
             returned = func(*replaced(args, positions, inputs), **kwargs)
             output, aux = split_aux("jacrev", returned, has_aux)
             level.close()
             outputs = tensors_of("jacrev", output)
-            check_real("jacrev", "the output", outputs)
+            check_real("jacrev", "outputs", outputs)
             flat = leaves(inputs)
             sizes = [output.array.size for output in outputs]
 
@@ -102,7 +104,8 @@ def jacrev(
 
             found: list[Tensor] = []
             if sum(sizes):
-                found = list(level.released(vmap(rows, chunk_size=chunk_size)(*unit_rows(outputs))))
+                seeds = unit_rows(outputs)
+                found = list(level.released(_each(rows, chunk_size)(*seeds)))
             else:
                 found = [zeros(like, (0, *like.array.shape)) for like in flat]
             blocks = [
@@ -119,7 +122,20 @@ def jacrev(
             result = rebuilt(output, blocks)
             return (result, level.released(aux)) if has_aux else result
 
+    jacobian.__name__ = name_of(func)
     return jacobian
+
+
+def _each(rows: Function, chunk_size: int | None) -> Function:
+    """A function of rows, mapped; one at a time it is called as it is, as PyTorch does."""
+    if chunk_size != 1:
+        return vmap(rows, chunk_size=chunk_size)
+
+    def one_by_one(*seeds: Tensor) -> tuple[Tensor, ...]:
+        found = zip(*(rows(*row) for row in zip(*seeds, strict=True)), strict=True)
+        return tuple([stack_(list(column)) for column in found])
+
+    return one_by_one
 
 
 def _by_argument(inputs: list[Any], found: list[Any], argnums: Argnums) -> Any:
@@ -141,7 +157,7 @@ def jacfwd(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         positions = positions_of("jacfwd", argnums, len(args))
         given = leaves([args[position] for position in positions])
-        check_real("jacfwd", "the input", given)
+        check_real("jacfwd", "inputs", given)
         check_moved("primal", given)
         with Level() as level:
             inputs = [level.enter(args[position], as_leaves=False) for position in positions]
@@ -150,7 +166,7 @@ def jacfwd(
             output, aux = split_aux("jacfwd", returned, has_aux)
             level.close()
             outputs = tensors_of("jacfwd", output)
-            check_real("jacfwd", "the output", outputs)
+            check_real("jacfwd", "outputs", outputs)
             sizes = [tensor.array.size for tensor in flat]
 
             def columns(*directions: Tensor) -> tuple[Tensor, ...]:
@@ -176,6 +192,7 @@ def jacfwd(
             result = rebuilt(output, blocks)
             return (result, level.released(aux)) if has_aux else result
 
+    jacobian.__name__ = name_of(func)
     return jacobian
 
 

@@ -20,6 +20,7 @@ from gradcli.autograd.node import AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.batching.description import described
+from gradcli.functional.saved_tensors import refuse_hooks
 from gradcli.functional.structure import leaves, mapped
 from gradcli.ops.creation.copies import detach
 from gradcli.state import active
@@ -80,11 +81,15 @@ class Level:
         connected: whether operations were recorded around the transform; if not, its results carry
             no history.
         entries: where the gradients of the inputs arrive.
+        reverse: whether it is differentiated in reverse mode, inside which no hooks are set.
     """
 
-    __slots__ = ("_before", "_born", "_frames", "connected", "entries", "level")
+    __slots__ = ("_before", "_born", "_frames", "connected", "entries", "level", "reverse")
 
-    def __init__(self) -> None:
+    def __init__(self, *, reverse: bool = False) -> None:
+        if reverse:
+            refuse_hooks()
+        self.reverse = reverse
         self.connected = active.state.grad_enabled
         self.entries: list[LevelEntry] = []
         self._before: list[tuple[bool, bool, Any, bool]] = []
@@ -97,7 +102,7 @@ class Level:
         self._before.append(before)
         frame = state.batch
         if frame is not None and frame.below is None:
-            frame.below = state.grad_enabled
+            frame.below, frame.born = state.grad_enabled, state.born
         else:
             frame = None
         self._frames.append(frame)
@@ -114,7 +119,7 @@ class Level:
         state.grad_enabled, state.inference, state.born, state.marks_made = before
         frame = self._frames.pop()
         if frame is not None:
-            frame.below = None
+            frame.below = frame.born = None
         state.transforms.pop()
 
     def enter(self, value: Any, as_leaves: bool = True) -> Any:
@@ -130,6 +135,8 @@ class Level:
             raise GradcliError(
                 "E202",
                 f"only tensors can be differentiated with respect to, not {type(tensor).__name__}",
+                text="Thing passed to transform API must be Tensor, got <class"
+                f" '{type(tensor).__name__}'>",
                 raises="ValueError",
             )
         if tensor.array.dtype.kind not in "fcV":
@@ -218,19 +225,36 @@ _CALLED = {"jvp": "jvp(f, primals, tangents)", "vjp": "vjp(f, *primals)"}
 _CALLED["jacfwd"] = _CALLED["jvp"]
 
 
+def called(name: str) -> str:
+    """How PyTorch's errors call a transform."""
+    return _CALLED.get(name, _CALLED["vjp"])
+
+
+def sizes_of_tangent(tensor: Tensor, tangent: Tensor) -> GradcliError:
+    """The error of a tangent of another shape than its tensor's."""
+    sizes = [list(each.array.shape) for each in (tensor, tangent)]
+    return GradcliError(
+        "E301",
+        f"a tangent of shape {tuple(sizes[1])} for a tensor of shape {tuple(sizes[0])}",
+        text="Trying to set a forward gradient that has a different size than that of the original"
+        f" Tensor, this is not supported. Tensor is of size {sizes[0]} while the given forward"
+        f" gradient is of size {sizes[1]}.",
+    )
+
+
 def tensors_of(name: str, value: Any) -> list[Tensor]:
     """The leaves of what a function returned; raises E202 for one that is no tensor."""
     found = leaves(value)
-    if not found:
+    if not found or (len(found) == 1 and found[0] is None):
         raise runtime_error(
-            f"{_CALLED.get(name, _CALLED['vjp'])}: Expected f to be a function that has non-empty"
-            " output (got output = [])"
+            f"{called(name)}: Expected f to be a function that has non-empty"
+            f" output (got output = {found})"
         )
     for leaf in found:
         if not isinstance(leaf, Tensor):
             raise GradcliError(
                 "E202",
-                f"{_CALLED.get(name, _CALLED['vjp'])}: expected f(*primals) to return only tensors,"
+                f"{called(name)}: expected f(*primals) to return only tensors,"
                 f" got unsupported type <class '{type(leaf).__name__}'>",
                 raises="RuntimeError",
             )

@@ -12,7 +12,7 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.custom.function import FunctionCall
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.saved_tensor import Pack, Unpack, unchanging
-from gradcli.autograd.tensor import Tensor, refuse_transformed
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.codegen.saved import pack_slot, saved_names
@@ -67,8 +67,8 @@ class SavedTensorsHooks:
         disabled = _disabled_message()
         if disabled is not None:
             raise runtime_error(disabled)
-        if active.state.born is not None:
-            refuse_transformed("saved_tensors_hooks()")
+        if any(getattr(each, "reverse", False) for each in active.state.transforms):
+            raise runtime_error(_TRANSFORMED)
         self._listener.install()
 
     def __exit__(self, *exception: object) -> None:
@@ -135,6 +135,21 @@ def _disabled_message() -> str | None:
             return current.message
         current = current.former
     return None
+
+
+_TRANSFORMED = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an"
+    " issue with your use case."
+)
+
+
+def refuse_hooks() -> None:
+    """Raise E204 where hooks are set: a transform in reverse mode begins."""
+    current = active.state.recorder
+    while isinstance(current, Listener):
+        if isinstance(current, PackingListener):
+            raise runtime_error(_TRANSFORMED)
+        current = current.former
 
 
 class DisableSavedTensorsHooks:

@@ -50,7 +50,7 @@ def functional_call(
     }
     new = _tied(given, slots) if tie_weights else dict(given)
     if strict:
-        _check_names(new, slots)
+        _check_names(module, new, slots)
     positional = () if args is None else args if isinstance(args, tuple) else (args,)
     former: dict[str, Any] = {}
     try:
@@ -68,6 +68,7 @@ def functional_call(
 modules["torch.nn.utils.stateless"]["functional_call"] = functional_call
 
 _NOTHING = object()
+_NAMELESS = 'tensor name can\'t be empty string ""'
 
 
 def _tied(given: dict[str, Any], slots: dict[str, Tensor]) -> dict[str, Any]:
@@ -98,15 +99,17 @@ def _swapped(module: Any, key: str, tensor: Any) -> Any:
     path, _, name = str(key).rpartition(".")
     owner = module.get_submodule(path)
     if not name:
-        raise GradcliError("E207", "functional_call(): the name of a tensor is not empty")
+        raise GradcliError("E207", "the name of a tensor is not empty", text=repr(_NAMELESS))
     if not isinstance(key, str):
         raise GradcliError("E102", f"functional_call(): {key!r} is no name")
     table = next((t for t in (owner._parameters, owner._buffers) if name in t), owner._values)
     former = table.get(name, _NOTHING)
     for value in (tensor, former):
         if value is not None and value is not _NOTHING and not isinstance(value, Tensor):
-            raise type_error(
-                f"functional_call(): {key!r} takes a tensor, not {type(value).__name__}"
+            raise GradcliError(
+                "E202",
+                f"functional_call(): {key!r} takes a tensor, not {type(value).__name__}",
+                text=f"{value} is not an instance of torch.Tensor",
             )
     if tensor is _NOTHING:
         table.pop(name, None)
@@ -117,21 +120,23 @@ def _swapped(module: Any, key: str, tensor: Any) -> Any:
     return former
 
 
-def _check_names(given: dict[str, Any], slots: Mapping[str, Any]) -> None:
+def _check_names(module: Any, given: dict[str, Any], slots: Mapping[str, Any]) -> None:
     """Raise E204 unless the names given are those of the module."""
     if given.keys() != slots.keys():
+        lines = tuple(
+            f"{what} key(s): {', '.join(map(repr, sorted(names)))}."
+            for what, names in (
+                ("Unexpected", given.keys() - slots.keys()),
+                ("Missing", slots.keys() - given.keys()),
+            )
+            if names
+        )
         raise GradcliError(
             "E204",
             "functional_call(): the names given are not those of the module",
+            text="\n\t".join((f"Error(s) in reparametrizing for {module._get_name()}:", *lines)),
             raises="RuntimeError",
-            notes=tuple(
-                f"{what}: {', '.join(sorted(names))}"
-                for what, names in (
-                    ("missing", slots.keys() - given.keys()),
-                    ("not expected", given.keys() - slots.keys()),
-                )
-                if names
-            ),
+            notes=lines,
         )
 
 
@@ -139,17 +144,23 @@ def _merged(dictionaries: Any) -> dict[str, Any]:
     """The one dictionary that was given, or the tensors of several with different names."""
     if isinstance(dictionaries, dict):
         return dictionaries
+    if not isinstance(dictionaries, (tuple, list)):
+        raise value_error(
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got"
+            f" <class '{type(dictionaries).__name__}'>"
+        )
     merged: dict[str, Any] = {}
-    for each in dictionaries if isinstance(dictionaries, (tuple, list)) else [dictionaries]:
+    for each in dictionaries:
         if not isinstance(each, dict):
-            raise GradcliError(
-                "E202",
-                f"functional_call() takes dictionaries of tensors, not {type(each).__name__}",
-                raises="ValueError",
+            raise value_error(
+                "Expected all elements of parameter_and_buffer_dicts to be dictionaries"
             )
-        repeated = merged.keys() & each.keys()
+        repeated = [key for key in merged if key in each]
         if repeated:
-            raise value_error(f"functional_call(): {sorted(repeated)[0]!r} is in two dictionaries")
+            raise value_error(
+                f"{repeated} appeared in multiple dictionaries; behavior of functional call is"
+                " ambiguous"
+            )
         merged.update(each)
     return merged
 

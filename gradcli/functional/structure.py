@@ -35,6 +35,8 @@ def mapped(function: Callable[[Any], Any], structure: Any) -> Any:
     if isinstance(structure, ReturnType):
         return type(structure)(mapped(function, part) for part in structure)
     if isinstance(structure, tuple):
+        if hasattr(structure, "language_fields"):  # a named tuple of the program
+            return type(structure)(*[mapped(function, part) for part in structure])
         return tuple(mapped(function, part) for part in structure)
     if isinstance(structure, list):
         return [mapped(function, part) for part in structure]
@@ -47,6 +49,33 @@ def rebuilt(structure: Any, values: list[Any]) -> Any:
     """A structure of the same form with other leaves, as many as it has."""
     rest: Iterator[Any] = iter(values)
     return mapped(lambda _: next(rest), structure)
+
+
+def spec_of(structure: Any, indent: int = 0) -> str:
+    """The form of a structure as PyTorch's errors have it."""
+    if isinstance(structure, dict):
+        context, parts = repr(list(structure)), list(structure.values())
+    elif isinstance(structure, (tuple, list)):
+        context, parts = "None", list(structure)
+    else:
+        return "*"
+    inner = indent + 2
+    shown = (",\n" + " " * inner).join([spec_of(part, inner) for part in parts])
+    return f"TreeSpec({type(structure).__name__}, {context}, [{shown}])"
+
+
+class Star:
+    """What stands for a leaf where a form is written as the structure itself."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "*"
+
+
+def starred(structure: Any) -> str:
+    """A structure whose leaves are stars."""
+    return repr(mapped(lambda _: Star(), structure))
 
 
 def same_form(one: Any, other: Any) -> bool:

@@ -83,6 +83,7 @@ def vmap(
         ]
         return rebuilt(structure, joined)
 
+    batched.__name__ = name
     return batched
 
 

@@ -82,6 +82,11 @@ class TraceBuilder:
         self._values[id(array)] = value
         return value
 
+    def close(self) -> None:
+        """Nothing more is recorded: arrays that no instruction reads or makes are let go."""
+        self._values.clear()
+        self._kept.clear()
+
     def knows(self, array: Any) -> bool:
         """Whether a value stands for an array."""
         return id(array) in self._values

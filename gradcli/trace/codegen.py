@@ -242,10 +242,10 @@ def _in_pieces(code: Code, trace: Trace, kept: list[Value], where: str) -> Calla
     names = [code.name(value) for value in lasting]
     places = {value: number for number, value in enumerate(lasting)}
     parts = list(_cut(trace.instructions))
-    homes = {v: number for number, part in enumerate(parts) for each in part for v in each.made}
     wanted = set(kept)
-    for number, part in enumerate(parts):
-        wanted.update(v for each in part for v in each.reads if homes.get(v, number) != number)
+    for part in parts:
+        own = {value for each in part for value in each.made}
+        wanted.update(value for each in part for value in each.reads if value not in own)
     steps = []
     for part in parts:
         piece = code.piece(part, wanted, where)

@@ -40,7 +40,7 @@ def outcome(program: str) -> dict[str, Any]:
     printed, error = StringIO(), None
     try:
         with redirect_stdout(printed), redirect_stderr(StringIO()):
-            exec(compile(program, "program", "exec"), dict(NAMES))
+            exec(compile(program, "program", "exec", dont_inherit=True), dict(NAMES))
     except Exception as failure:
         error = {"type": type(failure).__name__, "line": _line(failure)}
     return {"stdout": re.sub(r"0x[0-9a-f]+", "0x", printed.getvalue()), "error": error}

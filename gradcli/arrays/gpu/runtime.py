@@ -12,19 +12,20 @@ _loaded: dict[str, Any] = {}
 
 
 def cupy() -> Any:
-    """The module `cupy`. Raises E604 where it is missing or finds no GPU."""
+    """The module `cupy`. Raises E604 where it is missing or damaged, or finds no GPU."""
     if "cupy" in _loaded:
         return _loaded["cupy"]
+    install = "install `gradcli[cuda12]` or `gradcli[cuda13]`, whichever CUDA the driver has"
     try:
         cupy = import_module("cupy")
-    except ImportError:
-        raise GradcliError(
-            "E604",
-            "tensors on a GPU need CuPy, which is not installed",
-            help="install `gradcli[cuda12]` or `gradcli[cuda13]`, whichever CUDA the driver has",
-        ) from None
+        find_gpu = cupy.is_available
+    except Exception as failure:  # a damaged installation fails in any way; a folder has no names
+        missing = isinstance(failure, ModuleNotFoundError) and failure.name == "cupy"
+        reason = "is not installed" if missing else f"cannot be loaded: {failure}"
+        message = f"tensors on a GPU need CuPy, which {reason}"
+        raise GradcliError("E604", message, help=install) from None
     try:
-        problem = "" if cupy.is_available() else "CuPy finds no GPU"
+        problem = "" if find_gpu() else "CuPy finds no GPU"
     except RuntimeError as failure:  # a driver that is too old, say
         problem = f"CuPy cannot use the GPU: {failure}"
     if problem:

@@ -18,6 +18,8 @@ from gradcli.autograd.tensor import Tensor, alias, join_graph, refresh, with_his
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.state import active
 
+DETAILS = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+
 
 class FunctionCall:
     """A call of a custom function, reported to recorders in place of an op.
@@ -113,9 +115,18 @@ class Function:
                 generated = bool(names["generate_vmap_rule"])
                 break
         if generated is (cls.vmap is not Function.vmap):
+            problem = (
+                "it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please"
+                " set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid"
+                " ambiguity."
+                if generated
+                else "it does not have vmap support. Please override and implement the vmap"
+                " staticmethod or set generate_vmap_rule=True."
+            )
             raise runtime_error(
                 f"vmap() cannot run {cls.__name__}, which has"
                 f" {'a vmap() besides' if generated else 'no vmap() and no'} generate_vmap_rule",
+                text=f"You tried to vmap over {cls.__name__}, but {problem} {DETAILS}",
                 help="write `generate_vmap_rule = True` in the class, or define vmap()",
             )
 
@@ -138,6 +149,9 @@ class Function:
         if state.transforms and not in_two_parts:
             raise runtime_error(
                 f"a transform of torch.func cannot run {cls.__name__}, whose forward takes ctx",
+                text="In order to use an autograd.Function with functorch transforms (vmap, grad,"
+                " jvp, jacrev, ...), it must override the setup_context staticmethod."
+                f" {DETAILS}",
                 help="define forward(…) without ctx, and setup_context(ctx, inputs, output)",
             )
         batch = state.batch

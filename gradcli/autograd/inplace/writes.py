@@ -8,6 +8,7 @@ when it is next read.
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +34,7 @@ from gradcli.autograd.tensor import (
     refresh,
     storage_of,
 )
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, Span
 from gradcli.state import active
 
 # Installed by gradcli.ops.
@@ -147,14 +148,21 @@ def check_inplace(tensor: Tensor, *operands: Any) -> bool:
     return overlapping
 
 
-def check_graph(tensor: Tensor, *operands: Any) -> None:
-    """Raise E405 where the history forbids a write, or inference mode; memory may be shared."""
+def check_graph(tensor: Tensor, *operands: Any, attempted: str = "") -> None:
+    """Raise E405 where the history forbids a write, or inference mode; memory may be shared.
+
+    `attempted` is PyTorch's op, where the text of the program does not name it.
+    """
     state = active.state
     if state.born is not None and is_captured(tensor):
         raise GradcliError(
             "E405",
             f"{_named(tensor)} was made outside the function that torch.func differentiates, and"
             " cannot be changed in place there",
+            text="During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to"
+            f" call in-place operation (aten::{attempted or _attempted(state.place)}) that would"
+            " mutate a captured Tensor. This is not supported; please rewrite the function being"
+            " transformed to explicitly accept the mutated Tensor(s) as inputs.",
             help="return the new value, or pass the tensor as an argument",
         )
     if not state.grad_enabled:
@@ -169,6 +177,27 @@ def check_graph(tensor: Tensor, *operands: Any) -> None:
             f"{_named(tensor)} is a view whose base got a history after it was made",
             help="take the view anew before writing to it",
         )
+
+
+_AUGMENTED = {"+=": "add_", "-=": "sub_", "*=": "mul_", "/=": "div_", "**=": "pow_"}
+_OVERLOADS = {
+    **dict.fromkeys(("add_", "sub_", "mul_", "div_"), ".Tensor"),
+    **dict.fromkeys(("fill_", "masked_fill_", "pow_"), ".Scalar"),
+}
+
+
+def _attempted(place: Span | None) -> str:
+    """PyTorch's op for the write that stands at a place of the program."""
+    text = "" if place is None else place.text
+    if text.endswith("]"):
+        return "copy_"
+    written = re.search(r"(\w+?)_?\([^()]*(?:\([^()]*\)[^()]*)*\)$", text)
+    augmented = re.search(r"[-+*/]{1,2}=", text)
+    if written is not None:
+        name = {"zeros": "zero", "ones": "fill"}.get(written[1], written[1]) + "_"
+    else:
+        name = _AUGMENTED.get(augmented[0], "copy_") if augmented else "copy_"
+    return name + _OVERLOADS.get(name, "")
 
 
 def check_distinct(tensor: Tensor, *operands: Any) -> None:

@@ -59,7 +59,7 @@ def called_names(part: Any) -> set[str]:
 
 
 def operand_names(part: Any) -> set[str]:
-    """The names that are operands of operators in a part of the tree."""
+    """The names that are operands of operators in a part of the tree, or arguments of ops."""
     found = set()
     for each in _nodes(part):
         operands: list[Any] = []
@@ -67,8 +67,27 @@ def operand_names(part: Any) -> set[str]:
             operands = [each.operand]
         elif isinstance(each, tree.Binary):
             operands = [each.first, *(operand for _, operand in each.rest)]
+        elif isinstance(each, tree.Call) and not _takes_functions(each):
+            operands = [argument.value for argument in each.arguments]
         found |= {operand.name for operand in operands if isinstance(operand, tree.Name)}
     return found
+
+
+# fmt: off
+_OF_FUNCTIONS = frozenset((
+    "apply_", "callable", "checkpoint", "compile", "filter", "functional_call", "grad",
+    "grad_and_value", "hessian", "hvp", "isinstance", "jacfwd", "jacobian", "jacrev", "jvp",
+    "linearize", "map", "map2_", "map_", "partial", "print", "reduce", "sorted", "vhp", "vjp",
+    "vmap",
+))
+# fmt: on
+"""Functions that take functions."""
+
+
+def _takes_functions(call: tree.Call) -> bool:
+    function = call.function
+    name = function.name if isinstance(function, (tree.Name, tree.Attribute)) else ""
+    return name in _OF_FUNCTIONS
 
 
 def _nodes(part: Any) -> Iterator[tree.Syntax]:

@@ -10,7 +10,8 @@ import click
 from gradcli.cli.arguments.click_options import with_answer_file, with_program
 from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.answer import show_explanation
-from gradcli.cli.program.source import Asked, Program, asked_of
+from gradcli.cli.program.source import AnswerFile, Asked, Program, asked_of
+from gradcli.errors import GradcliError
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     help="Formulas in the language or in LaTeX, or a file for NumPy, JAX or PyTorch.",
 )
 @click.option("--jacobian", is_flag=True, help="The derivatives of a vector, as matrices.")
-@click.option("--hessian", is_flag=True, help="The second derivatives of a number by one name.")
+@click.option("--hessian", is_flag=True, help="The second derivatives of a number, by each pair.")
 @click.option("--json", is_flag=True, help="Print the formulas as JSON.")
 @with_answer_file(".txt", ".json", ".tex", ".py")
 @with_program
@@ -55,11 +56,35 @@ def derive(asked: Asked, target: str, matrices: str = "") -> int:
     """Show the gradients of a program as formulas, written for a target; or the matrices that they
     are products with.
     """
-    asked.arguments = arguments = list(asked.arguments)
     if matrices == "hessian":
-        from gradcli.cli.program.derivation import with_gradient  # lazy: command: its body
+        return _hessian(asked, target)
+    return _derived(asked, target, matrices)
 
-        asked.program = Program(with_gradient(asked), asked.program.name)
+
+def _hessian(asked: Asked, target: str) -> int:
+    """Show the second derivatives of a number: by each pair of names where there are several."""
+    from gradcli.cli.program.derivation import with_gradients  # lazy: command: its body
+
+    programs = with_gradients(asked)
+    is_whole = target not in ("gradcli", "latex") or asked.options.format == "json"
+    if len(programs) > 1 and (is_whole or isinstance(asked.terminal, AnswerFile)):
+        names = ", ".join(programs)
+        raise GradcliError(
+            "E413", f"a file or JSON has the Hessian by one name, and these are {names}",
+            help="choose the name with --wrt",
+        )  # fmt: skip
+    code = 0
+    arguments, seed = list(asked.arguments), asked.options.seed
+    for name, text in programs.items():
+        asked.program = Program(text, asked.program.name)
+        asked.arguments, asked.options.seed = list(arguments), seed
+        only = "hessian" if len(programs) == 1 else f"hessian_{name}"
+        code = code or _derived(asked, target, only)
+    return code
+
+
+def _derived(asked: Asked, target: str, matrices: str) -> int:
+    asked.arguments = arguments = list(asked.arguments)
 
     def prepare(run: Run) -> None:
         from gradcli.cli.program.derivation import (  # lazy: command: after the text

@@ -16,10 +16,9 @@ from gradcli.cli.program.run import Run
 from gradcli.cli.program.source import run_program
 from gradcli.errors import GradcliError, Source
 from gradcli.explain.derive.derive import agrees, derive
-from gradcli.explain.derive.jacobians import jacobians
+from gradcli.explain.derive.jacobians import jacobians, reach
 from gradcli.explain.derive.textbook import textbook
 from gradcli.explain.symbols.text import text_of
-from gradcli.explain.symbols.tree import Name, Symbol
 from gradcli.language.library.namespace import table_of
 from gradcli.language.parser.parser import parse_program
 from gradcli.render.answers import derivation
@@ -88,13 +87,13 @@ def seed_for(asked: Asked, named: bool) -> str | None:
     return str(np.random.default_rng(0).uniform(0.5, 1.5, output.array.shape).round(4).tolist())
 
 
-def with_gradient(asked: Asked) -> str:
-    """The text of a program whose output is the gradient of a program's, by the one name of --wrt
-    or its only one: the formulas of that, or the call that computes it where they have inputs
-    that are no arguments.
+def with_gradients(asked: Asked) -> dict[str, str]:
+    """For each name of --wrt, or each input, the text of a program whose output is the gradient of
+    a program's by it: the formulas of that, or the call that computes it where they have inputs
+    that are no arguments. Those are left out whose gradient depends on none of them.
 
     Raises:
-        GradcliError: E413 where the output is no number, or where there are several names.
+        GradcliError: E413 where the output is no number, or its gradient is constant.
     """
     text = asked.program.text()
     statements = parse_program(Source(asked.program.name, text))
@@ -110,37 +109,39 @@ def with_gradient(asked: Asked) -> str:
         try:
             result = run.result(run.execute(statements, asked.arguments))
         except GradcliError as error:
-            raise _no_hessian("of one number") if error.code == "E401" else error from None
+            raise _no_hessian() if error.code == "E401" else error from None
         used = [each.name for each in result.gradients if each.node] if result else []
         names = [name for name in used if name is not None]
-        if result is None or len(names) != 1:
-            raise _no_hessian("by one name")
+        if result is None:
+            raise _no_hessian()
         with run.session.running():
             made = _derived(run, result, text, None)
     asked.options.of = None
-    (name,), output = names, result.name
+    output = result.name
     if made.described or made.inputs.keys() - {each.name for each in asked.arguments}:
         if output is None:
             output, last = "y", statements[-1].span
             text = (
                 f"{text[: last.start]}{output} = ({text[last.start : last.end]}){text[last.end :]}"
             )
-        gradient = f"torch.autograd.grad({output}, {name}, create_graph=True)[0]"
-        return f"{text}\n{_GRADIENT_OF}{output} = {gradient}"
-    gradient = made.gradients[name]
-    if name not in {n for line in made.lines for n in _names_in(line.formula)}:
-        raise GradcliError("E413", f"the Hessian is 0: the gradient does not depend on {name}")
-    lines = [f"{line.name} = {text_of(line.formula)}" for line in made.lines]
-    return "\n".join([*lines, f"{_GRADIENT_OF}{output or 'y'} = {gradient} * 1"])
+        call = f"{_GRADIENT_OF}{output} = torch.autograd.grad({output}, {{}}, create_graph=True)[0]"
+        return {name: f"{text}\n{call.format(made.paths.get(name, name))}" for name in names}
+    given = {line.name: line.formula for line in made.lines}
+    found = {}
+    for name in names:
+        gradient = made.gradients[name]
+        if reach(given[gradient], given).isdisjoint(names):
+            continue
+        lines = [f"{line.name} = {text_of(line.formula)}" for line in made.lines]
+        found[name] = "\n".join([*lines, f"{_GRADIENT_OF}{output or 'y'} = {gradient} * 1"])
+    if not found:
+        shown = ", ".join(names)
+        raise GradcliError("E413", f"the Hessian is 0: the gradient does not depend on {shown}")
+    return found
 
 
-def _no_hessian(what: str) -> GradcliError:
-    help = "choose the name with --wrt, and sum up the output"
-    return GradcliError("E413", f"a Hessian is {what}", help=help)
-
-
-def _names_in(formula: Symbol) -> set[str]:
-    return {part.name for part in formula.walk() if isinstance(part, Name)}
+def _no_hessian() -> GradcliError:
+    return GradcliError("E413", "a Hessian is of one number", help="sum up the output")
 
 
 def formulas(run: Run, result: Result, program: str, target: str, matrices: str = "") -> Answer:
@@ -148,7 +149,8 @@ def formulas(run: Run, result: Result, program: str, target: str, matrices: str 
 
     Args:
         target: "gradcli", "latex", "numpy", "jax" or "torch".
-        matrices: "jacobian" or "hessian" for the matrices that gradients are products with.
+        matrices: "jacobian" or "hessian" for the matrices that gradients are products with; the
+            name that the gradient is by may follow, `hessian_x`.
     """
     with run.session.running():
         found = _derived(run, result, program, derivation.WORDS.get(target))

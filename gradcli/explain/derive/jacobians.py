@@ -81,7 +81,8 @@ def jacobians(made: Derivation, run: Program, prefix: str, size: int) -> Derivat
         {n: array for n, array in made.inputs.items() if n != SEED},
         [*kept, *(Line(n, f, values[n.removeprefix(f"{prefix}_")]) for n, f in names.items())],
         {name: f"{prefix}_{name}" for name in written},
-        values, made.paths, [], made.conventions, made.fixed, made.described, prefix,
+        values, made.paths, [], made.conventions, made.fixed, made.described,
+        prefix.partition("_")[0],
     )  # fmt: skip
     derivation.shown = derivation.lines
     return derivation
@@ -113,7 +114,7 @@ def _of_number(made: Derivation, prefix: str) -> Derivation:
     gradients = {name: names[called] for name, called in made.gradients.items()}
     return Derivation(
         made.inputs, parts[0], gradients, made.values, made.paths, parts[1], made.conventions,
-        made.fixed, made.described, prefix,
+        made.fixed, made.described, prefix.partition("_")[0],
     )  # fmt: skip
 
 
@@ -162,7 +163,7 @@ def _inlined(made: Derivation, called: str, *, whole: bool) -> Symbol:
         inner = {
             name: given[name]
             for name in _names(formula) & given.keys()
-            if whole or SEED in _reach(given[name], given)
+            if whole or SEED in reach(given[name], given)
         }
         if not inner:
             return formula
@@ -171,7 +172,7 @@ def _inlined(made: Derivation, called: str, *, whole: bool) -> Symbol:
             raise NotLinear
 
 
-def _reach(formula: Symbol, given: dict[str, Symbol]) -> set[str]:
+def reach(formula: Symbol, given: dict[str, Symbol]) -> set[str]:
     """The names in a formula, and in the lines that they stand for."""
     found: set[str] = set()
     stack = [formula]
@@ -192,7 +193,7 @@ def _needed(lines: list[Line], wanted: dict[str, Symbol]) -> list[Line]:
     given = {line.name: line.formula for line in lines}
     reached: set[str] = set()
     for formula in wanted.values():
-        reached |= _reach(formula, given)
+        reached |= reach(formula, given)
     return [line for line in lines if line.name in reached]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli.autograd.batched import batched_tensor
+from gradcli.autograd.custom.function import DETAILS
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, value_error
-from gradcli.functional.structure import leaves, mapped, rebuilt
+from gradcli.functional.structure import leaves, mapped, rebuilt, same_form, spec_of
 from gradcli.state import active
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ def no_tensor(name: str, value: Any) -> GradcliError:
 
 def shown_class(value: Any) -> str:
     """The class of a value as PyTorch's errors have it."""
+    if isinstance(value, Tensor):
+        return "<class 'torch.Tensor'>"
     return f"<class '{getattr(type(value), 'language_name', None) or type(value).__name__}'>"
 
 
@@ -64,16 +67,27 @@ def by_own_rule(frame: Frame, function: Any, args: tuple[Any, ...], mode: bool) 
 
     answer = frame.run(computed)
     if type(answer) is not tuple or len(answer) != 2:
+        got = f"{len(answer)} returns" if type(answer) is tuple else f"a {shown_class(answer)}"
         raise runtime_error(
-            "vmap(): the vmap staticmethod has to return an output and its out_dims"
+            "vmap(): the vmap staticmethod has to return an output and its out_dims",
+            text="Expected the vmap staticmethod to have two returns, an output and out_dims with"
+            f" pytree structure compatible with the output. Got {got} instead",
         )
     output, dims = answer
     found = leaves(output)
     for value in found:
         if not isinstance(value, Tensor):
             raise no_tensor("apply", value)
-    every = leaves(dims)
-    every = every * len(found) if len(every) == 1 else every
+    single = dims is None or isinstance(dims, int)
+    if not single and not same_form(output, dims):
+        raise runtime_error(
+            "vmap(): the out_dims of the vmap staticmethod do not fit its output",
+            text="The autograd.Function's vmap staticmethod returned an incompatible (output,"
+            f" out_dims) tuple. Expected out_dims={dims!r} to be compatible with the structure of"
+            f" `output`. out_dims has structure {spec_of(dims)} but output has structure"
+            f" {spec_of(output)}. {DETAILS}",
+        )
+    every = [dims] * len(found) if single else leaves(dims)
     return rebuilt(
         output,
         [

@@ -34,9 +34,10 @@ class Frame:
         outer: the `vmap` around it.
         below: whether ops on the values of all examples are recorded, once a transform inside the
             function differentiates; None before, while the session's mode says it.
+        born: what that transform found in the session's place for tensors that were made.
     """
 
-    __slots__ = ("below", "level", "outer", "randomness", "size")
+    __slots__ = ("below", "born", "level", "outer", "randomness", "size")
 
     def __init__(self, level: int, size: int, randomness: str, outer: Frame | None) -> None:
         self.level = level
@@ -44,6 +45,7 @@ class Frame:
         self.randomness = randomness
         self.outer = outer
         self.below: bool | None = None
+        self.born: Any = None
 
     # --- values ---------------------------------------------------------------------------------
 
@@ -269,14 +271,14 @@ class Frame:
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call a function outside this level, with the values of all examples."""
         state = active.state
-        before = state.batch, state.grad_enabled
+        before = state.batch, state.grad_enabled, state.born
         state.batch = self.outer
         if self.below is not None:
-            state.grad_enabled = self.below
+            state.grad_enabled, state.born = self.below, self.born
         try:
             return function(*args)
         finally:
-            state.batch, state.grad_enabled = before
+            state.batch, state.grad_enabled, state.born = before
 
     def moved(self, leaf: Tensor, dim: int) -> Tensor:
         """A result outside this level, the examples in a dimension. Raises E302 where there is no

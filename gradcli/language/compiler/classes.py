@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradcli.errors import GradcliError, runtime_error
+from gradcli.language.compiler.annotations import annotations
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import call, docstring
@@ -22,7 +23,8 @@ def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
     state, span = c.state, node.span
     decorators = [(c.expression(d, scope), d.span) for d in node.decorators]
     bases = [c.expression(base, scope) for base in node.bases]
-    body = c.block(node.body, class_scope(scope, node.name, node.body))
+    inside = class_scope(scope, node.name, node.body)
+    body = c.block(node.body, inside)
     store = name_store(c, node.name, scope)
     text, fields = docstring(node.body), dict(_annotated(node.body))
     keywords = _keywords(c, node, scope)
@@ -40,6 +42,7 @@ def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
 
         def known(cls: Any) -> None:
             names[CLASS] = cls
+            cls.annotate = annotations(c, fields, inside, names) if fields else None
 
         metaclass, named = given
         if metaclass is None and not any(isinstance(each, UserClass) for each in derived_from):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.language.compiler.annotations import annotations
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import Function, call
@@ -25,7 +26,7 @@ def def_statement(c: Compiler, node: tree.Def, scope: Scope) -> Run:
     """`def name(parameters)`, with its decorators: the lowest is applied first."""
     state = c.state
     decorators = [(c.expression(d, scope), d.span) for d in node.decorators]
-    make = _function(c, node.name, node.parameters, node.body, scope)
+    make = _function(c, node.name, node.parameters, node.body, scope, node.returns)
     store = name_store(c, node.name, scope)
 
     def run(variables: Variables) -> None:
@@ -45,6 +46,7 @@ def _function(
     parameters: tree.Parameters,
     body: list[tree.Statement],
     scope: Scope,
+    returns: str = "",
 ) -> Evaluate:
     """What makes the function each time its definition is reached; defaults are evaluated then."""
     signature = _signature(f"{scope.prefix}{name}", parameters)
@@ -61,10 +63,16 @@ def _function(
     else:
         run = c.block(body, inside)
     state, steps = c.state, c.steps
+    texts = {each.name: each.annotation for each in parameters.parameters if each.annotation}
+    if returns:
+        texts["return"] = returns
 
     def make(variables: Variables) -> Any:
         given = {name: default(variables) for name, default in defaults}
-        return Function(name, signature, given, body, inside, run, variables, state, steps)
+        made = Function(name, signature, given, body, inside, run, variables, state, steps)
+        if texts:
+            made.annotate = annotations(c, texts, scope, variables)
+        return made
 
     return make
 

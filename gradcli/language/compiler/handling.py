@@ -89,6 +89,10 @@ def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
         try:
             found.begin(variables, error)
             return found.body(variables)
+        except GradcliError as another:
+            if another is not error and another.context is None:
+                another.context = error
+            raise
         finally:
             handled.pop()
             found.end(variables)

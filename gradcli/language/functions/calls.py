@@ -51,8 +51,10 @@ class Function(Record):
     number: int = 0
     wrapped: Any = None
     stored: dict[str, Any] | None = None
+    annotate: Callable[[], dict[str, Any]] | None = None
 
     language_attributes = frozenset({"__defaults__", "__kwdefaults__", "__name__"})
+    language_qualified = True
 
     @property
     def __name__(self) -> str:
@@ -75,9 +77,18 @@ class Function(Record):
         return {name: self.defaults[name] for name in names if name in self.defaults}
 
     def language_getattr(self, name: str) -> Any:
-        """What the program stored under a name; raises AttributeError."""
+        """What the program stored under a name, and what Python keeps there; raises
+        AttributeError.
+        """
         if name == "__wrapped__" and type(self.wrapped) is Function:
             return self.wrapped
+        if name == "__annotations__":
+            return {} if self.annotate is None else self.annotate()
+        if name == "__module__":
+            return "__main__"
+        if name == "__qualname__":
+            qualified = self.signature.qualified
+            return qualified if qualified.endswith(self.name) else self.name
         if self.stored is None or name not in self.stored:
             raise AttributeError(name)
         return self.stored[name]

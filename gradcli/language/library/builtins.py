@@ -246,7 +246,9 @@ def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
 
 
 @_builtin
-def divmod_(x: Any, y: Any, /) -> tuple[Any, Any]:
+def divmod_(x: Any, y: Any, /) -> Any:
+    if hasattr(type(x), "language_class") or hasattr(type(y), "language_class"):
+        return host.divmod(x, y)
     return binary("//", x, y), binary("%", x, y)
 
 

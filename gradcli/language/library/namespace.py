@@ -295,7 +295,12 @@ def module(name: str) -> Module:
             else:
                 family = sorted(known for known in MODULES if known.startswith(f"{root}."))
                 help = f"of {root} there are {', '.join(family)}" if family else _which(MODULES)
-        raise GradcliError("E103", f"there is no module `{name}` in the language", help=help)
+        raise GradcliError(
+            "E103",
+            f"there is no module `{name}` in the language",
+            text=f"No module named '{name}'",
+            help=help,
+        )
     return found
 
 

@@ -20,6 +20,7 @@ from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.generators import Running
 from gradcli.language.loops.compiled import SideExit
 from gradcli.language.loops.holes import HOLES, Frame
+from gradcli.language.loops.kinds import module_class, walk_class
 from gradcli.language.loops.locations import Attribute, Item
 from gradcli.language.loops.symbols import SETTINGS, Symbol, concrete, is_symbolic
 from gradcli.language.loops.walk.expressions import EXPRESSIONS
@@ -31,8 +32,6 @@ from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.language.objects.subscripts import set_item
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.syntax import Expression, Statement
-from gradcli.nn.module import Module
-from gradcli.nn.traversal import Walk as ModuleWalk
 from gradcli.trace.ir import Inline, Value
 
 _IF = Inline("if {0}: raise {1}", "exit_if")
@@ -176,7 +175,7 @@ class Capture(Reader):
             parts = self.attempt(self.builder.parts_of, values)
             if parts is not None and parts is not values:
                 return iter(parts)
-        elif isinstance(values, Module):
+        elif isinstance(values, module_class()):
             self.rely_on_module(values)
         else:
             self.check_drawn(values)
@@ -184,7 +183,8 @@ class Capture(Reader):
 
     def check_drawn(self, values: Any) -> None:
         """Refuse what no loop inside the iteration may draw from, such as a DataLoader."""
-        if type(values) not in _DRAWN or type(getattr(values, "source", None)) is Running:
+        drawn = type(values) in _DRAWN or type(values) is walk_class()
+        if not drawn or type(getattr(values, "source", None)) is Running:
             self.refuse(
                 f"a loop over {described(values)} inside the iteration",
                 "the inner loop is compiled on its own",
@@ -328,7 +328,6 @@ _SHOWN = (*SETTINGS, type)
 """What is written out in the same way in every iteration."""
 
 _DRAWN = frozenset(
-    {range, Iterator, ModuleWalk, str, set, Tensor}
-    | {type({}.keys()), type({}.values()), type({}.items())}
+    {range, Iterator, str, set, Tensor} | {type({}.keys()), type({}.values()), type({}.items())}
 )
 """What a loop inside the iteration may draw from, beside lists, tuples, dicts and modules."""

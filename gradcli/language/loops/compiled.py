@@ -5,7 +5,7 @@ on.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.autograd.engine.accumulate import kept
 from gradcli.autograd.tensor import Tensor, meta_of
@@ -14,9 +14,11 @@ from gradcli.language.loops.locations import Location
 from gradcli.language.loops.lower_backward import forget_values
 from gradcli.language.tree.scopes import Variables
 from gradcli.limits import Steps
-from gradcli.optim.optimizer import Optimizer
 from gradcli.state import State
 from gradcli.trace.guards import kind_of
+
+if TYPE_CHECKING:
+    from gradcli.optim.optimizer import Optimizer
 
 Arrays = tuple[Any, ...]
 

@@ -10,10 +10,10 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.capture import Capture
 from gradcli.language.loops.compiled import CompiledIteration, Named
+from gradcli.language.loops.kinds import module_class
 from gradcli.language.loops.locations import Attribute, Location, OuterName, OwnName, Part, store_op
 from gradcli.language.loops.lower_backward import holds_values, is_setting
 from gradcli.language.loops.symbols import OnTensors, Symbol, is_symbolic
-from gradcli.nn.module import Module
 from gradcli.trace.codegen import functions_of
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Effect, Inline, Instruction, Operand
@@ -54,6 +54,8 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
         *unseen.values(),
     ]
     draws = Effect.RANDOM in trace.effects
+    goes_back = draws and _fails_behind_draws(trace.instructions)
+    builder.close()
     begin, run, finish = functions_of(optimized(trace))
     return CompiledIteration(
         begin,
@@ -75,7 +77,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
         walk.since,
         walk.side_exits,
         walk.gradients.settled,
-        draws and _fails_behind_draws(trace.instructions),
+        goes_back,
     )
 
 
@@ -103,7 +105,7 @@ def _find_carried(walk: Capture) -> None:
             walk.carried.add(key)
             settled = False
     for place, _ in walk.stored.values():
-        if isinstance(place, Attribute) and isinstance(place.owner, Module):
+        if isinstance(place, Attribute) and isinstance(place.owner, module_class()):
             walk.guard.ignore(place.owner._values, place.name)
     for module, mode in walk.guard.training.items():
         settled = settled and module.training is mode

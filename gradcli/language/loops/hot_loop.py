@@ -279,7 +279,7 @@ class HotLoop:
                 found.span = found.span or self.node.span
         self.carried |= walk.carried
         if found is not None:
-            self.broken = found
+            self.broken = found.with_traceback(None)  # whose frames hold the whole capture
             self.attempts -= 1
         if not self.paths:
             self.interpreted = 0

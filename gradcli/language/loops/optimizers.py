@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.nn.module import Module
-from gradcli.optim.optimizer import Optimizer
+from gradcli.language.loops.kinds import module_class, optimizer_class
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Inline
 
 if TYPE_CHECKING:
     from gradcli.language.loops.gradients import Gradients
+    from gradcli.optim.optimizer import Optimizer
 
 
 def check_optimizer(optimizer: Any) -> None:
@@ -20,10 +20,10 @@ def check_optimizer(optimizer: Any) -> None:
     kind = type(optimizer)
     if (
         not kind.__module__.startswith("gradcli.optim.")
-        or not isinstance(optimizer, Optimizer)
-        or kind.step is not Optimizer.step
-        or kind._step is not Optimizer._step
-        or kind.zero_grad is not Optimizer.zero_grad
+        or not isinstance(optimizer, optimizer_class())
+        or kind.step is not optimizer_class().step
+        or kind._step is not optimizer_class()._step
+        or kind.zero_grad is not optimizer_class().zero_grad
         or any(optimizer._hooks)
     ):
         raise GraphBreak("B06", "this optimizer does not step as they all do")
@@ -40,10 +40,10 @@ def parts_of(optimizer: Optimizer) -> list[Any]:
 
 def gradients_of(target: Any) -> list[Tensor]:
     """The tensors whose gradients `zero_grad()` of an optimizer or a module forgets."""
-    if isinstance(target, Optimizer):
+    if isinstance(target, optimizer_class()):
         check_optimizer(target)
         return [parameter for _, parameter in parameters_of(target)]
-    if isinstance(target, Module) and type(target).zero_grad is Module.zero_grad:
+    if isinstance(target, module_class()) and (type(target).zero_grad is module_class().zero_grad):
         return list(target.parameters())
     raise GraphBreak("B06", "`zero_grad` of something that is no optimizer and no module")
 

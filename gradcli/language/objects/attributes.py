@@ -263,7 +263,7 @@ OF_OBJECT["__getattribute__"] = _plain_attribute
 
 def _declared_attribute(value: Any, kind: type, name: str) -> Any:
     """An attribute that an object's class declares or computes, `MISSING` where there is none."""
-    if name == "__qualname__":
+    if name == "__qualname__" and not hasattr(kind, "language_qualified"):
         name = "__name__"
     if name in getattr(kind, "language_attributes", ()):
         try:

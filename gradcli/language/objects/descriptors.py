@@ -17,7 +17,9 @@ class BoundMethod:
 
     __slots__ = ("function", "receiver")
 
-    language_attributes: ClassVar[frozenset[str]] = frozenset({"__name__"})
+    language_name: ClassVar[str] = "method"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"__func__", "__name__", "__self__"})
+    language_qualified: ClassVar[bool] = True
 
     def __init__(self, receiver: Any, function: Any) -> None:
         self.receiver = receiver
@@ -26,6 +28,18 @@ class BoundMethod:
     @property
     def __name__(self) -> str:
         return str(getattr(self.function, "__name__", "method"))
+
+    @property
+    def __func__(self) -> Any:
+        return self.function
+
+    @property
+    def __self__(self) -> Any:
+        return self.receiver
+
+    def language_getattr(self, name: str) -> Any:
+        """What the function keeps under a name; raises AttributeError."""
+        return self.function.language_getattr(name)
 
     @property
     def language_doc(self) -> str | None:

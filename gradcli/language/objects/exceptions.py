@@ -12,7 +12,7 @@ from typing import Any
 from gradcli.arrays.sizes import no_such_shape
 from gradcli.codes import CODES
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.objects.types import is_exception
+from gradcli.language.objects.types import called, is_exception, type_name
 from gradcli.state import active
 
 
@@ -65,7 +65,28 @@ def exception_attribute(error: GradcliError, name: str) -> Any:
         return arguments[0] if arguments else None
     if name == "__cause__":
         return error.cause
+    if name == "__context__":
+        return error.context
+    if name == "__notes__" and error.remarks:
+        return error.remarks
+    if name == "name" and error.raises in _NAMING and "'" in error.text:
+        return error.text.split("'")[-2]
+    if name == "add_note":
+        return called("add_note", lambda note: _add_note(error, note))
+    if name == "with_traceback":
+        return called("with_traceback", lambda tb: error)
     raise AttributeError(name)
+
+
+_NAMING = frozenset({"AttributeError", "ModuleNotFoundError", "NameError"})
+"""The classes of errors that say the name which was not found, in quotes, last."""
+
+
+def _add_note(error: GradcliError, note: Any) -> None:
+    if not isinstance(note, str):
+        text = f"note must be a str, not '{type_name(note)}'"
+        raise type_error("a note is text", text=text)
+    error.remarks.append(note)
 
 
 # What the host may raise on a program's values, derived classes before their bases: the code and

@@ -29,11 +29,15 @@ from gradcli.language.objects.methods import inherited_method
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.special_methods import is_special, sequence_iterator, special_method
 from gradcli.language.objects.types import (
+    EXCEPTIONS,
     TYPE,
     ExceptionType,
     LanguageType,
+    called,
     host_name,
     is_subclass,
+    known_type,
+    lineage,
     type_name,
     type_of,
 )
@@ -94,9 +98,14 @@ class HostClass(Slotted):
 
 
 class UserClass(LanguageType):
-    """A class that the program wrote."""
+    """A class that the program wrote.
 
-    __slots__ = ("fields", "host", "names")
+    Attributes:
+        annotate: gives the values of the annotations in its body, None where there are none.
+        fields: the names that its body annotates, with the text of the annotation.
+    """
+
+    __slots__ = ("annotate", "fields", "host", "names")
 
     def __init__(
         self,
@@ -107,6 +116,7 @@ class UserClass(LanguageType):
     ) -> None:
         self.names = names
         self.fields = fields or {}
+        self.annotate: Callable[[], dict[str, Any]] | None = None
         try:
             host: Any = HostClass(name, bases, {"__module__": __name__})
         except TypeError as error:  # an order of bases that cannot be, or two that are layers
@@ -392,10 +402,38 @@ def class_attribute(cls: UserClass, name: str) -> Any:
     if found is not MISSING:
         return bound(found, None, cls)
     if name == "__annotations__":
-        return dict(cls.fields)
+        return {} if cls.annotate is None else cls.annotate()
+    if name in _ANCESTRY and cls is not _PLAIN:
+        return _ANCESTRY[name](cls)
     if name in getattr(cls.host, "language_class_attributes", ()):
         return getattr(cls.host, name)
     return MISSING
+
+
+def _above(hosts: tuple[type, ...]) -> tuple[LanguageType, ...]:
+    """The classes of the language that host classes stand for, `object` last."""
+    found: list[LanguageType] = []
+    for host in hosts:
+        own = vars(host).get("language_class")
+        if own is None and issubclass(host, GradcliError):
+            for each in lineage(host.__name__ if host.__name__ in EXCEPTIONS else ""):
+                if EXCEPTIONS[each] in found:  # it comes behind all that derive from it
+                    found.remove(EXCEPTIONS[each])
+                found.append(EXCEPTIONS[each])
+        elif own is None:
+            own = known_type(host)
+        if own is not None and own not in (_PLAIN, OBJECT):
+            found.append(own)
+    return (*found, OBJECT)
+
+
+_ANCESTRY: dict[str, Callable[[UserClass], Any]] = {
+    "__base__": lambda cls: _above(cls.host.__bases__)[0],
+    "__bases__": lambda cls: _above(cls.host.__bases__)[:-1] or (OBJECT,),
+    "__mro__": lambda cls: _above(cls.host.__mro__),
+    "mro": lambda cls: called("mro", lambda: list(_above(cls.host.__mro__))),
+}
+"""What a class of the program's says of the classes above it: classes of the language."""
 
 
 def attribute_names(cls: UserClass) -> list[str]:

@@ -27,7 +27,7 @@ _PLAIN = frozenset(
     {
         *(f"__{prefix}{name}__" for name in ARITHMETIC.values() for prefix in ("", "r", "i")),
         *(f"__{name}__" for name in COMPARISONS.values()),
-        *(f"__{name}__" for name in ("neg", "pos", "invert", "abs", "round")),
+        *(f"__{name}__" for name in ("neg", "pos", "invert", "abs", "round", "divmod", "rdivmod")),
         *(f"__{name}__" for name in ("call", "getitem", "setitem", "delitem", "contains")),
         *(f"__{name}__" for name in ("iter", "missing", "reversed", "enter", "exit", "getattr")),
     }

@@ -138,6 +138,15 @@ _BASES = {
 """Each class of exceptions with the one that it derives from."""
 
 
+def lineage(name: str) -> list[str]:
+    """The name of a class of exceptions and those of all above it, "" for none."""
+    found = []
+    while name:
+        found.append(name)
+        name = _BASES[name]
+    return found
+
+
 class ExceptionType(LanguageType):
     """A class of exceptions; `ancestors` has its own name and those of all its bases."""
 
@@ -145,11 +154,7 @@ class ExceptionType(LanguageType):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        ancestors = []
-        while name:
-            ancestors.append(name)
-            name = _BASES[name]
-        self.ancestors = frozenset(ancestors)
+        self.ancestors = frozenset(lineage(name))
 
     def has_instance(self, value: Any) -> bool:
         """Whether a value is an exception of this class or of one that derives from it."""
@@ -197,6 +202,11 @@ def define(
     for host in hosts:
         _by_host[host] = made
     return made
+
+
+def known_type(host: type) -> LanguageType | None:
+    """The class of the language that stands for a host class, None for none."""
+    return _by_host.get(host)
 
 
 def host_name(host: type) -> str:

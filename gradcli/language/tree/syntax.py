@@ -216,12 +216,13 @@ class Parameters(Expression):
 
 class Parameter(Expression):
     """One parameter; `kind` is `''`, `'*'` (rest, or a bare star), `'/'`, `'**'` or
-    `'keyword'`.
+    `'keyword'`; `annotation` is the text behind its colon.
     """
 
     name: str
     kind: str
     default: Expression | None
+    annotation: str = ""
 
 
 class Yield(Expression):
@@ -315,12 +316,13 @@ class Pass(Statement):
 
 
 class Def(Statement):
-    """`def name(parameters): body`."""
+    """`def name(parameters) -> returns: body`; `returns` is the text behind the arrow."""
 
     name: str
     parameters: Parameters
     body: list[Statement]
     decorators: list[Expression]
+    returns: str = ""
 
 
 class Class(Statement):

@@ -10,6 +10,7 @@ from gradcli.arrays.memory_format import channels_are_last
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.arrays.views import strides_of
 from gradcli.autograd import anomaly, hooks, modes
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.engine import backward as engine_entry
 from gradcli.autograd.inplace.views import storage_offset
 from gradcli.autograd.node import Node
@@ -380,8 +381,13 @@ method("storage_offset")(storage_offset)
 def data_ptr(self: Tensor) -> int:
     """Where the first element lies in memory: a number that is the same in every run, and as far
     from those of other tensors on the same memory as they are apart. 0 for an empty tensor, and for
-    one without values.
+    one without values. Raises E204 inside `vmap`.
     """
+    if type(self.array) is BatchedArray:
+        raise runtime_error(
+            "data_ptr() of a tensor that vmap carries: there is no memory of one example",
+            text="Cannot access data pointer of Tensor that doesn't have storage",
+        )
     storage = storage_of(self)
     if not self.array.size or self.device.type == "meta":
         return 0

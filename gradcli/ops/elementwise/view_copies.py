@@ -88,6 +88,7 @@ def _expose(name: str, view: Function, example: str, entry: Op | None = None) ->
     def copied(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         return _copied(view, input, args, kwargs, entry)
 
+    vars(copied)["__wrapped__"] = view  # where the parameters are read from
     given = f", {example}" if example else ""
     sample = "[[2., 1.], [1., 3.]]" if name != "view_as_complex" else "[2., 1.]"
     sample = sample if name != "view_as_real" else "[1+2j]"

@@ -226,9 +226,10 @@ def _by_number(
     target: Tensor,
     weight: Tensor | None = None,
     pos_weight: Tensor | None = None,
-    reduction: int = 1,
+    reduction: int = 0,
 ) -> Tensor:
     """The same under torch's own name, where the reduction is a number: 0 none, 1 mean, 2 sum.
+    PyTorch's binding leaves the losses as they are, whatever the schema says.
 
     Example: torch.binary_cross_entropy_with_logits(tensor([0.2, 0.7]), tensor([0., 1.]))
     """

@@ -99,11 +99,12 @@ class _Writer:
         if name in self.gradients:
             of = self.name(self.gradients[name])
             if self.is_second:
-                by = (
-                    rf"\partial {of}^{{2}}"
-                    if self.rank(Name(name)) == 0
-                    else rf"\partial {of} \, \partial {of}^{{\top}}"
-                )
+                first = name.removeprefix("hessian_").removesuffix(f"_{self.gradients[name]}")
+                one = of if first in (name, self.gradients[name]) else self.name(first)
+                turned = "" if self.rank(Name(name)) == 0 else r"^{\top}"
+                by = rf"\partial {one} \, \partial {of}{turned}"
+                if one == of and not turned:
+                    by = rf"\partial {of}^{{2}}"
                 return rf"\frac{{\partial^{{2}} {self.name(self.output)}}}{{{by}}}"
             return rf"\frac{{\partial {self.name(self.output)}}}{{\partial {of}}}"
         if name in self.paths:

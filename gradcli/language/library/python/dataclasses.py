@@ -45,7 +45,7 @@ class Field(Record):
     compare: bool = True
     kw_only: bool = False
     name: str = ""
-    type: str = ""
+    type: Any = None
     is_stored: bool = True
 
     def value(self) -> Any:
@@ -132,6 +132,7 @@ _ORDERS: dict[str, Callable[[Any, Any], Any]] = {
 def _fields(cls: UserClass, keyword_only: bool) -> list[Field]:
     """The fields of a class, those of its bases first; raises E204 and E202 as Python does."""
     found: dict[str, Field] = {}
+    types = {} if cls.annotate is None else cls.annotate()
     for host in reversed(cls.host.__mro__[1:]):
         base = vars(host).get("language_class")
         if base is not None:
@@ -150,7 +151,8 @@ def _fields(cls: UserClass, keyword_only: bool) -> list[Field]:
                 f"mutable default {kind} for field {name} is not allowed: use default_factory"
             )
         each = default if type(default) is Field else Field(default)
-        each.name, each.type, each.kw_only = name, written, each.kw_only or keyword_only
+        each.name, each.type = name, types.get(name, written)
+        each.kw_only = each.kw_only or keyword_only
         each.is_stored = last != "InitVar"
         if type(default) is Field:
             cls.names.pop(name)

@@ -11,6 +11,7 @@ from gradcli.language.functions.calls import Function, call
 from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_nesting
 from gradcli.language.objects.attributes import documentation
+from gradcli.language.objects.descriptors import bound
 from gradcli.language.objects.instances import OBJECT, Instance, UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
@@ -81,18 +82,23 @@ def reduce(function: Callable[[Any, Any], Any], iterable: Any, initial: Any = _N
 class LruCache:
     """A function that keeps what it returned: `functools.lru_cache`."""
 
-    __slots__ = ("found", "function", "hits", "maxsize", "misses")
+    __slots__ = ("found", "function", "hits", "maxsize", "misses", "typed")
 
     language_name: ClassVar[str] = "functools._lru_cache_wrapper"
     language_decorated: ClassVar[bool] = True  # in a class it is a method
     language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"__name__", "cache_clear", "cache_info"}
+        {"__name__", "__wrapped__", "cache_clear", "cache_info"} | {"cache_parameters"}
     )
 
-    def __init__(self, function: Any, maxsize: int | None) -> None:
+    def __init__(self, function: Any, maxsize: int | None, typed: bool = False) -> None:
         self.function = function
         self.maxsize = maxsize
+        self.typed = typed
         self.cache_clear()
+
+    @property
+    def __wrapped__(self) -> Any:
+        return self.function
 
     @property
     def __name__(self) -> str:
@@ -104,7 +110,9 @@ class LruCache:
         return getattr(self.function, "language_doc", None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        key = (args, tuple(kwargs.items()))
+        key: tuple[Any, ...] = (args, tuple(kwargs.items()))
+        if self.typed:
+            key += tuple([type_of(each) for each in (*args, *kwargs.values())])
         check_nesting(key)
         if key in self.found:
             self.hits += 1
@@ -127,6 +135,10 @@ class LruCache:
         """How often it knew the result."""
         return _INFO(self.hits, self.misses, self.maxsize, len(self.found))
 
+    def cache_parameters(self) -> dict[str, Any]:
+        """How it was made."""
+        return {"maxsize": self.maxsize, "typed": self.typed}
+
 
 _INFO = named_tuple("CacheInfo", ["hits", "misses", "maxsize", "currsize"], {})
 
@@ -134,14 +146,31 @@ _INFO = named_tuple("CacheInfo", ["hits", "misses", "maxsize", "currsize"], {})
 def lru_cache(maxsize: Any = 128, typed: Any = False) -> Any:
     """`@lru_cache` and `@lru_cache(maxsize=…)`."""
     if callable(maxsize):
-        return LruCache(maxsize, 128)
+        return LruCache(maxsize, 128, bool(typed))
     size = None if maxsize is None else max(maxsize, 0)
-    return lambda function: LruCache(function, size)
+    return lambda function: LruCache(function, size, bool(typed))
 
 
 def cache(user_function: Any, /) -> LruCache:
     """`@cache`: without a bound."""
     return LruCache(user_function, None)
+
+
+class PartialMethod:
+    """`functools.partialmethod(func, …)`: a method with some of its arguments given."""
+
+    __slots__ = ("args", "func", "keywords")
+
+    language_name: ClassVar[str] = "functools.partialmethod"
+
+    def __init__(self, func: Any, /, *args: Any, **keywords: Any) -> None:
+        self.func = func
+        self.args = args
+        self.keywords = keywords
+
+    def language_get(self, instance: Any, owner: LanguageType) -> Any:
+        """The method of an instance, or (None) the function, with the arguments given."""
+        return Partial(bound(self.func, instance, owner), *self.args, **self.keywords)
 
 
 class CachedProperty:
@@ -193,7 +222,19 @@ class SingleDispatch:
         return dict(self.bodies)
 
     def register(self, cls: Any, func: Any = None) -> Any:
-        """`@f.register(cls)`; raises E202 for no class."""
+        """`@f.register(cls)`, and `@f.register` where the function annotates its first parameter;
+        raises E202 for no class.
+        """
+        if func is None and type(cls) is Function:
+            known = {} if cls.annotate is None else cls.annotate()
+            if not known:
+                raise type_error(
+                    f"register() takes a class, or a function that annotates its first parameter,"
+                    f" which {cls.name}() does not",
+                    text=f"Invalid first argument to `register()`: {display(cls)}. Use either"
+                    " `@register(some_class)` or plain `@register` on an annotated function.",
+                )
+            cls, func = next(iter(known.values())), cls
         if not isinstance(cls, (LanguageType, type)):
             raise type_error(
                 f"register() takes a class, not {type_name(cls)}",
@@ -244,6 +285,7 @@ def update_wrapper(wrapper: Any, wrapped: Any, assigned: Any = (), updated: Any 
     if type(wrapper) is Function:
         wrapper.wrapped = wrapped
         wrapper.name = str(getattr(wrapped, "__name__", wrapper.name))
+        wrapper.annotate = getattr(wrapped, "annotate", None)
     elif isinstance(wrapper, Instance):
         wrapper.values |= {
             "__name__": str(getattr(wrapped, "__name__", "")),
@@ -309,6 +351,7 @@ FUNCTOOLS: dict[str, Any] = {
     "cmp_to_key": cmp_to_key,
     "lru_cache": lru_cache,
     "partial": Partial,
+    "partialmethod": PartialMethod,
     "reduce": reduce,
     "singledispatch": SingleDispatch,
     "singledispatchmethod": SingleDispatchMethod,

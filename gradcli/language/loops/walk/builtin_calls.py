@@ -10,12 +10,12 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.loops.holes import HOLES, Drawn, numbered
+from gradcli.language.loops.kinds import module_class
 from gradcli.language.loops.symbols import Symbol, concrete, is_symbolic
 from gradcli.language.loops.walk.callee import Callee
 from gradcli.language.loops.walk.host_calls import host_call
 from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.iteration import Iterator
-from gradcli.nn.module import Module
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Inline, Kernel
 
@@ -220,7 +220,7 @@ def of_collections(walk: Capture, callee: Callee) -> Any:
         walk.rely_on(each)
         if type(each) is Function:
             walk.walked(each)
-        if isinstance(each, Module):
+        if isinstance(each, module_class()):
             walk.rely_on_module(each)
         elif callee.name in ("enumerate", "zip") and type(each) not in (int, tuple, list, dict):
             walk.check_drawn(each)

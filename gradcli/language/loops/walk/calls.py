@@ -12,6 +12,7 @@ from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.library.math import MATH
 from gradcli.language.loops.holes import Frame
+from gradcli.language.loops.kinds import module_class, optimizer_class
 from gradcli.language.loops.symbols import concrete, is_symbolic
 from gradcli.language.loops.walk.builtin_calls import (
     OF_COLLECTIONS,
@@ -45,9 +46,7 @@ from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.tree import syntax as tree
-from gradcli.nn.module import Module
 from gradcli.ops.binding import catalogue
-from gradcli.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
     from gradcli.language.loops.capture import Capture
@@ -123,8 +122,8 @@ def _method(walk: Capture, owner: Any, name: str, hole: tree.Attribute) -> tuple
     found = concrete(found)
     if type(found) in (BoundMethod, Method):
         return found.function, found.receiver
-    receiver = owner if isinstance(owner, (Module, Optimizer)) or is_schedule(owner) else None
-    return found, receiver
+    known = isinstance(owner, (module_class(), optimizer_class())) or is_schedule(owner)
+    return found, owner if known else None
 
 
 def _inline(walk: Capture, callee: Callee) -> Any:
@@ -158,7 +157,7 @@ def _instance(walk: Capture, callee: Callee) -> Any:
     """A class of the program: an object is made."""
     cls = callee.function
     walk.walk_methods(cls)
-    if issubclass(cls.host, Module) or any(map(is_symbolic, callee.given)):
+    if issubclass(cls.host, module_class()) or any(map(is_symbolic, callee.given)):
         walk.refuse("an object is made in the iteration", "make it ahead of the loop")
     made = walk.evaluate(callee.hole, callee.operands)
     walk.local[id(made)] = made
@@ -179,7 +178,7 @@ _MATH = {id(each) for each in MATH.values() if callable(each)}
 
 def _is_of_module(callee: Callee, names: frozenset[str]) -> bool:
     return (
-        isinstance(callee.receiver, Module)
+        isinstance(callee.receiver, module_class())
         and callee.name in names
         and type(callee.function) is not Function
     )
@@ -187,14 +186,16 @@ def _is_of_module(callee: Callee, names: frozenset[str]) -> bool:
 
 _HANDLERS: list[tuple[Callable[[Callee], bool], _Handler]] = [
     (lambda c: type(c.function) is Function, _inline),
-    (lambda c: isinstance(c.function, Module), _module),
+    (lambda c: isinstance(c.function, module_class()), _module),
     (lambda c: isinstance(c.function, UserClass), _instance),
     (lambda c: c.function is catalogue.methods.get("backward"), backward_call),
     (lambda c: c.function is backward.grad, grad_call),
     (lambda c: c.function is catalogue.methods.get("item"), taken_number),
-    (lambda c: isinstance(c.receiver, Optimizer) and c.name == "step", optimizer_step),
+    (lambda c: isinstance(c.receiver, optimizer_class()) and c.name == "step", optimizer_step),
     (
-        lambda c: isinstance(c.receiver, (Optimizer, Module)) and c.name == "zero_grad",
+        lambda c: (
+            isinstance(c.receiver, (optimizer_class(), module_class())) and c.name == "zero_grad"
+        ),
         zero_grad,
     ),
     (lambda c: is_schedule(c.receiver), schedule_call),

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
+from gradcli.language.loops.kinds import module_class
 from gradcli.language.loops.lower_backward import write_backward
 from gradcli.language.loops.optimizers import check_optimizer, gradients_of, parts_of, write_step
 from gradcli.language.loops.symbols import is_symbolic
 from gradcli.language.loops.walk.callee import Callee
 from gradcli.language.loops.walk.host_calls import host_call
 from gradcli.language.tree import syntax as tree
-from gradcli.nn.module import Module
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import same
 from gradcli.trace.ir import Inline
@@ -107,7 +107,7 @@ def zero_grad(walk: Capture, callee: Callee) -> Any:
 
 
 def _rely_on(walk: Capture, target: Any) -> None:
-    if isinstance(target, Module):
+    if isinstance(target, module_class()):
         walk.rely_on_module(target)
     elif id(target) not in walk.local:
         walk.guard.rely_on(lambda: parts_of(target))

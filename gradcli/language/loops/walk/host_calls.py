@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.modes import GradMode
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
+from gradcli.language.loops.kinds import module_class, walk_class
 from gradcli.language.loops.lower_backward import is_setting
 from gradcli.language.loops.symbols import is_symbolic
 from gradcli.language.loops.walk.callee import Callee, functions_in
 from gradcli.language.objects.iteration import Iterator
-from gradcli.nn.module import Module
-from gradcli.nn.traversal import Walk as ModuleWalk
 
 if TYPE_CHECKING:
     from gradcli.language.loops.capture import Capture
@@ -30,7 +29,7 @@ def host_call(walk: Capture, callee: Callee) -> Any:
     """A function of ours: what it does is heard; what it gives must be known then."""
     for each in callee.given:
         walk.rely_on(each)
-        if isinstance(each, Module):
+        if isinstance(each, module_class()):
             walk.rely_on_module(each)
         for function in functions_in(each):
             walk.constant(function)
@@ -63,7 +62,7 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         and all(map(is_setting, callee.given))
     ):
         walk.local[id(value)] = value  # a function of those that it was given, such as their vmap
-    elif not isinstance(value, (GradMode, ModuleWalk, Iterator, int, type(None))):
+    elif not isinstance(value, (GradMode, walk_class(), Iterator, int, type(None))):
         walk.refuse(f"`{_shown(callee)}` makes {type(value).__name__}")
     if walk.broken is None and recorder.drew():
         walk.refuse(f"`{_shown(callee)}` draws random numbers")

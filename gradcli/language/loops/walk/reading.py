@@ -13,6 +13,7 @@ from gradcli.language.loops.compiled import Input
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.guards import Guard, is_same_value
 from gradcli.language.loops.holes import Drawn, Frame
+from gradcli.language.loops.kinds import module_class
 from gradcli.language.loops.locations import (
     Attribute,
     Item,
@@ -34,14 +35,14 @@ from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, names_around
 from gradcli.language.tree.syntax import Statement
-from gradcli.nn.module import Module
-from gradcli.optim.optimizer import Optimizer
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import kind_of
 from gradcli.trace.ir import Inline
 
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler
+    from gradcli.nn.module import Module
+    from gradcli.optim.optimizer import Optimizer
 
 
 class Reader:
@@ -320,7 +321,7 @@ class Reader:
                 value = read()
                 return self.returned(value)
         value = read()
-        if isinstance(owner, Module) and name == "training":
+        if isinstance(owner, module_class()) and name == "training":
             self.training(owner)
             return value
         place = Attribute(owner, name)
@@ -360,7 +361,7 @@ class Reader:
             return self.builder.known(value)
         if isinstance(owner, tuple):
             return self.constant(value)
-        if isinstance(owner, Module):
+        if isinstance(owner, module_class()):
             self.rely_on_module(owner)
             return self.constant(value)
         if type(owner) not in (list, dict) or type(at) not in (int, str):
@@ -397,7 +398,7 @@ class Reader:
             return
         self._relied.add(id(module))
         for _, each in module.each_module():
-            assert isinstance(each, Module)
+            assert isinstance(each, module_class())
             self.training(each)
             if each._hooks is not None:
                 self.refuse("a module has hooks")

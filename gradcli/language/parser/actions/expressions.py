@@ -256,11 +256,20 @@ NODES: dict[str, Callable[..., Expression | tuple[Expression | None, Expression]
         span, checked_parameters(span, parameters), body
     ),
     "lambda_parameter": lambda span, text, default: Parameter(span, text, "", default),
-    "rest_parameter": lambda span, text, _annotation=None: Parameter(span, text or "", "*", None),
+    "rest_parameter": lambda span, text, annotation=None: Parameter(
+        span, text or "", "*", None, written(annotation)
+    ),
     "positional_marker": lambda span: Parameter(span, "", "/", None),
-    "keywords_parameter": lambda span, text, _annotation=None: Parameter(span, text, "**", None),
+    "keywords_parameter": lambda span, text, annotation=None: Parameter(
+        span, text, "**", None, written(annotation)
+    ),
 }
 """The rules whose node differs from their parts by little: an order, a word, what is left out."""
+
+
+def written(annotation: Expression | None) -> str:
+    """The text of an annotation, "" for none."""
+    return "" if annotation is None else annotation.span.text
 
 
 def _comprehension(

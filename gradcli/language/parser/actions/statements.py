@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.errors import GradcliError, Span
-from gradcli.language.parser.actions.expressions import checked_parameters
+from gradcli.language.parser.actions.expressions import checked_parameters, written
 from gradcli.language.parser.actions.targets import (
     check_deletable,
     check_single_target,
@@ -75,10 +75,9 @@ def annotated_assignment(
 ) -> Statement:
     """`target: annotation = value`, which is an assignment; without a value, a declaration."""
     check_single_target(target, "be annotated")
-    written = annotation.span.text
     if value is not None:
-        return Assign(span, [target], value, written)
-    return Declare(span, target.name if isinstance(target, Name) else "", written)
+        return Assign(span, [target], value, written(annotation))
+    return Declare(span, target.name if isinstance(target, Name) else "", written(annotation))
 
 
 def del_statement(span: Span, targets: list[Expression]) -> Del:
@@ -168,8 +167,15 @@ NODES: dict[str, Callable[..., Any]] = {
     "while_statement": lambda span, test, body, orelse: While(span, test, body, orelse or []),
     "try_finally": lambda span, body, final: Try(span, body, [], [], final),
     "def_statement": lambda span, decorators, text, parameters, annotation, body: Def(
-        span, text, checked_parameters(span, parameters), body, decorators or []
+        span,
+        text,
+        checked_parameters(span, parameters),
+        body,
+        decorators or [],
+        written(annotation),
     ),
-    "parameter": lambda span, text, annotation, default: Parameter(span, text, "", default),
+    "parameter": lambda span, text, annotation, default: Parameter(
+        span, text, "", default, written(annotation)
+    ),
 }
 """The rules whose node differs from their parts by little."""

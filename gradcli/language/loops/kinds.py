@@ -1,0 +1,37 @@
+"""The classes of modules and optimizers, by which a capture tells them from other objects.
+
+None of their modules is loaded for it: a class that was never loaded has no instances.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradcli.nn.module import Module
+    from gradcli.nn.traversal import Walk
+    from gradcli.optim.optimizer import Optimizer
+
+
+class _NotLoaded:
+    """Stands for a class that was never loaded."""
+
+
+def module_class() -> type[Module]:
+    """`nn.Module`."""
+    return _loaded("gradcli.nn.module", "Module")
+
+
+def walk_class() -> type[Walk]:
+    """What `model.parameters()` and its like give."""
+    return _loaded("gradcli.nn.traversal", "Walk")
+
+
+def optimizer_class() -> type[Optimizer]:
+    """`optim.Optimizer`."""
+    return _loaded("gradcli.optim.optimizer", "Optimizer")
+
+
+def _loaded(module: str, name: str) -> Any:
+    return getattr(sys.modules.get(module), name, _NotLoaded)
