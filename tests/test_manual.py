@@ -195,12 +195,12 @@ def test_every_topic_is_shown(command: CommandLine, name: str) -> None:
 
 
 UNKNOWN = [
-    ("exit-code", "did you mean `exit-codes`"),
+    ("exit-cods", "did you mean `exit-codes`"),
     ("traces", "did you mean `trace`"),
     ("langauge", "did you mean `language`"),
     ("../../README", "there is no topic or op"),
     ("codes/E401", "there is no topic or op"),
-    ("index", "there is no topic or op"),
+    ("index-page", "there is no topic or op"),
     ("", "there is no topic or op"),
 ]
 

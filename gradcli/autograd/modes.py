@@ -20,6 +20,19 @@ def name_of(function: Any) -> str:
     return str(getattr(function, "name", None) or getattr(function, "__name__", "function"))
 
 
+def decorated(context: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is run in a context."""
+
+    def in_context(*args: Any, **kwargs: Any) -> Any:
+        with context:
+            return function(*args, **kwargs)
+
+    in_context.__name__ = name_of(function)
+    # In a class it is a method, as the function itself would be.
+    vars(in_context)["language_decorated"] = True
+    return in_context
+
+
 class GradMode:
     """Sets whether gradients are recorded, until the context is left."""
 
@@ -42,18 +55,15 @@ class GradMode:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, run in this mode; a generator is in it each time it goes on."""
-        waits = getattr(function, "makes_generator", False)
+        if not getattr(function, "makes_generator", False):
+            return decorated(self, function)
 
-        def in_mode(*args: Any, **kwargs: Any) -> Any:
-            if waits:
-                return function(*args, **kwargs).resume_in(self)
-            with self:
-                return function(*args, **kwargs)
+        def resumed(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs).resume_in(self)
 
-        in_mode.__name__ = name_of(function)
-        # In a class it is a method, as the function itself would be.
-        vars(in_mode).update(language_decorated=True, makes_generator=waits)
-        return in_mode
+        resumed.__name__ = name_of(function)
+        vars(resumed).update(language_decorated=True, makes_generator=True)
+        return resumed
 
 
 class NoGrad(GradMode):

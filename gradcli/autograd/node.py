@@ -413,6 +413,8 @@ def detached(node: Node, name: str) -> GradcliError:
         "E404",
         f"`{name}`, which {node.node_name} needs for its gradient, was detached in place: its"
         " history is gone",
+        text="Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
+        "This is not supported, please use out-of-place `.detach()` instead",
         help="use detach(), which leaves the tensor itself in the graph",
         labels=_labels((node.place, f"{node.node_name} saved `{name}` here")),
     )

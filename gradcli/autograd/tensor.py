@@ -49,7 +49,7 @@ class TensorMeta:
         accumulator: the leaf's AccumulateGrad, held weakly: graphs own it.
         base: the tensor that this one is a view of.
         creation: how a view was made, where that restricts writing to it: "" (no restriction),
-            "no_grad", "multi_output" or "custom_function".
+            "no_grad", "inference", "multi_output" or "custom_function".
         attr_version: the storage's version when the view's grad_fn was last made.
         loose: whether a view without grad_fn requires grad only because its base does: operations
             on it are recorded, and no gradient flows to it.

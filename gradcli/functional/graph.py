@@ -59,7 +59,7 @@ def register_multi_grad_hook(
         mode: "all" or "any".
     """
     if mode not in ("all", "any"):
-        raise value_error("register_multi_grad_hook(): mode is 'all' or 'any'")
+        raise value_error(f"Expects mode to be one of ('all', 'any') but got {mode}")
     if mode == "all" and not all(tensor.requires_grad for tensor in tensors):
         raise GradcliError(
             "E402",

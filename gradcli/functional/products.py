@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad
-from gradcli.autograd.tensor import Tensor, alias, refuse_transformed
+from gradcli.autograd.tensor import Tensor, alias, refresh, refuse_transformed
 from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.functional.forward import basis, pushforward
 from gradcli.ops.arithmetic.arithmetic import zeros_like
@@ -193,6 +193,7 @@ def _tensors(name: str, what: str, value: Any) -> tuple[list[Tensor], bool]:
                 f" {type(tensor).__name__}",
                 text=_not_tensors(name, what, tensor, tensors.index(tensor) if several else None),
             )
+        refresh(tensor)
     return tensors, several
 
 

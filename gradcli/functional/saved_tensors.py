@@ -20,12 +20,13 @@ from gradcli.state import active
 
 
 class PackingListener(Listener):
-    """Packs what each new node saves."""
+    """Packs what each new node saves; `mutable` where copies are saved, which only one may do."""
 
-    __slots__ = ("pack", "unpack")
+    __slots__ = ("mutable", "pack", "unpack")
 
     def __init__(self, pack: Pack, unpack: Unpack) -> None:
         super().__init__()
+        self.mutable = False
         self.pack = unchanging(pack)
         self.unpack = unpack
 
@@ -97,6 +98,7 @@ class AllowMutation(SavedTensorsHooks):
 
     def __init__(self) -> None:
         super().__init__(lambda tensor: Tensor(forced(tensor.array).copy()), self._unpack)
+        self._listener.mutable = True
         self._open = False
 
     def _unpack(self, kept: Tensor) -> Tensor:
@@ -104,11 +106,18 @@ class AllowMutation(SavedTensorsHooks):
             raise GradcliError(
                 "E204",
                 "what was saved with allow_mutation_on_saved_tensors() is needed outside of it",
+                text="Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
+                "in which the graph was originally recorded.",
                 raises="AssertionError",
             )
         return kept
 
     def __enter__(self) -> None:
+        current = active.state.recorder
+        while isinstance(current, Listener):
+            if isinstance(current, PackingListener) and current.mutable:
+                raise runtime_error("allow_mutation_on_saved_tensors contexts cannot be nested")
+            current = current.former
         super().__enter__()
         self._open = True
 

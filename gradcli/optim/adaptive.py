@@ -121,7 +121,10 @@ class Adagrad(Optimizer):
         super().__init__(params, settings_of(locals(), eps="weight_decay"))
         for group in self.param_groups:
             for parameter in group["params"]:
-                first = np.full_like(parameter.array, group["initial_accumulator_value"])
+                each = group["initial_accumulator_value"]
+                if parameter.array.dtype.kind == "c":
+                    each = complex(each, each)
+                first = np.full_like(parameter.array, each)
                 self.state[parameter] = {"step": scalar(0.0), "sum": Tensor(first)}
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:

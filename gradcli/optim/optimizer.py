@@ -283,7 +283,11 @@ class Optimizer(Extensible, metaclass=Slotted):
                     gradient = -gradient
                 state = self.state[parameter]
                 write_barrier(parameter.array)
-                storage.version += self.update(parameter.array, gradient, state, group)
+                if gradient.dtype.kind == "c":
+                    writes = self._update_complex(parameter.array, gradient, state, group)
+                else:
+                    writes = self.update(parameter.array, gradient, state, group)
+                storage.version += writes
                 storage.place = active.state.place
                 if not state:
                     del self.state[parameter]  # plain gradient descent has no state
@@ -294,6 +298,25 @@ class Optimizer(Extensible, metaclass=Slotted):
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         """Change one parameter's array in place; returns how often PyTorch writes to it."""
         raise NotImplementedError
+
+    def _update_complex(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        """`update` of complex numbers as pairs of real ones, as which they are kept complex."""
+        shape, dtype = (*array.shape, 2), array.dtype
+        pairs = {
+            key: Tensor(_as_pairs(kept.array)) if _is_complex(kept) else kept
+            for key, kept in state.items()
+        }
+        writes = self.update(_as_pairs(array), _as_pairs(gradient), pairs, group)
+        for key, kept in pairs.items():
+            if isinstance(kept, Tensor) and kept.array.shape == shape:
+                whole = np.ascontiguousarray(kept.array).view(dtype)[..., 0]
+                if _is_complex(state.get(key)):
+                    state[key].array = whole
+                else:
+                    state[key] = Tensor(whole)
+            else:
+                state[key] = kept
+        return writes
 
     # --- saving -------------------------------------------------------------------------------
 
@@ -419,3 +442,12 @@ def stepped(state: State) -> float:
 def decayed(array: Any, gradient: Any, weight_decay: float) -> Any:
     """The gradient with that of a penalty on the parameter's square."""
     return scaled_sum(gradient, array, weight_decay) if weight_decay else gradient
+
+
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.array.dtype.kind == "c"
+
+
+def _as_pairs(array: Any) -> Any:
+    """A view of complex numbers as pairs of real ones."""
+    return array[..., None].view(array.real.dtype)

@@ -252,7 +252,10 @@ def grad(
 
         return in_one_batch(rows, rows_of_seeds)
     if materialize_grads and allow_unused is False:
-        raise value_error("materialize_grads needs allow_unused, which is False")
+        raise value_error(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got:"
+            " allow_unused=False."
+        )
     wanted = _several(inputs, "inputs")
     if not wanted:
         text = "`inputs` argument to `grad()` cannot be empty."
@@ -344,6 +347,8 @@ def _targets(inputs: list[Any]) -> list[Target]:
             raise GradcliError(
                 "E202",
                 f"the input at index {number} is no tensor but {type(tensor).__name__}",
+                text="all inputs have to be Tensors or GradientEdges, but got"
+                f" {type(tensor).__name__}",
                 raises="RuntimeError",
             )
         node, output_nr = gradient_edge(tensor)

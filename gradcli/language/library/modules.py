@@ -82,8 +82,11 @@ LIBRARY: dict[str, str] = {
     "torch.autograd.profiler": "torch.settings:PROFILER",
     "torch.profiler": "torch.settings:PROFILER",
     "torch.random": "torch.settings:GENERATOR",
-    "torch.amp": "torch.settings:AMP",
-    "torch.amp.autocast_mode": "torch.settings:AMP",
+    "torch.amp": "torch.amp:AMP",
+    "torch.amp.autocast_mode": "torch.amp:AMP",
+    "torch.amp.grad_scaler": "torch.amp:AMP",
+    "torch.cpu": "torch.settings:CPU_DEVICE",
+    "torch.cpu.amp": "torch.amp:CPU_AMP",
     "torch.backends": "torch.settings:BACKENDS",
     **{
         f"torch.backends.{name}": f"torch.settings:{name.upper()}"
@@ -91,7 +94,7 @@ LIBRARY: dict[str, str] = {
     },
     "torch.backends.cuda.matmul": "torch.settings:MATMUL",
     "torch.compiler": "torch.compilation:COMPILER",
-    "torch.cuda.amp": "torch.settings:CUDA_AMP",
+    "torch.cuda.amp": "torch.amp:CUDA_AMP",
     "torch.distributed": "torch.settings:DISTRIBUTED",
     "torch.jit": "torch.compilation:JIT",
     "torch.mps": "torch.settings:MPS_DEVICE",

@@ -697,5 +697,5 @@ def _plain_object() -> Any:
 
 _PLAIN = UserClass("object", {}, (Instance,))
 _PLAIN.full_name = "object"
-OBJECT = LanguageType("object", (object,), construct=_plain_object)
+OBJECT: LanguageType = LanguageType("object", (object,), construct=_plain_object)
 """The class of which all values are instances."""

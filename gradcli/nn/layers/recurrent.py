@@ -20,7 +20,7 @@ from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.nn.recurrent import mkldnn_rnn_layer
 from gradcli.ops.shape.joining import cat_, stack_
-from gradcli.state import charge_tensors
+from gradcli.state import active, charge_tensors
 
 _LAYER_TENSORS = 32
 """Tensors that are made in the time that a layer's parameters take, with their initial values."""
@@ -144,6 +144,12 @@ class _Layers(Recurrent):
         weights = [self._parameters.get(f"{kind}_{suffix}") for kind in kinds]
         if not self._is_one_node(input):
             return self._steps(input, suffix, state, weights)
+        if active.state.autocast is not None:
+            raise GradcliError(
+                "E205",
+                "an LSTM inside torch.autocast is left out: PyTorch runs another kernel there",
+                help="put `with torch.autocast('cpu', enabled=False):` around it",
+            )
         # PyTorch uses zeros for biases that are left out.
         rows = self.gates * self.hidden_size
         present = [self._zeros(input, rows) if weight is None else weight for weight in weights]

@@ -22,6 +22,7 @@ from gradcli.ops.binding.arguments import (
     in_dtype_of,
 )
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.autocast import in_single
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.lints import check_same_shape
 from gradcli.ops.definition.op import op
@@ -115,6 +116,7 @@ mse_loss_ = op(
 
 
 @function("mse_loss", module="torch.nn.functional")
+@in_single
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The squared differences, their mean or their sum."""
     number = reduction_number(reduction)
@@ -125,6 +127,7 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
 
 
 @function("l1_loss", module="torch.nn.functional")
+@in_single
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The magnitudes of the differences, their mean or their sum."""
     check_same_shape("l1_loss", input, target)
@@ -193,6 +196,7 @@ smooth_l1_loss_ = op(
 
 
 @function("smooth_l1_loss", module="torch.nn.functional")
+@in_single
 def smooth_l1_loss(
     input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
@@ -267,6 +271,7 @@ huber_loss_ = op(
 
 
 @function("huber_loss", module="torch.nn.functional")
+@in_single
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:

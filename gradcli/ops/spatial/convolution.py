@@ -21,6 +21,7 @@ from gradcli.kernels.windows.convolution import convolve, input_gradient, weight
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.autocast import in_short
 from gradcli.ops.definition.doc import SAMPLES, describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
@@ -368,6 +369,7 @@ def _expose(name: str, body: Function, words: str, ndim: int) -> None:
 def _expose_convolution(ndim: int) -> None:
     name = f"conv{ndim}d"
 
+    @in_short
     def conv(
         input: Tensor,
         weight: Tensor,
@@ -429,6 +431,7 @@ def _too_much_output_padding(extra: Sizes, windows: Windows) -> str:
 def _expose_transposed(ndim: int) -> None:
     name = f"conv_transpose{ndim}d"
 
+    @in_short
     def conv_transpose(
         input: Tensor,
         weight: Tensor,
