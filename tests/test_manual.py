@@ -154,7 +154,8 @@ def test_names_stand_in_the_files_that_pages_name() -> None:
     """`NAME` in `path`, and `NAME` of `path`."""
     for page in pages():
         text = prose(page.read_text(encoding="utf-8"))
-        for name, path in re.findall(r"`(\w+)`\s+(?:in|of)\s+`((?:gradcli|tests)/[\w/]+\.py)`", text):
+        in_file = r"`(\w+)`\s+(?:in|of)\s+`((?:gradcli|tests)/[\w/]+\.py)`"
+        for name, path in re.findall(in_file, text):
             there = (ROOT / path).read_text(encoding="utf-8")
             assert re.search(rf"\b{name}\b", there), f"{page.stem}: {name} in {path}"
 
