@@ -190,7 +190,10 @@ def _convolution_double_backward(
     grads: Any, grad_output: Any, input: Any, weight: Any, geometry: Geometry, needs: Any
 ) -> Any:
     # Each of the three maps is linear in each of its operands, so its gradients are the other two.
-    for_input, for_weight, for_bias = grads
+    # What was not asked for is an empty vector, to which forward mode sends a gradient too.
+    for_input, for_weight, for_bias = [
+        None if each is None or tuple(each.shape) == (0,) else each for each in grads
+    ]
     to_output, to_input, to_weight = [], None, None
     if for_input is not None:
         if needs[0]:
