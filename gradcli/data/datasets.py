@@ -163,6 +163,36 @@ class ConcatDataset(_Finite):
         return self.cumulative_sizes[-1]
 
 
+class StackDataset(_Finite):
+    """Data sets side by side: an item is a tuple of theirs, or a dictionary by their names."""
+
+    __slots__ = ("datasets",)
+
+    language_attributes = frozenset({"datasets"})
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not args and not kwargs:
+            raise GradcliError("E204", "At least one dataset should be passed")
+        if args and kwargs:
+            raise GradcliError(
+                "E204",
+                "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like"
+                " input/output, but both types are given.",
+            )
+        self.datasets: Any = args or kwargs
+        if len({len(each) for each in args or kwargs.values()}) > 1:
+            raise GradcliError("E204", "Size mismatch between datasets")
+
+    def __getitem__(self, index: int) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: next(items_of(each, [index])) for name, each in self.datasets.items()}
+        return tuple(next(items_of(each, [index])) for each in self.datasets)
+
+    def __len__(self) -> int:
+        parts = self.datasets
+        return len(next(iter(parts.values())) if isinstance(parts, dict) else parts[0])
+
+
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
     """A data set cut at random into parts.
 

@@ -41,13 +41,15 @@ def functional_call(
     """
     check_module("functional_call", module)
     given = _merged(parameter_and_buffer_dicts)
-    slots = {
-        f"{path}.{name}" if path else name: tensor
-        for path, inner in module.each_module(remove_duplicate=False)
-        for table in _TABLES
-        for name, tensor in getattr(inner, table).items()
-        if tensor is not None
-    }
+    slots = {}
+    if tie_weights or strict:
+        slots = {
+            f"{path}.{name}" if path else name: tensor
+            for path, inner in module.each_module(remove_duplicate=False)
+            for table in _TABLES
+            for name, tensor in getattr(inner, table).items()
+            if tensor is not None
+        }
     new = _tied(given, slots) if tie_weights else dict(given)
     if strict:
         _check_names(module, new, slots)

@@ -164,9 +164,10 @@ class Module(Calling, metaclass=Slotted):
     def _convert(
         self: Self,
         dtype: DType | None,
-        only_floating: bool = True,
+        kinds: frozenset[str] | None = frozenset({"float"}),
         device: Device | None = None,
     ) -> Self:
+        """Cast what has a dtype of these kinds, of any kind for None, and move all."""
         for table in ("_parameters", "_buffers"):
             for _, tensor in self.each_tensor(table):
                 for part in (tensor, tensor.grad):
@@ -179,7 +180,7 @@ class Module(Calling, metaclass=Slotted):
                         if part.device is META:
                             raise no_data(_FROM_META)
                         setters["data"](part, to_device(detach(part), device, part.device))
-                    if dtype and not (only_floating and part.dtype.category != "float"):
+                    if dtype and (kinds is None or part.dtype.category in kinds):
                         setters["data"](part, cast_to(part, dtype))
         return self
 
@@ -200,7 +201,7 @@ class Module(Calling, metaclass=Slotted):
                 if tensor.array.ndim in (4, 5):
                     moved = methods["to"](detach(tensor), memory_format=kwargs["memory_format"])
                     setters["data"](tensor, moved)
-        return self._convert(dtype, device=device)
+        return self._convert(dtype, frozenset({"float", "complex"}), device)
 
     def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
         """Give the parameters and buffers memory of their own on a device, whose values nobody
@@ -214,7 +215,7 @@ class Module(Calling, metaclass=Slotted):
 
     def type(self: Self, dst_type: DType) -> Self:
         """Cast all parameters and buffers to a dtype."""
-        return self._convert(dst_type, only_floating=False)
+        return self._convert(dst_type, None)
 
     def double(self: Self) -> Self:
         """Cast the floating parameters and buffers to float64."""

@@ -6,7 +6,13 @@ from typing import Any, ClassVar
 
 from gradcli.errors import runtime_error, value_error
 from gradcli.optim.optimizer import Optimizer
-from gradcli.optim.schedules import LRScheduler, check_optimizer, rates_of, set_rate
+from gradcli.optim.schedules import (
+    LRScheduler,
+    check_optimizer,
+    rates_of,
+    set_rate,
+    warn_of_epoch,
+)
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -82,6 +88,7 @@ class ReduceLROnPlateau(LRScheduler):
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Judge the measure of an epoch, and lower the rates if it is time."""
         value = float(metrics)
+        warn_of_epoch(epoch)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(value):
             self.best = value

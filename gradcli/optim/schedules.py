@@ -19,6 +19,7 @@ from gradcli.nn.extensible import Extensible, store_value, stored_value
 from gradcli.ops.binding.catalogue import methods, modules
 from gradcli.ops.creation.copies import clone
 from gradcli.optim.optimizer import Group, Optimizer
+from gradcli.state import active
 
 
 def check_optimizer(optimizer: Any, raises: str | None = None) -> None:
@@ -119,6 +120,7 @@ class LRScheduler(Extensible):
 
     def step(self, epoch: int | None = None) -> None:
         """Set the rates of the next epoch, or of the one given."""
+        warn_of_epoch(epoch)
         self._step_count += 1
         self.move(epoch)
 
@@ -184,6 +186,26 @@ class _LRScheduler(LRScheduler):
 modules["torch.optim.lr_scheduler"]["_LRScheduler"] = _LRScheduler
 
 
+def warn_of_epoch(epoch: Any) -> None:
+    """Warn (W015) of an epoch that is given to `step`."""
+    if epoch is not None:
+        text = (
+            "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated"
+            " where possible. Please use `scheduler.step()` to step the scheduler. During the"
+            " deprecation, if epoch is different from None, the closed form is used instead of the"
+            " new chainable form, where available. Please open an issue if you are unable to"
+            " replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+        )
+        message = "the epoch of `scheduler.step(epoch)` is deprecated"
+        active.state.warn("W015", message, text=text, help="write `scheduler.step()`")
+
+
+def _held_by(function: Any) -> dict[str, Any] | None:
+    """What an object of the program that is called as a function holds, None for a function."""
+    held = getattr(function, "values", None)
+    return held if isinstance(held, dict) else None
+
+
 def _functions(lr_lambda: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
     count = len(optimizer.param_groups)
     if not isinstance(lr_lambda, (list, tuple)):
@@ -218,7 +240,15 @@ class LambdaLR(LRScheduler):
     def _saved(self) -> dict[str, Any]:
         saved = super()._saved()
         del saved["lr_lambdas"]
-        return {**saved, "lr_lambdas": [None] * len(self.lr_lambdas)}
+        kept = [_held_by(each) for each in self.lr_lambdas]
+        return {**saved, "lr_lambdas": [None if held is None else dict(held) for held in kept]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        for each, kept in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
+            held = _held_by(each)
+            if held is not None and kept is not None:
+                held.update(kept)
 
 
 class MultiplicativeLR(LambdaLR):

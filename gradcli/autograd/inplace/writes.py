@@ -189,7 +189,7 @@ _OVERLOADS = {
 def _attempted(place: Span | None) -> str:
     """PyTorch's op for the write that stands at a place of the program."""
     text = "" if place is None else place.text
-    if text.endswith("]"):
+    if text.endswith("]") or ".__setitem__(" in text:
         return "copy_"
     written = re.search(r"(\w+?)_?\([^()]*(?:\([^()]*\)[^()]*)*\)$", text)
     augmented = re.search(r"[-+*/]{1,2}=", text)

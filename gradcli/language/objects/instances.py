@@ -182,7 +182,14 @@ class UserClass(LanguageType):
                 return
             if not is_special(name):
                 if callable(value):
-                    raise GradcliError("E205", f"`{name}` in a class is outside the language")
+                    raise GradcliError(
+                        "E205",
+                        f"`{name}` in a class is outside the language",
+                        help="nothing is called when a value goes: write a context, with"
+                        " `__enter__` and `__exit__`"
+                        if name == "__del__"
+                        else None,
+                    )
                 return
             setattr(self.host, name, None if value is None else special_method(name, value))
             if name == "__enter__":

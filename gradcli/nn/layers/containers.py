@@ -97,7 +97,12 @@ class _Numbered(Module):
 
     def insert(self, index: int, module: Any) -> Any:
         """Put a module before another one; returns the container."""
+        if not isinstance(module, Module):
+            text = "module should be of type: <class 'torch.nn.modules.module.Module'>"
+            raise GradcliError("E202", text, raises="AssertionError")
         inside = list(self._modules.values())
+        if not -len(inside) <= index <= len(inside):
+            raise GradcliError("E302", f"Index out of range: {index}")
         inside.insert(index, module)
         self._renumber(inside)
         return self

@@ -181,7 +181,7 @@ def _check_lengths(input: Tensor, lengths: Tensor, batch_first: bool) -> Any:
     problem = ""
     found = to_host(lengths.array)
     if input.ndim < 2 or not input.array.size:
-        problem = f"there are no sequences in a tensor of shape {tuple(input.array.shape)}"
+        problem = "Cannot pack empty tensors."
     elif found.ndim != 1 or found.dtype.kind != "i":
         problem = "`lengths` is a vector of integers"
     elif len(found) != input.array.shape[not batch_first]:

@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.nn.extensible import arguments_of
-from gradcli.nn.layer import FUNCTIONS, new_parameter, register
+from gradcli.nn.layer import FUNCTIONS, new_parameter, register, register_base
 from gradcli.nn.layers.packed_sequences import PackedSequence
 from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
 from gradcli.ops.binding.catalogue import methods
@@ -39,6 +39,8 @@ def _joined(states: Sequence[State]) -> State:
 class _Layers(Recurrent):
     """Layers of steps over inputs (time, batch, input_size), or (batch, time, …) if
     `batch_first`; without a batch (time, input_size).
+
+    Example: isinstance(nn.LSTM(1, 1), nn.RNNBase)
     """
 
     language_attributes = Recurrent.language_attributes | {
@@ -413,3 +415,5 @@ class GRU(_Gated):
 
 for _kind in (RNN, LSTM, GRU):
     register("rnn", _kind)
+
+register_base("rnn", "RNNBase", _Layers)

@@ -48,7 +48,12 @@ def get_total_norm(
     """
     total = _norm(_tensors(tensors), float(norm_type))
     if error_if_nonfinite and not math.isfinite(total.item()):
-        raise runtime_error(f"the total norm of the gradients is {total.item()}")
+        raise runtime_error(
+            f"the total norm of the gradients is {total.item()}",
+            text=f"The total norm of order {float(norm_type)} for gradients from `parameters` is"
+            " non-finite, so it cannot be clipped. To disable this error and scale the gradients by"
+            " the non-finite norm anyway, set `error_if_nonfinite=False`",
+        )
     return total
 
 

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error, value_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, value_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import (
@@ -107,15 +107,26 @@ def _check(name: str, indices: Any, weight: Any, sparse: bool, raises: str = "In
             help="use `.long()`",
         )
     if weight.array.ndim != 2:
-        raise shape_error(f"{name}(): the table must have 2 dimensions, not {weight.array.ndim}")
+        of_bag = f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.array.ndim}"
+        raise GradcliError(
+            "E301",
+            f"{name}(): the table must have 2 dimensions, not {weight.array.ndim}",
+            text=of_bag if name == "embedding_bag" else "'weight' must be 2-D",
+            raises="ValueError" if name == "embedding_bag" else None,
+        )
     checked_values(check_range, name, indices.array, weight.array.shape[0], 0, raises)
 
 
-def _padding_row(padding_idx: int | None, count: int) -> int:
+def _padding_row(name: str, padding_idx: int | None, count: int) -> int:
     """The row that stays out of the gradient, counted from the front; -1 for none."""
     if padding_idx is None:
         return -1
     if not -count <= padding_idx < count:
+        if name == "embedding_bag":
+            raise runtime_error(
+                f"padding_idx must be within the number of embeddings, {-count} through"
+                f" {count - 1}, but got {padding_idx}"
+            )
         raise GradcliError(
             "E204",
             "Padding_idx must be within num_embeddings",
@@ -161,7 +172,7 @@ def functional_embedding(
     Example: F.embedding(tensor([1, 0]), tensor([[2., 1.], [1., 3.]]))
     """
     _check("embedding", input, weight, sparse)
-    row = _padding_row(padding_idx, weight.array.shape[0])
+    row = _padding_row("embedding", padding_idx, weight.array.shape[0])
     if max_norm is not None:
         _shorten_rows(weight, input, max_norm, norm_type)
     return embedding.apply(weight, input, row, scale_grad_by_freq)
@@ -399,7 +410,7 @@ def embedding_bag(
                 raises="ValueError",
             )
         weights = reshape(per_sample_weights, (input.array.size,))
-    row = _padding_row(padding_idx, weight.array.shape[0])
+    row = _padding_row("embedding_bag", padding_idx, weight.array.shape[0])
     indices = input.array.reshape(-1)
     share = _shares(weight.array, indices, bags, count, mode, row)
     return embedding_bag_.apply(

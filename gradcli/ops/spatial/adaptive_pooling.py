@@ -21,9 +21,10 @@ from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.binding.arguments import check_floating, check_not_integral
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import LAST, SAMPLES, describe
+from gradcli.ops.definition.doc import LAST, SAMPLES, describe, in_numpy
 from gradcli.ops.reduction.sum import mean_dims
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.ops.spatial.numpy_forms import adaptive_mean
 from gradcli.ops.spatial.pooling import check_pooled, linear_pool, picking
 
 # --- arrays -------------------------------------------------------------------------------------
@@ -179,6 +180,7 @@ def _expose(ndim: int) -> None:
             results = tuple(squeeze_dim.apply(result, dim) for result in raised)
         return results if return_indices else results[0]
 
+    in_numpy(adaptive_mean(ndim))(adaptive_avg_pool)
     function(mean_name, module="torch.nn.functional")(adaptive_avg_pool)
     function(max_name, module="torch.nn.functional")(adaptive_max_pool)
     windows = f"windows that divide the last {LAST[ndim]} evenly."

@@ -17,10 +17,12 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import copy_
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.slicing import slice_
 from gradcli.ops.spatial.matrices import along_dims
+from gradcli.ops.spatial.numpy_forms import PADDING
 
 Sizes = tuple[int, ...]
 """Pairs of sizes, before and after, for the dimensions from the last one on."""
@@ -70,6 +72,7 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Tensor:
 
 
 @function("constant_pad_nd")
+@in_numpy(PADDING)
 def constant_pad_(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """`torch.nn.functional.pad` with a number.
 

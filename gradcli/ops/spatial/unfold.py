@@ -11,8 +11,10 @@ from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_filled, plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import out_of_range
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
+from gradcli.ops.spatial.numpy_forms import FOLD, WINDOWS
 
 # --- arguments ----------------------------------------------------------------------------------
 
@@ -106,6 +108,7 @@ col2im: Op = op(
 
 
 @function("unfold", module="torch.nn.functional")
+@in_numpy(WINDOWS)
 def unfold(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
@@ -157,6 +160,7 @@ def _wrong_columns(shape: Sizes, sizes: Sizes, windows: Windows, counts: Sizes) 
 
 
 @function("fold", module="torch.nn.functional")
+@in_numpy(FOLD)
 def fold(
     input: Tensor,
     output_size: Any,

@@ -191,7 +191,9 @@ def _expose_fractional(ndim: int) -> None:
         if len(shape) not in (ndim + 1, ndim + 2):
             raise shape_error(f"{name}(): an input of shape {shape}")
         if (output_size is None) == (output_ratio is None):
-            raise value_error(f"{name}(): give either output_size or output_ratio")
+            raise value_error(
+                f"{name} requires specifying either an output_size or an output_ratio"
+            )
         kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
         sizes = shape[-ndim:]
         if output_size is None:
