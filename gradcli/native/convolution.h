@@ -169,11 +169,11 @@ KERNEL(weight_gradient)
                                  total + (first * s.rows + row) * width + k, s.rows * width, 1);
         }
     }
-    for (int64_t k = 0; k < s.outputs * s.taps; k++) {
-        int64_t output = k / s.taps, channel = k / (s.rows * s.columns) % s.channels;
-        int64_t row = k / s.columns % s.rows, column = k % s.columns;
-        F(2)[k] += total[(output * s.rows + row) * width + column * s.channels + channel];
-    }
+    float *out = F(2);
+    for (int64_t output = 0; output < s.outputs; output++, total += s.rows * width)
+        for (int64_t channel = 0; channel < s.channels; channel++)
+            for (int64_t k = 0; k < s.rows * width; k += width)
+                for (int64_t j = 0; j < s.columns; j++) *out++ += total[k + j * s.channels + channel];
     free(turned);
     return NULL;
 }

@@ -123,7 +123,7 @@ class Instruction:
         span: the source text of the operation, None outside a program.
     """
 
-    __slots__ = ("effects", "inputs", "op", "outputs", "params", "span", "stack")
+    __slots__ = ("_outputs", "effects", "inputs", "op", "params", "span", "stack")
 
     def __init__(
         self,
@@ -138,11 +138,17 @@ class Instruction:
     ) -> None:
         self.op = op
         self.inputs = inputs
-        self.outputs = outputs
+        # Most make one: a trace of thousands goes without as many tuples.
+        self._outputs: Any = outputs[0] if len(outputs) == 1 else outputs
         self.params: Mapping[str, Any] = _NOTHING if params is None else params
         self.span = span
         self.stack = stack
         self.effects: Effects = _NOTHING if effects is None else effects
+
+    @property
+    def outputs(self) -> Sequence[Value | None]:
+        made = self._outputs
+        return made if type(made) is tuple or type(made) is list else (made,)
 
     @property
     def reads(self) -> Iterator[Value]:

@@ -21,8 +21,9 @@ _UNDRAWN = """IPython IPython.display matplotlib.animation matplotlib.axes matpl
     mpl_toolkits mpl_toolkits.axes_grid1 mpl_toolkits.mplot3d mpl_toolkits.mplot3d.axes3d seaborn"""
 """The modules whose pictures are not drawn: they are accepted."""
 
-_LAYERS = """activation batchnorm container conv distance dropout flatten fold instancenorm linear
-    loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"""
+_LAYERS = """activation batchnorm container conv distance dropout flatten fold instancenorm lazy
+    linear loss module normalization padding pixelshuffle pooling rnn sparse transformer
+    upsampling"""
 
 _DISTRIBUTIONS = """bernoulli beta binomial categorical dirichlet distribution exponential gamma
     geometric independent laplace log_normal multivariate_normal normal one_hot_categorical poisson

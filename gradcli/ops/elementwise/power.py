@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cmath
 import math
 from typing import Any
 
@@ -20,9 +19,14 @@ from gradcli.ops.definition.doc import WIDE, Hazard, in_numpy
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.half_precision import float16_rounded_once, rounded_once
 from gradcli.ops.definition.op import pointwise
-from gradcli.ops.elementwise.comparison import logical_and, where
-from gradcli.ops.elementwise.complex import imaginary_part, real_part
+from gradcli.ops.definition.ref import ref
 from gradcli.ops.elementwise.unary import is_complex, log
+
+# What most powers, of a plain exponent, do without.
+_where = ref("elementwise.comparison.where")  # `where` is what they call of NumPy
+logical_and = ref("elementwise.comparison.logical_and")
+imaginary_part = ref("elementwise.complex.imaginary_part")
+real_part = ref("elementwise.complex.real_part")
 
 _BY_PRODUCTS = (1, 2, 3, 0.5, -2)
 """The exponents whose powers are computed by products and roots."""
@@ -148,7 +152,7 @@ def _power_rule_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> An
     flat = logical_and(self == 0, _rising(exponent))
     if is_complex(exponent) and not is_complex(self):
         self = self + 0j  # so that a negative one has a logarithm
-    return grad * where(flat, 0.0, conj(result * log(self)))
+    return grad * _where(flat, 0.0, conj(result * log(self)))
 
 
 def _rising(exponent: Any) -> Any:
@@ -159,7 +163,7 @@ def _rising(exponent: Any) -> Any:
 
 
 def _power_rule_base(grad: Any, self: Any, exponent: Any) -> Any:
-    return where(exponent == 0, 0.0, grad * conj(exponent * pow_tensor(self, exponent - 1)))
+    return _where(exponent == 0, 0.0, grad * conj(exponent * pow_tensor(self, exponent - 1)))
 
 
 pow_tensor = pointwise(
@@ -177,13 +181,15 @@ pow_tensor = pointwise(
 
 def _exponential_rule(grad: Any, base: Any, exponent: Any, result: Any) -> Any:
     if base == 0:
-        return grad * where(_rising(exponent), 0.0, result * -math.inf)
+        return grad * _where(_rising(exponent), 0.0, result * -math.inf)
     return grad * conj(result * _logarithm(base, is_complex(exponent)))
 
 
 def _logarithm(base: Any, as_complex: bool) -> Any:
     """The logarithm of a number; nan for a negative one unless `as_complex`."""
     if type(base) is complex or as_complex:
+        import cmath  # lazy: start-up
+
         return cmath.log(base)
     return math.log(base) if base > 0 else math.nan
 
