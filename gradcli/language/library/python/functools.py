@@ -87,8 +87,7 @@ class LruCache:
     language_name: ClassVar[str] = "functools._lru_cache_wrapper"
     language_decorated: ClassVar[bool] = True  # in a class it is a method
     language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"__name__", "__wrapped__", "cache_clear", "cache_info"}
-        | {"cache_parameters"}
+        {"__name__", "__wrapped__", "cache_clear", "cache_info"} | {"cache_parameters"}
     )
 
     def __init__(self, function: Any, maxsize: int | None, typed: bool = False) -> None:
