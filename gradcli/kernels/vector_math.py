@@ -57,9 +57,9 @@ def rounded(ufunc: Any, of_number: Callable[[Any], float]) -> Callable[[Any], An
         values = self if type(self) is np.ndarray and self.size < FEW else _values(self)
         if values is not None and values.dtype is _SINGLE:
             return ufunc(values.astype(_DOUBLE)).astype(_SINGLE)
-        if type(self) is np.ndarray and self.size >= MANY and self.dtype.kind == "V":
-            if self.flags.c_contiguous:
-                return _every(ufunc, self.dtype).take(self.view(np.uint16))
+        many = type(self) is np.ndarray and self.size >= MANY
+        if many and self.dtype.kind == "V" and self.flags.c_contiguous:
+            return _every(ufunc, self.dtype).take(self.view(np.uint16))
         return ufunc(self)
 
     compute.__name__ = compute.__qualname__ = ufunc.__name__
