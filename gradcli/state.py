@@ -44,6 +44,7 @@ class State:
     """What a session remembers between two operations.
 
     Attributes:
+        autocast: what casts operands inside `torch.autocast`; None outside.
         arrays: what NumPy keeps for the session, None before its first use.
         grad_enabled: whether operations are recorded in the graph.
         inference: whether `torch.inference_mode` is on.
@@ -86,6 +87,7 @@ class State:
 
     __slots__ = (
         "arrays",
+        "autocast",
         "backward_pass",
         "batch",
         "born",
@@ -125,6 +127,7 @@ class State:
         self, emit: Callable[[Any], None] | None = None, limits: Limits | None = None
     ) -> None:
         self.arrays: Any = None
+        self.autocast: Any = None
         self.grad_enabled = True
         self.inference = False
         self.born: WeakValueDictionary[int, Any] | None = None

@@ -113,6 +113,12 @@ def test_nan_is_noted_and_fails_under_strict(capsys: pytest.CaptureFixture[str])
     assert "x.grad is NaN" in shown.err
     assert CommandLine(capsys)(*words, "--strict").code == 1
     assert CommandLine(capsys)("y = x * 2", "x=0", "--strict").code == 0
+    infinite = CommandLine(capsys)("y = (x.sqrt() * w).sum()", "x=[0,1]", "w=[1,nan]", "--strict")
+    assert (infinite.code, "x.grad and y" in infinite.err) == (1, False)
+    assert "y and x.grad hold NaN" in infinite.err
+    infinite = CommandLine(capsys)("y = x.sqrt().sum()", "x=[0,1]", "--strict")
+    assert (infinite.code, "x.grad holds infinity" in infinite.err) == (1, True)
+    assert CommandLine(capsys)("y = -inf + x", "x=1", "--strict").code == 0  # a mask's is meant
 
 
 @pytest.mark.parametrize(

@@ -512,7 +512,7 @@ def test_programs_that_cannot_be_read(gradcli: CommandLine, here: Path) -> None:
         (["y = x", "x=1", "--trace=picture"], "picture"),
         (["run"], "needs a file"),
         (["run", "a.grad", "b.grad", "-o", "x.npz"], "-o holds the result of one file"),
-        (["help", "exit-code"], "did you mean `exit-codes`?"),
+        (["help", "exit-cods"], "did you mean `exit-codes`?"),
     ],
 )
 def test_usage_errors(gradcli: CommandLine, here: Path, words: list[str], message: str) -> None:

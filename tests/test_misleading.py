@@ -257,6 +257,53 @@ _CHECK = [
     ),
 ]
 
+_ACCUMULATED = """\
+from torch import nn
+def train():
+    net = nn.Linear(2, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for i, batch in enumerate(torch.arange(8.).view(4, 2).split(1)):
+        loss = net(batch / 8).pow(2).mean() / 4
+        loss.backward()
+        if i % 2:
+            opt.step()
+            opt.zero_grad()
+    return net, loss
+model, loss = train()
+"""
+
+_CHECK += [
+    Row("check", _ACCUMULATED, ("model.bias.grad fine", "model.weight.grad fine")),
+    Row(
+        "why net.weight",
+        "net = torch.nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\nopt.stop()",
+        ("the program ended in error", "before anything else came of it"),
+        ("call `opt.step()`",),
+    ),
+]
+
+_EXPLAIN = [
+    Row(
+        "explain --derivatives hessian",
+        "x = torch.tensor([1., 2.], requires_grad=True)\ny = (x ** 3).sum()\ny.backward()",
+        ("x[0] 6 0", "x[1] 0 12"),
+        ("E403",),
+    ),
+    Row(
+        "explain --flow",
+        "w = torch.tensor([3., 4.], requires_grad=True)\ny = (w ** 2).sum() / 2\ny.backward()",
+        ("w [2] 5",),
+        ("no module",),
+    ),
+    Row(
+        "explain --paths net.weight",
+        "net = torch.nn.Linear(2, 1)\nnet.weight.requires_grad_(False)\n"
+        "y = net(torch.ones(2)).sum()",
+        ("`net.weight` does not require grad, and no path leads to it",),
+        ("is no leaf",),
+    ),
+]
+
 _BLAME = [
     Row(
         "blame",
@@ -277,7 +324,7 @@ _BLAME = [
 
 
 @pytest.mark.parametrize(
-    "row", [*_WHY, *_CHECK, *_BLAME], ids=lambda row: f"{row.ask}: {row.says[0]}"
+    "row", [*_WHY, *_CHECK, *_BLAME, *_EXPLAIN], ids=lambda row: f"{row.ask}: {row.says[0]}"
 )
 def test_answers(row: Row, tmp_path: Path, gradcli: CommandLine) -> None:
     path = tmp_path / "program.py"

@@ -32,20 +32,15 @@ from tests.op_table.rows import Row
 from tests.test_gradients import ROWS, _fixed
 
 WITHOUT_NUMPY = """
-F.adaptive_avg_pool2d F.adaptive_avg_pool3d F.adaptive_max_pool2d F.adaptive_max_pool3d
-F.avg_pool2d F.avg_pool3d F.binary_cross_entropy F.conv1d F.conv2d F.conv_transpose1d F.fold
-F.fractional_max_pool2d F.fractional_max_pool3d F.gelu F.glu F.hardswish F.hardtanh F.huber_loss
-F.leaky_relu F.max_pool2d F.max_pool3d F.mse_loss F.nll_loss F.pad F.smooth_l1_loss
-F.soft_margin_loss F.softplus F.softshrink F.unfold aminmax as_strided_scatter celu
-channel_shuffle cholesky cholesky_inverse cholesky_solve constant_pad_nd cummax cummin
-diag_embed digamma dist erfinv fill frexp hardshrink i0 index_fill index_reduce kthvalue
-logcumsumexp lu_unpack masked_scatter median mode nanmedian pdist pixel_shuffle pixel_unshuffle
-polygamma put repeat std_mean take topk torch.linalg.cross torch.linalg.eig
-torch.linalg.lu torch.linalg.lu_factor torch.linalg.lu_solve torch.linalg.matrix_exp
-torch.linalg.pinv torch.special.erfcx torch.special.i0e torch.special.i1 torch.special.i1e
-torch.special.log_ndtr
-torch.special.ndtri torch.special.xlog1py torch.special.zeta torch.take triangular_solve unfold
-view_as_complex_copy
+F.adaptive_max_pool2d F.adaptive_max_pool3d F.binary_cross_entropy F.fractional_max_pool2d
+F.fractional_max_pool3d F.gelu F.nll_loss F.pad F.soft_margin_loss F.softshrink aminmax
+as_strided_scatter channel_shuffle cholesky cholesky_inverse cholesky_solve cummax cummin diag_embed
+digamma dist erfinv fill frexp hardshrink i0 index_fill index_reduce kthvalue logcumsumexp lu_unpack
+masked_scatter mode nanmedian pdist pixel_shuffle pixel_unshuffle polygamma put repeat std_mean take
+topk torch.linalg.cross torch.linalg.eig torch.linalg.lu torch.linalg.lu_factor
+torch.linalg.lu_solve torch.linalg.matrix_exp torch.linalg.pinv torch.special.erfcx
+torch.special.i0e torch.special.i1 torch.special.i1e torch.special.log_ndtr torch.special.ndtri
+torch.special.xlog1py torch.special.zeta torch.take triangular_solve unfold view_as_complex_copy
 """
 """Functions of formulas that NumPy has nothing for."""
 

@@ -208,7 +208,7 @@ ATTACKS = [
     ("import io\nio.StringIO().buffer", "E102"),
     ("import itertools\nitertools.chain.from_iterable.__self__", "E102"),
     ("import json\njson.codecs", "E102"),
-    ("import json\njson.dumps(1, cls=int)", "E205"),
+    ("import json\njson.dumps(1, cls=int)", "E102"),
     ("import logging\nlogging.FileHandler('x')", "E102"),
     ("import logging\nlogging.basicConfig(filename='x')", "E205"),
     ("import logging\nlogging.warning('%(__class__)s', {'a': 1})", "E207"),
@@ -233,7 +233,7 @@ ATTACKS = [
     ("import timeit\ntimeit.timeit('1')", "E205"),
     ("import types\ntypes.FunctionType(1, 2)", "E202"),
     ("import types\ntypes.CodeType", "E102"),
-    ("import typing\ntyping.get_type_hints", "E102"),
+    ("import typing\ntyping.get_type_hints(print).__globals__", "E102"),
     ("import warnings\nwarnings.sys", "E102"),
 ]
 

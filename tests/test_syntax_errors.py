@@ -152,7 +152,7 @@ ONE: list[tuple[str, str, str, str, str, str]] = [
     ("def f(/, a): pass", "E006", "1:7", "/", "`/` stands once, before `*`", ""),
     ("x = b'é'", "E001", "1:5", "b'é'", "bytes hold ASCII", ""),
     ("def f(): return (yield", "E003", "1:17", "(", "never closed", ""),
-    ("try: a\nexcept* B: c", "E007", "2:7", "*", "`except*` is outside", ""),
+    ("try: a\nexcept* B: c\nexcept C: d", "E006", "3:1", "except C: d", "both `except`", ""),
     # Nested too deeply.
     ("(" * 201 + ")" * 201, "E005", "1:201", "(", "more than 200 brackets", ""),
     ("x" + ".a" * 500, "E005", "1:1", "x" + ".a" * 101, "more than 400 levels", "a name"),

@@ -7,6 +7,7 @@ gradient, and the shapes of its names, which are numbers where none is given.
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -202,6 +203,37 @@ def test_a_file_of_a_matrix_in_several_steps_agrees(
     path.write_text(gradcli("derive", *words, "--shape", "x=3", "--to", "numpy").out)
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
     assert "ns of x agree" in done.stdout, done.stderr
+
+
+WINDOWED = [
+    ("F.conv1d(x, w).pow(2).sum()", "x=2,5", "w=3,2,2"),
+    ("F.conv2d(x, w, stride=2, padding=1).pow(2).sum()", "x=2,2,5,4", "w=3,2,2,3"),
+    ("F.conv2d(x, w, b, dilation=2, groups=2).pow(2).sum()", "x=1,4,5,5", "w=4,2,2,2", "b=4"),
+    ("F.conv2d(x, w, padding='same').pow(2).sum()", "x=1,1,4,4", "w=2,1,3,2"),
+    ("F.conv_transpose1d(x, w, None, 2, 1, 1).pow(2).sum()", "x=1,2,3", "w=2,1,3"),
+    ("F.conv_transpose2d(x, w, groups=2).pow(2).sum()", "x=1,2,3,3", "w=2,2,2,2"),
+    ("F.max_pool2d(x, 3, 2, 1, ceil_mode=True).pow(2).sum()", "x=1,2,6,5"),
+    ("F.max_pool1d(x, 2).pow(2).sum()", "x=1,1,4"),
+    ("F.avg_pool2d(x, 3, 2, 1, count_include_pad=False).pow(2).sum()", "x=1,1,5,5"),
+    ("F.adaptive_avg_pool2d(x, 2).pow(2).sum()", "x=1,1,4,5"),
+    ("F.unfold(x, 2, padding=1).pow(2).sum()", "x=2,1,3,3"),
+    ("F.fold(x, (3, 3), 2).pow(2).sum()", "x=1,4,4"),
+    ("F.pad(x, (1, -1, 0, 2), value=3.).pow(2).sum()", "x=3,3"),
+    ("x.median() ** 2", "x=4"),
+    ("x.median(1).values.pow(2).sum()", "x=2,3"),
+]
+
+
+@pytest.mark.parametrize("words", WINDOWED, ids=lambda words: words[0])
+def test_files_of_windows(
+    gradcli: CommandLine, words: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "emitted.py"
+    path.write_text(gradcli("derive", words[0], "--shape", *words[1:], "--to", "numpy").out)
+    runpy.run_path(str(path), run_name="__main__")
+    assert "agree" in capsys.readouterr().out
+    written = gradcli("derive", words[0], "--shape", *words[1:], "--to", "jax").out
+    assert re.search(r"^ +x\[.*\] = ", written, re.MULTILINE) is None  # JAX's cannot be written to
 
 
 def test_a_hessian_by_several_names_has_a_matrix_for_each_pair(gradcli: CommandLine) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.state import active
 
 
@@ -18,6 +18,19 @@ def _set_inference(mode: bool) -> None:
 def name_of(function: Any) -> str:
     """The name of a function of the program or of ours."""
     return str(getattr(function, "name", None) or getattr(function, "__name__", "function"))
+
+
+def decorated(context: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is run in a context."""
+
+    def in_context(*args: Any, **kwargs: Any) -> Any:
+        with context:
+            return function(*args, **kwargs)
+
+    in_context.__name__ = name_of(function)
+    # In a class it is a method, as the function itself would be.
+    vars(in_context)["language_decorated"] = True
+    return in_context
 
 
 class GradMode:
@@ -42,18 +55,15 @@ class GradMode:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, run in this mode; a generator is in it each time it goes on."""
-        waits = getattr(function, "makes_generator", False)
+        if not getattr(function, "makes_generator", False):
+            return decorated(self, function)
 
-        def in_mode(*args: Any, **kwargs: Any) -> Any:
-            if waits:
-                return function(*args, **kwargs).resume_in(self)
-            with self:
-                return function(*args, **kwargs)
+        def resumed(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs).resume_in(self)
 
-        in_mode.__name__ = name_of(function)
-        # In a class it is a method, as the function itself would be.
-        vars(in_mode).update(language_decorated=True, makes_generator=waits)
-        return in_mode
+        resumed.__name__ = name_of(function)
+        vars(resumed).update(language_decorated=True, makes_generator=True)
+        return resumed
 
 
 class NoGrad(GradMode):
@@ -105,9 +115,7 @@ class SetGradEnabled(GradMode):
 
     def __init__(self, mode: bool) -> None:
         if type(mode) is not bool:
-            raise GradcliError(
-                "E202", f"set_grad_enabled() takes True or False, not {type(mode).__name__}"
-            )
+            raise type_error(f"set_grad_enabled() takes True or False, not {type(mode).__name__}")
         super().__init__(mode)
         state = active.state
         self.before.append((state.grad_enabled, state.inference))

@@ -20,7 +20,7 @@ from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.autograd import naming
 from gradcli.autograd.node import AccumulateGrad
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.state import active, look
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class TensorMeta:
         accumulator: the leaf's AccumulateGrad, held weakly: graphs own it.
         base: the tensor that this one is a view of.
         creation: how a view was made, where that restricts writing to it: "" (no restriction),
-            "no_grad", "multi_output" or "custom_function".
+            "no_grad", "inference", "multi_output" or "custom_function".
         attr_version: the storage's version when the view's grad_fn was last made.
         loose: whether a view without grad_fn requires grad only because its base does: operations
             on it are recorded, and no gradient flows to it.
@@ -249,7 +249,7 @@ class Tensor:
 
     def __len__(self) -> int:
         if self.array.ndim == 0:
-            raise GradcliError("E202", "a 0-dim tensor has no len()", text="len() of a 0-d tensor")
+            raise type_error("a 0-dim tensor has no len()", text="len() of a 0-d tensor")
         return int(self.array.shape[0])
 
     def __bool__(self) -> bool:
@@ -267,8 +267,7 @@ class Tensor:
     def _number(self) -> Any:
         refuse_batched("item", self)
         if self.array.size != 1:
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 f"only a one-element tensor can be turned into a number, not one of shape"
                 f" {tuple(self.array.shape)}",
                 text="only one element tensors can be converted to Python scalars",
@@ -299,8 +298,7 @@ class Tensor:
     def __index__(self) -> int:
         refuse_batched("item", self)
         if self.array.size != 1 or self.array.dtype.kind not in "iub":
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 "only integer tensors of a single element can be used as an index",
                 text="only integer tensors of a single element can be converted to an index",
             )
@@ -308,10 +306,8 @@ class Tensor:
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.array.ndim == 0:
-            raise GradcliError(
-                "E202",
-                "a 0-dim tensor cannot be iterated over",
-                text="iteration over a 0-d tensor",
+            raise type_error(
+                "a 0-dim tensor cannot be iterated over", text="iteration over a 0-d tensor"
             )
         return iter(iterate(self))
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.extensible import Extensible
 from gradcli.ops.binding.catalogue import modules, operators
@@ -153,7 +153,7 @@ class ConcatDataset(_Finite):
     def __getitem__(self, index: int) -> Any:
         count = len(self)
         if not -count <= index < count:
-            raise GradcliError("E204", f"index {index} is out of range: there are {count} items")
+            raise value_error(f"index {index} is out of range: there are {count} items")
         index %= count
         number = bisect_right(self.cumulative_sizes, index)
         before = self.cumulative_sizes[number - 1] if number else 0
@@ -161,6 +161,36 @@ class ConcatDataset(_Finite):
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
+
+
+class StackDataset(_Finite):
+    """Data sets side by side: an item is a tuple of theirs, or a dictionary by their names."""
+
+    __slots__ = ("datasets",)
+
+    language_attributes = frozenset({"datasets"})
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not args and not kwargs:
+            raise GradcliError("E204", "At least one dataset should be passed")
+        if args and kwargs:
+            raise GradcliError(
+                "E204",
+                "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like"
+                " input/output, but both types are given.",
+            )
+        self.datasets: Any = args or kwargs
+        if len({len(each) for each in args or kwargs.values()}) > 1:
+            raise GradcliError("E204", "Size mismatch between datasets")
+
+    def __getitem__(self, index: int) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: next(items_of(each, [index])) for name, each in self.datasets.items()}
+        return tuple(next(items_of(each, [index])) for each in self.datasets)
+
+    def __len__(self) -> int:
+        parts = self.datasets
+        return len(next(iter(parts.values())) if isinstance(parts, dict) else parts[0])
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
@@ -181,9 +211,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) 
     else:
         sizes = [int(length) for length in lengths]
     if sum(sizes) != count:
-        raise GradcliError(
-            "E204", "Sum of input lengths does not equal the length of the input dataset!"
-        )
+        raise value_error("Sum of input lengths does not equal the length of the input dataset!")
     order = modules["torch"]["randperm"](count, generator=generator).array.tolist()
     ends = list(accumulate(sizes))
     return [Subset(dataset, order[end - size : end]) for end, size in zip(ends, sizes, strict=True)]

@@ -9,8 +9,8 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.data.datasets import TABLE, IterableDataset, items_of, stacked
-from gradcli.data.samplers import RandomSampler, SequentialSampler, batches, draw_seed
-from gradcli.errors import GradcliError, runtime_error, type_error, value_error
+from gradcli.data.samplers import BatchSampler, RandomSampler, SequentialSampler, batches, draw_seed
+from gradcli.errors import runtime_error, type_error, value_error
 from gradcli.ops.shape.joining import stack_
 
 
@@ -21,7 +21,7 @@ def default_collate(batch: Any) -> Any:
     Raises E202 for items of other kinds, E204 for sequences of different lengths.
     """
     if isinstance(batch, Tensor):
-        raise GradcliError("E202", "default_collate() takes a list of items, not a tensor")
+        raise type_error("default_collate() takes a list of items, not a tensor")
     first = batch[0]
     if isinstance(first, Tensor):
         return stack_(list(batch))
@@ -49,6 +49,17 @@ def default_collate(batch: Any) -> Any:
     )
 
 
+def default_convert(data: Any) -> Any:
+    """An item as it is, arrays as tensors, also inside lists, tuples and dictionaries."""
+    if hasattr(type(data), "to_tensor"):  # an array of NumPy's
+        return data.to_tensor()
+    if type(data) is dict:
+        return {key: default_convert(value) for key, value in data.items()}
+    if type(data) in (list, tuple):
+        return [default_convert(value) for value in data]
+    return data
+
+
 class DataLoader:
     """Goes through a data set in batches.
 
@@ -68,18 +79,27 @@ class DataLoader:
     """
 
     __slots__ = (
-        "batch_sampler",
         "batch_size",
-        "collate_fn",
         "dataset",
         "drop_last",
         "generator",
+        "given_collate",
+        "given_sampler",
+        "multiprocessing_context",
+        "num_workers",
+        "persistent_workers",
+        "pin_memory",
+        "prefetch_factor",
         "sampler",
+        "timeout",
+        "worker_init_fn",
     )
 
     language_generic: ClassVar[bool] = True
     language_name: ClassVar[str] = "torch.utils.data.dataloader.DataLoader"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(__slots__)
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {*__slots__, "batch_sampler", "collate_fn"} - {"given_collate", "given_sampler"}
+    )
 
     def __init__(
         self,
@@ -106,38 +126,56 @@ class DataLoader:
                 " multiprocessing."
             )
         if sampler is not None and shuffle:
-            raise GradcliError("E204", "sampler option is mutually exclusive with shuffle")
+            raise value_error("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None and (batch_size != 1 or shuffle or sampler or drop_last):
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and"
-                " drop_last",
+                " drop_last"
             )
         if batch_size is None and drop_last:
-            raise GradcliError("E204", "without batches there is no last one to drop")
+            raise value_error("without batches there is no last one to drop")
         if batch_size is not None and (not isinstance(batch_size, int) or batch_size <= 0):
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 f"batch_size is a positive integer, not {batch_size}",
                 text="batch_size should be a positive integer value, but got"
                 f" batch_size={batch_size}",
             )
         if isinstance(dataset, IterableDataset) and (shuffle or sampler or batch_sampler):
-            raise GradcliError("E204", "an iterable data set has an order of its own")
+            raise value_error("an iterable data set has an order of its own")
         self.dataset = dataset
         self.batch_size = batch_size
         if sampler is None and not isinstance(dataset, IterableDataset):
             made = RandomSampler(dataset, generator=generator) if shuffle else None
             sampler = made or SequentialSampler(dataset)
         self.sampler = sampler
-        self.batch_sampler = batch_sampler
-        self.collate_fn = collate_fn
+        self.given_sampler = batch_sampler
+        self.given_collate = collate_fn
         self.drop_last = drop_last
         self.generator = generator
+        self.multiprocessing_context = multiprocessing_context
+        self.num_workers = num_workers
+        self.persistent_workers = persistent_workers
+        self.pin_memory = pin_memory
+        self.prefetch_factor = prefetch_factor
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+
+    @property
+    def batch_sampler(self) -> Any:
+        """What gives the lists of numbers; None without batches."""
+        if self.given_sampler is not None or self.batch_size is None or self.sampler is None:
+            return self.given_sampler
+        return BatchSampler(self.sampler, self.batch_size, self.drop_last)
+
+    @property
+    def collate_fn(self) -> Callable[[Any], Any]:
+        """What makes a batch of a list of items, or of an item where there are no batches."""
+        plain = default_convert if self.batch_size is None else default_collate
+        return self.given_collate or plain
 
     def __len__(self) -> int:
-        if self.batch_sampler is not None:
-            return len(self.batch_sampler)
+        if self.given_sampler is not None:
+            return len(self.given_sampler)
         count = len(self.dataset if self.sampler is None else self.sampler)
         if self.batch_size is None:
             return count
@@ -148,7 +186,7 @@ class DataLoader:
         return self._batches()
 
     def _batches(self) -> Iterator[Any]:
-        collate, batch = self.collate_fn, None
+        collate, batch = self.given_collate, None
         iterable = isinstance(self.dataset, IterableDataset)
         if self.batch_size is None:
             items = self.dataset if iterable else items_of(self.dataset, list(self.sampler))
@@ -168,11 +206,12 @@ class DataLoader:
 
     def _numbers(self) -> Iterator[list[Any]]:
         """The numbers of the items, batch by batch."""
-        if self.batch_sampler is not None:
-            return map(list, self.batch_sampler)
+        if self.given_sampler is not None:
+            return map(list, self.given_sampler)
         assert self.batch_size is not None
         return batches(iter(self.sampler), self.batch_size, self.drop_last)
 
 
 TABLE["DataLoader"] = DataLoader
 TABLE["default_collate"] = default_collate
+TABLE["default_convert"] = default_convert

@@ -94,3 +94,11 @@ def has_nan(array: Any) -> bool:
     """Whether a floating array holds NaN."""
     host = to_host(forced(array))
     return host.dtype.kind in "fcV" and bool((host != host).any())
+
+
+def has_infinity(array: Any) -> bool:
+    """Whether a floating array holds an infinite number."""
+    host = to_host(forced(array))
+    if host.dtype.kind == "V":
+        host = host.astype(np.float32)
+    return host.dtype.kind in "fc" and bool(np.isinf(host).any())

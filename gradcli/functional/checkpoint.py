@@ -13,8 +13,8 @@ from typing import Any
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad, GradMode, NoGrad
 from gradcli.autograd.node import Node, freed
-from gradcli.autograd.tensor import Tensor, alias, join_graph
-from gradcli.errors import GradcliError
+from gradcli.autograd.tensor import Tensor, alias, join_graph, refresh
+from gradcli.errors import GradcliError, value_error
 from gradcli.functional.saved_tensors import PackingListener
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of
@@ -180,6 +180,10 @@ class CheckpointFunctionBackward(Node):
                 "E403",
                 "a checkpoint with re-entry accumulates gradients: it runs in backward() without"
                 " inputs, and not in grad()",
+                text="When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad()"
+                " or passing an `inputs` parameter to .backward(). To resolve this error, you can"
+                " either set use_reentrant=False, or call .backward() without passing the `inputs`"
+                " argument.",
                 help="say checkpoint(…, use_reentrant=False)",
             )
         call = self.call
@@ -210,13 +214,16 @@ class CheckpointFunctionBackward(Node):
 def _tensors(result: Any) -> tuple[list[Any], bool]:
     """What a function returned, and whether it was several values."""
     several = isinstance(result, (tuple, list))
-    return (list(result) if several else [result]), several
+    values = list(result) if several else [result]
+    for value in values:
+        if isinstance(value, Tensor):
+            refresh(value)
+    return values, several
 
 
 def _with_reentry(call: _Call) -> Any:
     if call.kwargs:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"checkpoint(): unexpected keyword arguments {', '.join(call.kwargs)}",
             text=f"Unexpected keyword arguments: {','.join(call.kwargs)}",
         )

@@ -14,9 +14,9 @@ from gradcli.arrays.views import strides_of
 from gradcli.autograd.inplace.aliasing import check_places
 from gradcli.autograd.node import Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.functional.forward import pushforward
-from gradcli.functional.levels import Entry, reaches_leaf
+from gradcli.functional.levels import Entry, reaches_leaf, sizes_of_tangent
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import ReturnType
 from gradcli.ops.creation.copies import detach
@@ -147,6 +147,7 @@ def enter_dual_level() -> int:
         raise GradcliError(
             "E205",
             "dual levels cannot be nested",
+            text="Nested forward mode AD is not supported at the moment",
             raises="RuntimeError",
             help="torch.func.jvp can be nested",
         )
@@ -160,7 +161,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
     """Close the dual level: its tensors have no tangent any more."""
     duals = _duals()
     if not duals.level:
-        raise runtime_error("there is no dual level to leave")
+        raise runtime_error(
+            "there is no dual level to leave", text="Dual level must be a positive number."
+        )
     duals.level = 0
 
 
@@ -209,27 +212,37 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
     if not duals.level:
         raise runtime_error(
             "make_dual() needs a dual level",
+            text="Trying to create a dual Tensor for forward AD but no level exists, make sure to"
+            " enter_dual_level() first.",
             help="write `with torch.autograd.forward_ad.dual_level():`",
         )
-    for given in (tensor, tangent):
+    for what, given in (("primal", tensor), ("tangent", tangent)):
         if not isinstance(given, Tensor):
+            kind = type(given).__name__
             raise GradcliError(
                 "E202",
-                f"make_dual() takes tensors, not {type(given).__name__}",
+                f"make_dual() takes tensors, not {kind}",
+                text=f"'{kind}' object has no attribute 'is_floating_point'",
                 raises="AttributeError",
             )
         if given.array.dtype.kind not in "fcV":
-            raise GradcliError(
-                "E204", f"make_dual() takes floating or complex tensors, not {given.dtype}"
+            raise value_error(
+                f"Expected {what} to be floating point or complex, but got: {given.dtype}"
             )
     if tensor.array.shape != tangent.array.shape:
-        raise GradcliError(
-            "E301",
-            f"make_dual(): a tangent of shape {tuple(tangent.array.shape)} for a tensor of shape"
-            f" {tuple(tensor.array.shape)}",
-        )
+        raise sizes_of_tangent(tensor, tangent)
     if duals.tangent(tensor) is not None:
-        raise runtime_error("make_dual(): the tensor has a tangent already")
+        raise runtime_error(
+            "make_dual(): the tensor has a tangent already",
+            text="Making a dual Tensor based on a Tensor that already has a forward gradient at the"
+            " same level 0 is not supported.",
+        )
+    if duals.tangent(tangent) is not None:
+        raise runtime_error(
+            "make_dual(): the tangent has a tangent itself",
+            text="Setting a forward grad that itself has a forward gradient at the same level0 is"
+            " not supported.",
+        )
     if strides_of(tensor.array) != strides_of(tangent.array):
         check_places(tensor.array)  # PyTorch copies the tangent to memory of the same strides
     entry = DualEntry(tensor, tangent, duals.level)
@@ -240,7 +253,12 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     """The tensor without its tangent, and the tangent, None if it has none."""
     if not isinstance(tensor, Tensor):
-        raise GradcliError("E202", f"unpack_dual() takes a tensor, not {type(tensor).__name__}")
+        kind = type(tensor).__name__
+        raise GradcliError(
+            "E202",
+            f"unpack_dual() takes a tensor, not {kind}",
+            text=f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {kind}",
+        )
     duals = _duals()
     tangent = duals.tangent(tensor)
     if tangent is None:

@@ -19,7 +19,7 @@ from gradcli.arrays.fusion.executor import assign
 from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.engine import backward
 from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import Tensor, join_graph, storage_of, with_history
+from gradcli.autograd.tensor import Tensor, join_graph, refresh, storage_of, with_history
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.functional.forward_ad import DualLevel, make_dual, unpack_dual
 from gradcli.functional.vmap import vmap
@@ -322,7 +322,11 @@ def _failed(problem: str, **more: Any) -> GradcliError:
 
 
 def _several(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (tuple, list)) else [value]
+    found = list(value) if isinstance(value, (tuple, list)) else [value]
+    for each in found:
+        if isinstance(each, Tensor):
+            refresh(each)
+    return found
 
 
 def _units(tensor: Tensor, size: float) -> list[complex]:
@@ -409,11 +413,12 @@ def _verdict(check: Callable[[], None], raise_exception: bool) -> bool:
     return True
 
 
-def _needs(name: str, wanted: bool, *needed: tuple[str, bool]) -> None:
+def _needs(name: str, wanted: bool, *needed: tuple[str, bool], text: str | None = None) -> None:
     if wanted and not any(value for _, value in needed):
         raise GradcliError(
             "E204",
             f"{name} needs {' or '.join(each for each, _ in needed)}",
+            text=text,
             raises="AssertionError",
         )
 
@@ -461,9 +466,12 @@ def gradcheck(
         )
     """
     modes = (("check_forward_ad", check_forward_ad), ("check_backward_ad", check_backward_ad))
-    _needs("gradcheck()", True, *modes)
-    _needs("check_batched_grad", check_batched_grad, modes[1])
-    _needs("check_batched_forward_grad", check_batched_forward_grad, modes[0])
+    either = "Expected at least one of check_forward_ad or check_backward_ad to be True"
+    forward = "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
+    backward = "Setting check_batched_grad=True requires check_backward_ad to be True"
+    _needs("gradcheck()", True, *modes, text=either)
+    _needs("check_batched_grad", check_batched_grad, modes[1], text=backward)
+    _needs("check_batched_forward_grad", check_batched_forward_grad, modes[0], text=forward)
 
     def check() -> None:
         this = _Check(func, inputs, eps, atol, rtol, nondet_tol)

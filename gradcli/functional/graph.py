@@ -10,7 +10,7 @@ from gradcli.autograd.edge import GradientEdge, get_gradient_edge
 from gradcli.autograd.hooks import register_hook
 from gradcli.autograd.node import Node, RemovableHandle
 from gradcli.autograd.tensor import Tensor, gradient_edge, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.state import active
 
@@ -59,7 +59,7 @@ def register_multi_grad_hook(
         mode: "all" or "any".
     """
     if mode not in ("all", "any"):
-        raise GradcliError("E204", "register_multi_grad_hook(): mode is 'all' or 'any'")
+        raise value_error(f"Expects mode to be one of ('all', 'any') but got {mode}")
     if mode == "all" and not all(tensor.requires_grad for tensor in tensors):
         raise GradcliError(
             "E402",

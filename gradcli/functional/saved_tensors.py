@@ -13,19 +13,20 @@ from gradcli.autograd.custom.function import FunctionCall
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.saved_tensor import Pack, Unpack, unchanging
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.codegen.saved import pack_slot, saved_names
 from gradcli.state import active
 
 
 class PackingListener(Listener):
-    """Packs what each new node saves."""
+    """Packs what each new node saves; `mutable` where copies are saved, which only one may do."""
 
-    __slots__ = ("pack", "unpack")
+    __slots__ = ("mutable", "pack", "unpack")
 
     def __init__(self, pack: Pack, unpack: Unpack) -> None:
         super().__init__()
+        self.mutable = False
         self.pack = unchanging(pack)
         self.unpack = unpack
 
@@ -60,7 +61,7 @@ class SavedTensorsHooks:
 
     def __init__(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
         if not (callable(pack_hook) and callable(unpack_hook)):
-            raise GradcliError("E202", "saved_tensors_hooks() needs two functions")
+            raise type_error("saved_tensors_hooks() needs two functions")
         self._listener = PackingListener(pack_hook, unpack_hook)
 
     def __enter__(self) -> None:
@@ -97,6 +98,7 @@ class AllowMutation(SavedTensorsHooks):
 
     def __init__(self) -> None:
         super().__init__(lambda tensor: Tensor(forced(tensor.array).copy()), self._unpack)
+        self._listener.mutable = True
         self._open = False
 
     def _unpack(self, kept: Tensor) -> Tensor:
@@ -104,11 +106,18 @@ class AllowMutation(SavedTensorsHooks):
             raise GradcliError(
                 "E204",
                 "what was saved with allow_mutation_on_saved_tensors() is needed outside of it",
+                text="Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
+                "in which the graph was originally recorded.",
                 raises="AssertionError",
             )
         return kept
 
     def __enter__(self) -> None:
+        current = active.state.recorder
+        while isinstance(current, Listener):
+            if isinstance(current, PackingListener) and current.mutable:
+                raise runtime_error("allow_mutation_on_saved_tensors contexts cannot be nested")
+            current = current.former
         super().__enter__()
         self._open = True
 

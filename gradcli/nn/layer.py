@@ -39,6 +39,12 @@ def register(home: str, kind: type[Module]) -> type[Module]:
     return kind
 
 
+def register_base(home: str, name: str, kind: type[Module]) -> None:
+    """Make the class behind several layers known by PyTorch's name, for `isinstance`."""
+    kind.language_name = f"torch.nn.modules.{home}.{name}"
+    modules["torch.nn"][name] = kind
+
+
 def bound(name: str, settings: Settings, args: tuple[Any, ...], kwargs: Settings) -> Settings:
     """The settings of a layer that is made with the arguments given.
 

@@ -10,7 +10,7 @@ from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.meta import META, no_data
 from gradcli.arrays.sizes import Device
 from gradcli.autograd.tensor import Tensor, meta_of
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.call import Calling
 from gradcli.nn.extensible import Slotted
@@ -132,7 +132,7 @@ class Module(Calling, metaclass=Slotted):
     def train(self: Self, mode: bool = True) -> Self:
         """Switch the module and all below it to training, or to evaluation with `mode` False."""
         if not isinstance(mode, bool):
-            raise GradcliError("E204", f"train() takes True or False, not {kind_of(mode)}")
+            raise value_error(f"train() takes True or False, not {kind_of(mode)}")
         for _, module in self.each_module(remove_duplicate=False):
             object.__setattr__(module, "training", mode)
         return self
@@ -164,9 +164,10 @@ class Module(Calling, metaclass=Slotted):
     def _convert(
         self: Self,
         dtype: DType | None,
-        only_floating: bool = True,
+        kinds: frozenset[str] | None = frozenset({"float"}),
         device: Device | None = None,
     ) -> Self:
+        """Cast what has a dtype of these kinds, of any kind for None, and move all."""
         for table in ("_parameters", "_buffers"):
             for _, tensor in self.each_tensor(table):
                 for part in (tensor, tensor.grad):
@@ -179,7 +180,7 @@ class Module(Calling, metaclass=Slotted):
                         if part.device is META:
                             raise no_data(_FROM_META)
                         setters["data"](part, to_device(detach(part), device, part.device))
-                    if dtype and not (only_floating and part.dtype.category != "float"):
+                    if dtype and (kinds is None or part.dtype.category in kinds):
                         setters["data"](part, cast_to(part, dtype))
         return self
 
@@ -191,17 +192,16 @@ class Module(Calling, metaclass=Slotted):
         """
         dtype, device = wanted("to", args, kwargs.get("dtype"), kwargs.get("device"))
         if dtype is not None and dtype.category not in ("float", "complex"):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired"
-                f" dtype={dtype}",
+                f" dtype={dtype}"
             )
         if kwargs.get("memory_format") is not None:
             for tensor in (*self.parameters(), *self.buffers()):
                 if tensor.array.ndim in (4, 5):
                     moved = methods["to"](detach(tensor), memory_format=kwargs["memory_format"])
                     setters["data"](tensor, moved)
-        return self._convert(dtype, device=device)
+        return self._convert(dtype, frozenset({"float", "complex"}), device)
 
     def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
         """Give the parameters and buffers memory of their own on a device, whose values nobody
@@ -215,7 +215,7 @@ class Module(Calling, metaclass=Slotted):
 
     def type(self: Self, dst_type: DType) -> Self:
         """Cast all parameters and buffers to a dtype."""
-        return self._convert(dst_type, only_floating=False)
+        return self._convert(dst_type, None)
 
     def double(self: Self) -> Self:
         """Cast the floating parameters and buffers to float64."""
@@ -291,7 +291,7 @@ def bracketed(name: str, lines: list[str]) -> str:
 def check_module(name: str, module: Any) -> None:
     """Raise E202 where an argument of a function is no module."""
     if not isinstance(module, Module):
-        raise GradcliError("E202", f"{name}() takes an nn.Module, not {type_name(module)}")
+        raise type_error(f"{name}() takes an nn.Module, not {type_name(module)}")
 
 
 @function("skip_init", module="torch.nn.utils")
@@ -304,7 +304,5 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Module:
     """
     module = module_cls(*args, **{**kwargs, "device": "meta"})
     if not isinstance(module, Module):
-        raise GradcliError(
-            "E202", f"skip_init() takes a class of modules, not what makes {kind_of(module)}"
-        )
+        raise type_error(f"skip_init() takes a class of modules, not what makes {kind_of(module)}")
     return module.to_empty(device=kwargs.get("device", "cpu"))

@@ -8,8 +8,8 @@ from typing import Any
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
-from gradcli.ops.binding.catalogue import methods
+from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.ops.binding.catalogue import methods, modules
 from gradcli.ops.linalg.matrix_products import product
 from gradcli.ops.shape.joining import cat_
 from gradcli.optim.arithmetic import add_scaled
@@ -53,9 +53,7 @@ class LBFGS(Optimizer):
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         super().__init__(params, settings_of(locals()))
         if len(self.param_groups) != 1:
-            raise GradcliError(
-                "E204", "LBFGS doesn't support per-parameter options (parameter groups)"
-            )
+            raise value_error("LBFGS doesn't support per-parameter options (parameter groups)")
 
     def _step(self, closure: Closure | None = None) -> Any:
         if closure is None:
@@ -231,7 +229,9 @@ class _Step:
         self.loss = float(loss)
         self.gradient = cat_(
             [
-                methods["reshape"](parameter * 0 if parameter.grad is None else parameter.grad, -1)
+                methods["reshape"](
+                    _real(parameter * 0 if parameter.grad is None else parameter.grad), -1
+                )
                 for parameter in self.parameters
             ]
         )
@@ -240,9 +240,17 @@ class _Step:
     def _add(self, length: Any) -> None:
         """Move the parameters along the direction."""
         start = 0
-        for parameter in self.parameters:
+        for parameter in map(_real, self.parameters):
             count = parameter.array.size
             part = methods["narrow"](self.direction, 0, start, count)
             part = methods["view_as"](part, parameter)
             methods["add_"](parameter, part, alpha=number(length))
             start += count
+
+
+def _real(tensor: Tensor) -> Tensor:
+    """The tensor, complex numbers as pairs of real ones."""
+    if tensor.array.dtype.kind != "c":
+        return tensor
+    pairs: Tensor = modules["torch"]["view_as_real"](tensor)
+    return pairs

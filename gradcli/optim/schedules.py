@@ -13,12 +13,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.extensible import Extensible, store_value, stored_value
 from gradcli.ops.binding.catalogue import methods, modules
 from gradcli.ops.creation.copies import clone
 from gradcli.optim.optimizer import Group, Optimizer
+from gradcli.state import active
 
 
 def check_optimizer(optimizer: Any, raises: str | None = None) -> None:
@@ -119,6 +120,7 @@ class LRScheduler(Extensible):
 
     def step(self, epoch: int | None = None) -> None:
         """Set the rates of the next epoch, or of the one given."""
+        warn_of_epoch(epoch)
         self._step_count += 1
         self.move(epoch)
 
@@ -164,7 +166,7 @@ class LRScheduler(Extensible):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load what `state_dict` returned; raises E207 for a key of another schedule."""
         if not isinstance(state_dict, dict):
-            raise GradcliError("E202", f"load_state_dict() takes a dict, not {kind_of(state_dict)}")
+            raise type_error(f"load_state_dict() takes a dict, not {kind_of(state_dict)}")
         known = self._saved()
         for name, value in state_dict.items():
             if name not in known:
@@ -184,12 +186,32 @@ class _LRScheduler(LRScheduler):
 modules["torch.optim.lr_scheduler"]["_LRScheduler"] = _LRScheduler
 
 
+def warn_of_epoch(epoch: Any) -> None:
+    """Warn (W015) of an epoch that is given to `step`."""
+    if epoch is not None:
+        text = (
+            "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated"
+            " where possible. Please use `scheduler.step()` to step the scheduler. During the"
+            " deprecation, if epoch is different from None, the closed form is used instead of the"
+            " new chainable form, where available. Please open an issue if you are unable to"
+            " replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+        )
+        message = "the epoch of `scheduler.step(epoch)` is deprecated"
+        active.state.warn("W015", message, text=text, help="write `scheduler.step()`")
+
+
+def _held_by(function: Any) -> dict[str, Any] | None:
+    """What an object of the program that is called as a function holds, None for a function."""
+    held = getattr(function, "values", None)
+    return held if isinstance(held, dict) else None
+
+
 def _functions(lr_lambda: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
     count = len(optimizer.param_groups)
     if not isinstance(lr_lambda, (list, tuple)):
         return [lr_lambda] * count
     if len(lr_lambda) != count:
-        raise GradcliError("E204", f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
+        raise value_error(f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
     return list(lr_lambda)
 
 
@@ -218,7 +240,15 @@ class LambdaLR(LRScheduler):
     def _saved(self) -> dict[str, Any]:
         saved = super()._saved()
         del saved["lr_lambdas"]
-        return {**saved, "lr_lambdas": [None] * len(self.lr_lambdas)}
+        kept = [_held_by(each) for each in self.lr_lambdas]
+        return {**saved, "lr_lambdas": [None if held is None else dict(held) for held in kept]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        for each, kept in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
+            held = _held_by(each)
+            if held is not None and kept is not None:
+                held.update(kept)
 
 
 class MultiplicativeLR(LambdaLR):
@@ -294,7 +324,7 @@ class ConstantLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         if not 0 <= factor <= 1:
-            raise GradcliError("E204", f"factor has to be from 0 to 1, and is {factor}")
+            raise value_error(f"factor has to be from 0 to 1, and is {factor}")
         self.factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
@@ -325,9 +355,9 @@ class LinearLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         if not 0 < start_factor <= 1:
-            raise GradcliError("E204", f"start_factor has to be in (0, 1], and is {start_factor}")
+            raise value_error(f"start_factor has to be in (0, 1], and is {start_factor}")
         if not 0 <= end_factor <= 1:
-            raise GradcliError("E204", f"end_factor has to be from 0 to 1, and is {end_factor}")
+            raise value_error(f"end_factor has to be from 0 to 1, and is {end_factor}")
         self.start_factor = start_factor
         self.end_factor = end_factor
         self.total_iters = total_iters

@@ -16,15 +16,18 @@ from gradcli.language.library.namespace import MODULES, PREDEFINED
 from gradcli.language.library.numpy.load import NUMPY
 from gradcli.language.library.python.argparse import ArgumentParser
 from gradcli.language.library.python.collections import Counter, DefaultDict, Deque
+from gradcli.language.library.python.json import JSONEncoder
 from gradcli.language.library.python.random import Random as Random_
 from gradcli.language.library.python.reports.logging import Logger
 from gradcli.language.library.python.reports.warnings import WarningMessage
 from gradcli.language.library.python.system.pathlib import Path as Path_
 from gradcli.language.library.python.system.streams import StringIO
 from gradcli.language.library.python.text import Match, Pattern
+from gradcli.language.library.torch.amp import GradScaler
 from gradcli.language.objects.attributes import attribute_names
 from gradcli.language.objects.instances import OF_COLLECTIONS
 from gradcli.ops.binding import catalogue
+from gradcli.ops.creation.storages import UntypedStorage
 from tests.conformance import records
 
 SETTING = (
@@ -50,6 +53,12 @@ LIBRARY_SETTING = (
     "class V:\n    def __get__(s, i, o): return s\n    def __set__(s, i, v): pass\n"
     "    def __set_name__(s, o, n): s.n = n\n"
     "with warnings.catch_warnings(record=True) as caught: warnings.warn('a')\n"
+    "class Enc(json.JSONEncoder):\n    def default(s, o): return [o]\n"
+    "class Deco(contextlib.ContextDecorator):\n    def __enter__(s): return s\n"
+    "    def __exit__(s, *e): return False\n"
+    "def noted(n: int, m: 'K' = 2, *r: D) -> list[int]: return n\n"
+    "eg = ExceptionGroup('m', [ValueError(1), ExceptionGroup('n', [OSError(2)])])\n"
+    "scaler = torch.amp.GradScaler('cpu')\n"
     "w = collections.defaultdict(list)\ns = io.StringIO('ab')\nt = datetime.date(2024, 1, 31)\n"
 )
 """What programs with the standard library begin with."""
@@ -67,6 +76,8 @@ LIBRARY_NAMES += [
     "I(3)",
 ]
 LIBRARY_NAMES += ["T((1, 2))", "V()", "V", "type", "object", "np.loadtxt(['1 2', '3 4'])", "caught"]
+LIBRARY_NAMES += ["Enc", "Enc()", "Deco()", "noted", "noted.__annotations__", "eg", "scaler"]
+LIBRARY_NAMES += ["D.__mro__", "K.__bases__", "torch.autocast('cpu')", "x.untyped_storage()"]
 LIBRARY_NAMES += ["argparse.ArgumentParser()", "contextlib.nullcontext(1)", "Ellipsis", "vars(D())"]
 
 _NAMES = [
@@ -247,10 +258,14 @@ def library_attributes() -> list[str]:
         Match,
         StringIO,
         Logger,
+        GradScaler,
+        JSONEncoder,
+        UntypedStorage,
     )
     kinds += (ArgumentParser, Path_, WarningMessage)
     found = {name for kind in kinds for name in kind.language_attributes}
-    names = "send throw close __next__ __dict__ __class__ __doc__ name value x y _replace _asdict"
+    names = "split subgroup derive exceptions message __mro__ __annotations__ add_note __notes__"
+    names += " send throw close __next__ __dict__ __class__ __doc__ name value x y _replace _asdict"
     return sorted(
         {
             *found,
@@ -315,6 +330,20 @@ def library(random: Random) -> str:
             f"(r'{_pattern(random)}', 'ab', 'aab')\n"
         ),
         lambda: f"setattr({given()}, 'a', {use()})\n",
+        lambda: (
+            f"try:\n    raise ExceptionGroup({given()}, [{given()}, eg, ValueError({given()})])\n"
+            f"except* (ValueError, {given()}) as r:\n    print(r, r.split({given()}))\n"
+            f"    raise {given()}\nexcept* OSError: print({use()})\n"
+        ),
+        lambda: (
+            "with torch.autocast('cpu', dtype=torch.bfloat16):\n"
+            f"    r = x @ {given()}\n    print(r, {use()}, F.mse_loss(r, {given()}))\n"
+        ),
+        lambda: (
+            f"def f(a: {given()}, *b: {use()}) -> {given()}: return a\n"
+            "print(f.__annotations__, typing.get_type_hints(f))\n"
+            f"functools.singledispatch(f).register(f)({given()})\n"
+        ),
         lambda: _class(random, given, use),
         lambda: _class(random, given, use),
         lambda: (

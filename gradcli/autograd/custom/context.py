@@ -13,7 +13,7 @@ from gradcli.autograd.inplace.writes import check_inplace, rebase
 from gradcli.autograd.node import FREED, Node, freed, modified, printed_number
 from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, meta_of, storage_of, with_history
-from gradcli.errors import GradcliError, Label, Span
+from gradcli.errors import GradcliError, Label, Span, type_error
 from gradcli.state import active
 
 
@@ -131,7 +131,7 @@ class FunctionNode(Node):
         """Keep tensors, or None, for `jvp`; backward does not use them."""
         for value in tensors:
             if value is not None and not isinstance(value, Tensor):
-                raise GradcliError("E202", f"save_for_forward() takes tensors, not {_kind(value)}")
+                raise type_error(f"save_for_forward() takes tensors, not {_kind(value)}")
         self.saved_forward = tensors
 
     def mark_dirty(self, *args: Any) -> None:
@@ -231,7 +231,7 @@ class FunctionNode(Node):
         if recorded:
             state.sequence_nr += 1
             self.sequence_nr = state.sequence_nr
-        self._bump_dirty(results)
+        self._bump_dirty(args, results)
         self.multiple = len(results) > 1
         self.metadata = tuple(
             [
@@ -244,13 +244,13 @@ class FunctionNode(Node):
             self._output(value, number, inputs, recorded) if isinstance(value, Tensor) else value
             for number, value in enumerate(results)
         ]
+        self._mark_views(outputs, recorded)
         if recorded:
-            self._mark_views(outputs)
             self._save()
         self.to_save = self.dirty = ()
         return outputs
 
-    def _bump_dirty(self, results: tuple[Any, ...]) -> None:
+    def _bump_dirty(self, args: Sequence[Any], results: tuple[Any, ...]) -> None:
         marks = {"mark_dirty": self.dirty, "mark_non_differentiable": self.non_differentiable}
         for mark, values in marks.items():
             for value in values:
@@ -259,11 +259,20 @@ class FunctionNode(Node):
                         "E202", f"{mark}() takes tensors, not {_kind(value)}", raises="RuntimeError"
                     )
         for value in self.dirty:
+            if not any(value is given for given in args):
+                text = (
+                    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors"
+                    " that have been mutated should be passed to ctx.mark_dirty()."
+                )
+                active.state.warn("W009", "mark_dirty() got a tensor that is no input", text=text)
             storage_of(value).version += 1
             if not any(value is result for result in results):
                 raise GradcliError(
                     "E405",
                     f"{self.function.__name__} marked a tensor dirty that forward did not return",
+                    text="Some elements marked as dirty during the forward method were not returned"
+                    " as output. The inputs that are modified inplace must all be outputs of the"
+                    " Function.",
                     help="return every tensor that is given to ctx.mark_dirty()",
                 )
 
@@ -288,6 +297,7 @@ class FunctionNode(Node):
                 raise GradcliError(
                     "E405",
                     f"{self.function.__name__} changed a view in place, and returned more than it",
+                    text=_VIEW_AND_MORE,
                     help="return the view alone, or clone() it in forward",
                 )
             rebase(value, self, number)
@@ -301,12 +311,17 @@ class FunctionNode(Node):
             self.save_result_storage(number, value.storage, value.array)
         return value
 
-    def _mark_views(self, outputs: list[Any]) -> None:
+    def _mark_views(self, outputs: list[Any], recorded: bool) -> None:
         """Forbid writes to outputs that are views: they would bypass this function's backward."""
-        for value in outputs:
-            if isinstance(value, Tensor) and value.grad_fn is self and value.base is not None:
+        own = [
+            value
+            for value in outputs
+            if isinstance(value, Tensor) and (value.grad_fn is self or not recorded)
+        ]
+        for value in own:
+            if value.base is not None:
                 meta = meta_of(value)
-                meta.creation = "custom_function"
+                meta.creation = "custom_function" if len(own) == 1 else "multi_output"
                 meta.attr_version = value.version
 
     def _save(self) -> None:
@@ -316,8 +331,7 @@ class FunctionNode(Node):
                 saved.append(None)
                 continue
             if not isinstance(value, Tensor):
-                raise GradcliError(
-                    "E202",
+                raise type_error(
                     f"save_for_backward() takes tensors, not {_kind(value)}",
                     text="save_for_backward can only save variables, but argument"
                     f" {len(saved)} is of type {_kind(value)}",
@@ -432,6 +446,15 @@ class FunctionNode(Node):
             "E410", f"{self.node_name} {problem}", text=text, help=help, labels=labels
         )
 
+
+_VIEW_AND_MORE = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function"
+    " cannot return more than one Tensor. This is not supported by the current autograd engine. You"
+    " should either make sure the input is not a view (using .clone() for example) or make your"
+    " Function only return one Tensor (potentially splitting it into two Functions: one doing the"
+    " inplace that returns a single Tensor and a second one that does the other operations). You"
+    " can ask on the forum https://discuss.pytorch.org/ if you need help to do this change."
+)
 
 _READ_ONLY = frozenset({"metadata", "next_functions", "saved_tensors"})
 

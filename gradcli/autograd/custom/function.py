@@ -72,7 +72,11 @@ class Function:
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """What the function computes; raises E205 where the program does not say."""
-        raise GradcliError("E205", "a custom function has to define forward()")
+        raise GradcliError(
+            "E205",
+            "a custom function has to define forward()",
+            text="You must implement the forward function for custom autograd.Function.",
+        )
 
     @staticmethod
     def vjp(*grads: Any) -> Any:
@@ -141,11 +145,12 @@ class Function:
         state = active.state
         in_two_parts = cls.setup_context is not Function.setup_context
         forward = cls.forward
-        if in_two_parts and hasattr(cls.forward, "positional_arguments"):
-            # setup_context sees every argument, those with a default too.
-            args, kwargs = cls.forward.positional_arguments(args, kwargs), {}
-        elif kwargs and hasattr(cls.forward, "placed_arguments"):
-            args, kwargs = cls.forward.placed_arguments((None, *args), kwargs)[1:], {}
+        # setup_context sees every argument, those with a default too.
+        if in_two_parts:
+            args, kwargs = _placed(forward, "positional_arguments", args, kwargs)
+        elif kwargs:
+            (_, *rest), kwargs = _placed(forward, "placed_arguments", (None, *args), kwargs)
+            args = tuple(rest)
         if state.transforms and not in_two_parts:
             raise runtime_error(
                 f"a transform of torch.func cannot run {cls.__name__}, whose forward takes ctx",
@@ -184,6 +189,20 @@ class Function:
             given = {str(number): value for number, value in enumerate(args)}
             state.recorder.operation(call, given, result)
         return result
+
+
+def _placed(
+    forward: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a program's function or class method in their places, by its method `name`;
+    as they are for other functions.
+    """
+    function = getattr(forward, "function", forward)
+    placed = getattr(function, name, None)
+    if placed is None:
+        return args, kwargs
+    receiver = () if function is forward else (forward.receiver,)
+    return placed((*receiver, *args), kwargs)[len(receiver) :], {}
 
 
 def node_class_of(function: type[Function]) -> type[FunctionNode]:

@@ -171,7 +171,7 @@ def check_graph(tensor: Tensor, *operands: Any, attempted: str = "") -> None:
         _check_history(tensor)
     elif tensor.base is not None and tensor.base.requires_grad:
         # Until the history of such a view is read, PyTorch treats it as a leaf.
-        _check_creation(tensor, "is changed in place")
+        _check_creation(tensor, _CHANGED)
         raise GradcliError(
             "E405",
             f"{_named(tensor)} is a view whose base got a history after it was made",
@@ -189,7 +189,7 @@ _OVERLOADS = {
 def _attempted(place: Span | None) -> str:
     """PyTorch's op for the write that stands at a place of the program."""
     text = "" if place is None else place.text
-    if text.endswith("]"):
+    if text.endswith("]") or ".__setitem__(" in text:
         return "copy_"
     written = re.search(r"(\w+?)_?\([^()]*(?:\([^()]*\)[^()]*)*\)$", text)
     augmented = re.search(r"[-+*/]{1,2}=", text)
@@ -210,7 +210,7 @@ def _check_history(tensor: Tensor) -> None:
     """Raise E405 where a write cannot change the tensor's history."""
     base = tensor.base
     if base is not None:
-        _check_creation(tensor, "is changed in place")
+        _check_creation(tensor, _CHANGED)
         refresh(tensor)
         if tensor.requires_grad and base.grad_fn is None:
             raise GradcliError(
@@ -235,43 +235,66 @@ def _check_history(tensor: Tensor) -> None:
 def _check_creation(view: Tensor, what: str) -> None:
     """Raise E405 where a write to a view cannot be recorded because of how the view was made."""
     assert view.meta is not None
-    creation = view.meta.creation
-    described = "A view was created"
-    if view.grad_fn is not None:
-        described = f"Output {view.output_nr} of {stem(view.grad_fn)} is a view"
-    if creation == "multi_output":
-        made_by = view.grad_fn.node_name if view.grad_fn else "an op"
-        raise GradcliError(
-            "E405",
+    creation, node = view.meta.creation, view.grad_fn
+    if not creation:
+        return
+    mode = creation if creation in _MODES else "no_grad"
+    block, now = _MODES[mode]
+    later = "is being" if what == _CHANGED else "its base or another view of its base has been"
+    described = f"A view was created in {mode} mode and {later} modified inplace{now}"
+    if node is not None:
+        described = f"Output {view.output_nr} of {stem(node)} is a view"
+        if creation in _MODES:
+            described += f" of a view which was created in {mode} mode"
+        described += f" and {later} modified inplace{now if creation in _MODES else ''}"
+    made_by = "an op" if node is None else node.node_name
+    why, rest, help = {
+        "multi_output": (
             f"a view {what}, and it is one of several that {made_by} returned",
-            text=f"{described} and is being modified inplace. This view is the output of a function"
-            " that returns multiple views. Such functions do not allow the output views to be"
-            " modified inplace. You should replace the inplace operation by an out-of-place one.",
-            help="take the part with an index or narrow(), or clone() it before writing",
-        )
-    if creation == "custom_function":
-        raise GradcliError(
-            "E405",
+            _ONE_OF_SEVERAL,
+            "take the part with an index or narrow(), or clone() it before writing",
+        ),
+        "custom_function": (
             f"a view {what}, and a custom function returned it: the change would go past the"
             " function's own backward",
-            text=f"{described} and is being modified inplace. This view was created inside a custom"
-            " Function (or because an input was returned as-is) and the autograd logic to handle"
-            " view+inplace would override the custom backward associated with the custom Function,"
-            " leading to incorrect gradients. This behavior is forbidden. You can fix this by"
-            " cloning the output of the custom Function.",
-            help="clone() what the function returned",
-        )
-    if creation == "no_grad":
-        raise GradcliError(
-            "E405",
-            f"a view that was made under no_grad {what} while gradients are recorded",
-            text="A view was created in no_grad mode and is being modified inplace with grad mode"
-            " enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You"
-            " can clarify your code by moving both the view and the inplace either both inside the"
-            " no_grad block (if you don't want the inplace to be tracked) or both outside (if you"
-            " want the inplace to be tracked).",
-            help="make the view and the change both inside, or both outside no_grad",
-        )
+            _OF_A_FUNCTION,
+            "clone() what the function returned",
+        ),
+    }.get(
+        creation,
+        (
+            f"a view that was made under {block} {what} while gradients are recorded",
+            _OF_A_MODE.format(block),
+            f"make the view and the change both inside, or both outside {block}",
+        ),
+    )
+    raise GradcliError("E405", why, text=f"{described}. {rest}", help=help)
+
+
+_CHANGED = "is changed in place"
+
+_MODES = {
+    "no_grad": ("no_grad", " with grad mode enabled"),
+    "inference": ("inference_mode", " in normal mode"),
+}
+"""For each mode that makes views which cannot be written to later: its block, and the other one."""
+
+_ONE_OF_SEVERAL = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow"
+    " the output views to be modified inplace. You should replace the inplace operation by an"
+    " out-of-place one."
+)
+_OF_A_FUNCTION = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and"
+    " the autograd logic to handle view+inplace would override the custom backward associated with"
+    " the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix"
+    " this by cloning the output of the custom Function."
+)
+_OF_A_MODE = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your"
+    " code by moving both the view and the inplace either both inside the {} block (if you don't"
+    " want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)
 
 
 def _named(tensor: Tensor) -> str:

@@ -4,6 +4,8 @@ see.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from gradcli.arrays.storage import own
@@ -12,6 +14,18 @@ from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording.recorder import Event, Recorder
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.state import active
+
+
+@contextmanager
+def apart() -> Iterator[Recorder]:
+    """Let what runs inside be told to a recorder of its own, which knows of no earlier pass."""
+    state = active.state
+    recorder, own_recorder = state.recorder, Recorder()
+    state.recorder = own_recorder
+    try:
+        yield own_recorder
+    finally:
+        state.recorder = recorder
 
 
 def rehearse(output: Tensor, seed: Tensor | None = None) -> list[Event]:
@@ -29,14 +43,12 @@ def rehearse(output: Tensor, seed: Tensor | None = None) -> list[Event]:
         if node.node.extra is not None:
             written += [retained() for retained in node.node.extra.retained.values()]
     before = [(meta_of(each), each.grad) for each in written if each is not None]
-    state = active.state
-    recorder, state.recorder = state.recorder, Recorder()
     try:
-        for meta, gradient in before:
-            meta.grad = None if gradient is None else Tensor(own(gradient.array))
-        backward(output, seed, retain_graph=True)
-        return state.recorder.events or []
+        with apart() as recorder:
+            for meta, gradient in before:
+                meta.grad = None if gradient is None else Tensor(own(gradient.array))
+            backward(output, seed, retain_graph=True)
+        return recorder.events or []
     finally:
-        state.recorder = recorder
         for meta, gradient in before:
             meta.grad = gradient

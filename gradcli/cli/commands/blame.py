@@ -75,6 +75,8 @@ def blame(
         if first is not None and result is not None:
             rerun = rerun_of(asked)
             exact = rerun(dtype="float64")
+            if exact is not None and getattr(exact.output, "dtype", None) == "float64":
+                first.too_large = not exact.is_finite()
             changes = rewrites(first, found.others, statements)
             first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run))
         with run.session.running():

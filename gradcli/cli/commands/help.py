@@ -24,7 +24,7 @@ def command(topic: Sequence[str]) -> int:
         word = word.partition("=")[0]
         text = flag_page(word)
     elif word.startswith("."):
-        text = _dot_command_page(word)
+        text = _dot_command_page(word) or page(word[1:], terminal.style)
     else:
         text = page(word, terminal.style) or _dot_command_page(f".{word}")
     if text is None:

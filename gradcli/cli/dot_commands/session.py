@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.cli.arguments.files import read_program
 from gradcli.cli.dot_commands.line import Line
-from gradcli.cli.program.report import advising_seed, gradient_text, warn_of_nan
+from gradcli.cli.program.report import advising_seed, gradient_text, warn_of_nonfinite
 from gradcli.errors import GradcliError, SyntaxErrors
 from gradcli.explain.gradients import Gradient
 from gradcli.files.writing import replace
@@ -35,7 +35,7 @@ def backward(run: Run, line: Line) -> None:
     ]
     for gradient in gradients:
         run.show(gradient_text(run.terminal.style, gradient))
-    warn_of_nan(run.terminal, gradients)
+    warn_of_nonfinite(run.terminal, gradients)
 
 
 def read(run: Run, line: Line) -> None:

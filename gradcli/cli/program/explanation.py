@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd import naming
+from gradcli.autograd.recording.rehearsal import apart
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.files import write_text
 from gradcli.cli.arguments.options import DRAWN
@@ -15,7 +16,7 @@ from gradcli.cli.program.picture import format_of, picture_text
 from gradcli.cli.program.replay import explained, with_values
 from gradcli.cli.program.report import find_output, output_text, parameters_of, trace_text
 from gradcli.cli.program.rerun import Executed
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.explain.derivatives import tables
 from gradcli.explain.ledger.flow import finding, flows
 from gradcli.explain.ledger.kinks import kinks as kinks_of
@@ -94,7 +95,7 @@ def write_picture(run: Run, tensor: Tensor, path: str) -> None:
             E606 where files are out of bounds.
     """
     if not path.endswith(DRAWN):
-        raise GradcliError("E204", f"the suffix of {path!r} is none of {', '.join(DRAWN)}")
+        raise value_error(f"the suffix of {path!r} is none of {', '.join(DRAWN)}")
     run.options.limits.check_file(path)
 
     def drawing(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
@@ -110,6 +111,12 @@ def _result(run: Run, tensor: Tensor, events: Sequence[Event]) -> Result:
 def flow_of(run: Run, result: Result) -> Answer:
     """The flow of gradients through the modules of a run."""
     parameters = parameters_of(run.session)
+    if not parameters:
+        parameters = [
+            (name, value)
+            for name, value in run.session.values.items()
+            if type(value) is Tensor and value.is_leaf and value.requires_grad
+        ]
     with run.session.running():
         modules = dict(naming.module_paths().values())
         owners = {name: modules.get(name.rpartition(".")[0]) for name, _ in parameters}
@@ -131,7 +138,7 @@ def derivatives_of(run: Run, value: Any, kind: str, layout: str) -> Answer:
         raise GradcliError("E402", "the program has no output that depends on an input")
     found = find_output(run.session, run.options, value)
     name = found[0] if found is not None and found[0] else "y"
-    with run.session.running():
+    with run.session.running(), apart():
         made = tables(kind, executed.output, name, executed.leaves)
     if layout == "denominator":
         made = [table.turned() for table in made]
@@ -145,9 +152,11 @@ def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:
     for node in result.graph.nodes:
         if node.leaf is not None and node.variable == name:
             return node.leaf
-    value = run.session.values.get(name)
+    value = run.session.values.get(name, dict(parameters_of(run.session)).get(name))
     if type(value) is not Tensor or not value.is_leaf:
         raise UsageError(f"--paths: `{name}` is no leaf of the program")
+    if not value.requires_grad:
+        raise UsageError(f"--paths: `{name}` does not require grad, and no path leads to it")
     return value
 
 

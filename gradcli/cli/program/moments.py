@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +12,27 @@ from gradcli.arrays.backend import to_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.moments import tell_of_statements
 from gradcli.language.paths import named_parameters
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.cli.program.rerun import Executed, Rerun
     from gradcli.cli.program.run import Run
 
-Moments = Mapping[str, int]
-"""For names of leaves, the number of the last statement before the output is computed from them."""
+
+class Moment(Record):
+    """The end of a statement, after which the output is computed from a leaf.
+
+    Attributes:
+        number: how many statements ended before.
+        position: of the leaf among those that there are then, which may have other names.
+    """
+
+    number: int
+    position: int
+
+
+Moments = Mapping[str, Moment]
+"""The moments of leaves, by the names that they have in the end."""
 
 
 class Writes:
@@ -50,11 +64,9 @@ class Writes:
                 self.at.setdefault(id(leaf), []).append(number)
             self._known[id(leaf)] = leaf, now
 
-    def last_before(self, leaf: Tensor, node: int) -> int | None:
-        """The last statement before the one that made a node, None where none before wrote to a
-        leaf.
-        """
-        if not any(self.made[number] < node for number in self.at.get(id(leaf), ())):
+    def ahead_of(self, leaf: Tensor, node: int) -> int | None:
+        """The last statement before the one that made a node, None where none wrote to a leaf."""
+        if id(leaf) not in self.at:
             return None
         own = bisect_left(self.made, node)
         # The node of a custom function is made behind the statements of its forward().
@@ -88,35 +100,52 @@ def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
             if edge.node is not None and edge.node.leaf is not None:
                 leaf, made = id(edge.node.leaf), node.node.sequence_nr
                 first[leaf] = min(first.get(leaf, made), made)
-    moments = {
+    numbers = {
         name: number
         for name, leaf in there.leaves.items()
-        if id(leaf) in first
-        and (number := writes[0].last_before(leaf, first[id(leaf)])) is not None
+        if id(leaf) in first and (number := writes[0].ahead_of(leaf, first[id(leaf)])) is not None
     }
+    known: dict[int, list[tuple[Tensor, Any]]] = {}
+
+    def read(number: int, leaves: list[Tensor]) -> None:
+        known[number] = [(leaf, np.array(to_host(leaf.array), float)) for leaf in leaves]
+
+    again = rerun.execute(
+        dtype="float64", prepare=lambda run: at_statements(run, set(numbers.values()), read)
+    )
+    moments: dict[str, Moment] = {}
     values: dict[str, Any] = {}
+    for name, number in numbers.items():
+        wanted = again.leaves.get(name)
+        for position, (each, array) in enumerate(known.get(number, ())):
+            if each is wanted:
+                moments[name], values[name] = Moment(number, position), array
+    return moments, values
 
-    def read(name: str, leaf: Tensor) -> None:
-        values[name] = np.array(to_host(leaf.array), float)
 
-    rerun.execute(dtype="float64", prepare=lambda run: at_moments(run, moments, read))
-    return {name: moments[name] for name in values}, values
-
-
-def at_moments(run: Run, moments: Moments, visit: Callable[[str, Tensor], None]) -> None:
-    """Let a run call `visit` with each leaf as it reaches the leaf's moment."""
-    due: dict[int, list[str]] = {}
-    for name, number in moments.items():
-        due.setdefault(number, []).append(name)
+def at_statements(
+    run: Run, numbers: Collection[int], visit: Callable[[int, list[Tensor]], None]
+) -> None:
+    """Let a run call `visit` with its leaves as statements of these numbers have ended."""
     count = 0
 
     def ended(depth: int) -> None:
         nonlocal count
-        names: Iterable[str] = due.get(count, ())
+        if count in numbers:
+            visit(count, [leaf for _, leaf in _leaves(run)])
         count += 1
-        known = dict(_leaves(run)) if names else {}
-        for name in names:
-            if name in known:
-                visit(name, known[name])
 
     tell_of_statements(run.session.interpreter, ended)
+
+
+def at_moments(run: Run, moments: Moments, values: Mapping[str, Any]) -> None:
+    """Let a run give leaves their values as it reaches the moments of these."""
+
+    def give(number: int, leaves: list[Tensor]) -> None:
+        for name, array in values.items():
+            moment = moments.get(name)
+            if moment is not None and moment.number == number:
+                leaf = leaves[moment.position]
+                leaf.array = array.astype(leaf.array.dtype)
+
+    at_statements(run, {moments[name].number for name in values if name in moments}, give)

@@ -13,7 +13,7 @@ from gradcli.cli.arguments.values import Argument, evaluate
 from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.process.terminal import Terminal
 from gradcli.errors import GradcliError, Warned
-from gradcli.explain.gradients import NONE, Gradient, has_nan
+from gradcli.explain.gradients import NONE, Gradient, has_infinity, has_nan
 from gradcli.explain.result import Result
 from gradcli.language.hints.spelling import closest
 from gradcli.language.objects.repr import display
@@ -244,24 +244,35 @@ def show(terminal: Terminal, session: Session, options: Options, result: Result)
         _show_trace(terminal, session, options, result)
 
 
-def warn_of_nan(
+def warn_of_nonfinite(
     terminal: Terminal, gradients: Sequence[Gradient], output: tuple[str, Any] | None = None
 ) -> None:
-    """Warn of NaN in gradients, and in an output with its name, that are shown."""
-    shown = [] if output is None else [output]
-    for each in gradients:
-        if each.tensor.grad is not None:
-            shown.append((f"{each.name or f'#{each.node}'}.grad", each.tensor.grad.array))
-    bad = [(name, array) for name, array in shown if has_nan(array)]
-    if not bad:
-        return
+    """Warn of NaN in gradients, and in an output with its name, that are shown; and of infinite
+    gradients. An infinite output may be meant, as a mask's -inf is.
+    """
+    found = [
+        (f"{each.name or f'#{each.node}'}.grad", each.tensor.grad.array)
+        for each in gradients
+        if each.tensor.grad is not None
+    ]
+    shown = found if output is None else [output, *found]
+    nan = [(name, array) for name, array in shown if has_nan(array)]
+    infinite = [each for each in found if not has_nan(each[1]) and has_infinity(each[1])]
+    said = [_said(nan, "NaN", "NaN")] if nan else []
+    said += [_said(infinite, "infinite", "infinity")] if infinite else []
+    if said:
+        ask = "`gradcli blame` with the same words says where the first one comes from"
+        help = "`.blame` says where the first one comes from" if output is None else ask
+        terminal.warning(Warned("W016", "; ".join(said), None, help))
+
+
+def _said(bad: Sequence[tuple[str, Any]], whole: str, part: str) -> str:
+    """That results are all `whole`, or hold a `part`."""
     *others, last = [name for name, _ in bad]
     names = f"{', '.join(others)} and {last}" if others else last
-    whole = all(array.size == 1 for _, array in bad)
-    said = ("are NaN" if whole else "hold NaN") if others else ("is NaN" if whole else "holds NaN")
-    ask = "`gradcli blame` with the same words says where the first one comes from"
-    help = "`.blame` says where the first one comes from" if output is None else ask
-    terminal.warning(Warned("W016", f"{names} {said}", None, help))
+    if all(array.size == 1 for _, array in bad):
+        return f"{names} {'are' if others else 'is'} {whole}"
+    return f"{names} {'hold' if others else 'holds'} {part}"
 
 
 def gradient_text(style: Style, gradient: Gradient) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -172,7 +171,7 @@ class Rerun(Record):
             if prepare is not None:
                 prepare(run)
             elif len(early) < len(values):
-                at_moments(run, self.moments, partial(_give, values))
+                at_moments(run, self.moments, values)
             with run.limited():
                 if text is not None:
                     statements = run.session.parse(text, self.name)
@@ -200,12 +199,6 @@ class Rerun(Record):
             with run.limited():
                 run.execute(list(self.statements), self.arguments)
         return begun
-
-
-def _give(values: Arrays, name: str, leaf: Tensor) -> None:
-    """Give a leaf its value."""
-    if name in values:
-        leaf.array = values[name].astype(leaf.array.dtype)
 
 
 def _remembering(begun: dict[str, Any], name: str) -> Callable[[Any], Any]:

@@ -241,12 +241,12 @@ class Run:
             return Recorded(statements, self.session.values, recorder, provenance, output, name)
 
     def _report(self, value: Any, compact: bool) -> bool:
-        from gradcli.cli.program.report import show, warn_of_nan  # lazy: start-up: NumPy
+        from gradcli.cli.program.report import show, warn_of_nonfinite  # lazy: start-up: NumPy
 
         result = self.result(value)
         if result is not None:
             output = result.name or "the output", result.output.array
-            warn_of_nan(self.terminal, result.gradients, output)
+            warn_of_nonfinite(self.terminal, result.gradients, output)
         if self.options.json:
             compact = compact or self.options.format == "jsonl"
             self.terminal.write(self._json(result, compact))

@@ -99,6 +99,7 @@ class Blamed:
     Attributes:
         spoilt: what is not finite because of it: `x.grad`, `y`.
         diverges: the leaves that grew, step by step, until they overflowed.
+        too_large: whether it was run in float64, and is not finite there either.
     """
 
     def __init__(self, nonfinite: FirstNonFinite, mask: Mask | None, spoilt: Sequence[str]) -> None:
@@ -108,6 +109,7 @@ class Blamed:
         self.spoilt = spoilt
         self.diverges: Sequence[Tensor] = ()
         self.fix: Fix | None = None
+        self.too_large = False
 
 
 class Blame(Record):

@@ -41,12 +41,29 @@ def why(run: Recorded, name: str, tensor: Tensor, attribute: str) -> Why:
     """The answer for `NAME.grad`, `NAME.requires_grad`, `NAME.is_leaf` or `NAME.trains`."""
     if attribute == "trains":
         found = not_training(run, name, tensor)
-        return found or _trains(run, tensor, _Gradients(run, name, tensor).answer())
+        return _if_it_ended(
+            run, found or _trains(run, tensor, _Gradients(run, name, tensor).answer())
+        )
     if attribute == "grad":
-        return _Gradients(run, name, tensor).answer()
+        return _if_it_ended(run, _Gradients(run, name, tensor).answer())
     if attribute == "requires_grad":
         return _requires_grad(run, name, tensor)
     return _is_leaf(run, name, tensor)
+
+
+_TO_COME = ("no backward", "no gradient at step", "no optimizer", "no step", "unused")
+"""Answers that the rest of a program might have made others."""
+
+
+def _if_it_ended(run: Recorded, found: Why) -> Why:
+    """An answer, or that the program ended in an error before what it waits for."""
+    error = run.error
+    if error is None or found.kind not in _TO_COME:
+        return found
+    reason = f"the program ended in error {error.code} before anything else came of it"
+    return Why(
+        found.question, found.value, "failed", reason, [Detachment(error.span, error.message)]
+    )
 
 
 def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:

@@ -16,7 +16,7 @@ Values = Callable[[], dict[str, Any]]
 """What evaluates annotations: their values by name."""
 
 
-def annotations(c: Compiler, texts: dict[str, str], scope: Scope, variables: Variables) -> Values:
+def values_of(c: Compiler, texts: dict[str, str], scope: Scope, variables: Variables) -> Values:
     """What gives the values that the texts have in a scope; a text that has none, such as a name
     that is bound later, stands for itself, as all do after `from __future__ import annotations`.
     """

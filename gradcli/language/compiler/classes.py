@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.language.compiler.annotations import annotations
+from gradcli.language.compiler.annotations import values_of
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import call, docstring
@@ -42,7 +42,7 @@ def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
 
         def known(cls: Any) -> None:
             names[CLASS] = cls
-            cls.annotate = annotations(c, fields, inside, names) if fields else None
+            cls.annotate = values_of(c, fields, inside, names) if fields else None
 
         metaclass, named = given
         if metaclass is None and not any(isinstance(each, UserClass) for each in derived_from):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.language.compiler.annotations import annotations
+from gradcli.language.compiler.annotations import values_of
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import Function, call
@@ -71,7 +71,7 @@ def _function(
         given = {name: default(variables) for name, default in defaults}
         made = Function(name, signature, given, body, inside, run, variables, state, steps)
         if texts:
-            made.annotate = annotations(c, texts, scope, variables)
+            made.annotate = values_of(c, texts, scope, variables)
         return made
 
     return make

@@ -408,6 +408,10 @@ def _match(c: Compiler, node: tree.Match, scope: Scope) -> Resume:
 def _try(c: Compiler, node: tree.Try, scope: Scope) -> Resume:
     run = _block(c, node.body, scope)
     if node.handlers:
+        if node.handlers[0].takes_groups:
+            raise GradcliError(
+                "E205", "`yield` inside a `try` with `except*` is left out", span=node.span
+            )
         run = _handled(c, run, node, scope)
     return _finally(c, run, _block(c, node.final, scope)) if node.final else run
 

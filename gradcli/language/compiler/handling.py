@@ -65,7 +65,8 @@ def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
     run = c.block(node.body, scope)
     c.in_try = outer
     if node.handlers:
-        run = _handled(c, run, node, scope)
+        handled = _handled_in_groups if node.handlers[0].takes_groups else _handled
+        run = handled(c, run, node, scope)
     return _finally(c, run, c.block(node.final, scope)) if node.final else run
 
 
@@ -96,6 +97,49 @@ def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
         finally:
             handled.pop()
             found.end(variables)
+
+    return run
+
+
+def _handled_in_groups(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
+    """`except*`: each clause takes the exceptions of its classes out of the group."""
+    from gradcli.language.objects import exception_instances as groups  # lazy: start-up
+
+    state, handled = c.state, c.interpreter.handled
+    clauses = [clause_of(c, each, scope, c.block(each.body, scope)) for each in node.handlers]
+    orelse = c.block(node.orelse, scope)
+
+    def run(variables: Variables) -> Any:
+        try:
+            ended = body(variables)
+        except Exception as raised:
+            error = locate(caught(raised), state)
+        else:
+            return orelse(variables) if ended is None else ended
+        rest: groups.Group | None = groups.as_group(error)
+        anew: list[GradcliError] = []
+        for clause in clauses:
+            assert clause.classes is not None
+            classes = clause.classes(variables)
+            state.place = clause.span
+            if rest is None:
+                break
+            taken, rest = rest.split(lambda each, classes=classes: handles(classes, each))  # type: ignore[misc]
+            if taken is None:
+                continue
+            handled.append(taken)
+            try:
+                clause.begin(variables, taken)
+                clause.body(variables)
+            except GradcliError as another:
+                anew.append(another)
+            finally:
+                handled.pop()
+                clause.end(variables)
+        left = groups.raised_again(error, rest, anew)
+        if left is not None:
+            raise left
+        return None
 
     return run
 

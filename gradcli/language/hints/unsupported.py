@@ -22,7 +22,8 @@ RULES: tuple[tuple[str, str], ...] = (
     ("write the function without `_with_indices`, and `return_indices=True`", r"_with_indices$"),
     ("write into the part that is picked of `x.clone()`", r"\.slice_inverse$"),
     ("write the function of elements with tensors", r"^Tensor\.(apply_|map_|map2_)$"),
-    ("write `x.to(dtype)`, or `torch.autocast`", r"autocast|^torch\.amp\.|custom_[bf]wd"),
+    ("write `with torch.autocast('cpu', dtype=torch.bfloat16):`",
+     r"autocast|^torch\.amp\.|custom_[bf]wd"),
     ("windows are `torch.hann_window(n)` and its like", r"^torch\.signal"),
     ("compare with `torch.allclose`, and draw with `torch.randn`", r"^torch\.testing"),
     ("`checkpoint` and `checkpoint_sequential` are there", r"^torch\.utils\.checkpoint"),
@@ -30,20 +31,23 @@ RULES: tuple[tuple[str, str], ...] = (
     ("`F.scaled_dot_product_attention` computes it, in one way",
      r"^torch\.nn\.attention|multi_head_attention_forward"),
     # What there is none of.
+    ("there is one process and one device: call the module itself", r"^torch\.nn\.parallel"),
     ("there are no other processes: `--jobs` shares records among some",
      r"^torch\.distributed|DataParallel|SyncBatchNorm|multiproc|is_shared|share_memory|RRefType|"
      r"^torch\.(fork|wait|Future|futures)$|Tensor\.is_distributed"),
     ("a run is measured from outside, or by `time.perf_counter()`",
-     r"profil|\.monitor$|[lL]ogger|Benchmark|[tT]hroughput"),
+     r"profil|\.benchmark$|\.monitor$|[lL]ogger|Benchmark|[tT]hroughput"),
     ("there is one device at a time, named by `--device` or `device=`; its memory, streams and"
      " settings are not a program's",
      r"^torch\.(cuda|mps|accelerator|cpu|backends|mtia|ipu|xpu|vulkan|mkl|miopen)\b|[sS]tream|Event$|"
      r"\.(is_)?(cpu|ipu|maia|meta|mkldnn|mps|mtia|vulkan|xla|xpu)$|get_device|vulkan|DeviceObj|"
      r"^torch\.autograd\.(graph\.|set_multi|enforce_)"),
-    ("there are no sparse tensors",
+    ("there are no sparse tensors: write the matrix with its zeros, `A = torch.zeros(n, m)` and"
+     " `A[i, j] = values`; its product is `A @ x`",
      r"sparse|_(cs[rc]|bs[rc]|coo)\b|coalesce|(col|row)_indices$|Sparse|"
      r"^Tensor\.(indices|values|to_dense|dense_dim|to_mkldnn)$|\.(s|hs|ds|hsp|ssp|sp|s?sp?add)mm$"),
-    ("there are no nested tensors", r"nested|jagged|to_padded"),
+    ("there are no nested tensors: `nn.utils.rnn.pad_sequence` makes one of sequences",
+     r"nested|jagged|to_padded"),
     ("there are no masked tensors: `torch.where(mask, x, other)` picks elements",
      r"[mM]asked_?[tT]ensor"),
     ("there are no tensors of that dtype", r"^torch\.(bits\d|float[48]_|u?int\d|complex32)|chalf"),
@@ -58,6 +62,8 @@ RULES: tuple[tuple[str, str], ...] = (
      r"swap_tensors"),
     ("nothing is fetched: `torch.load` reads a file", r"^torch\.(hub|package)$"),
     # What is written with what there is.
+    ("write `type(x).__name__`, and `x.type()` of a tensor", r"^torch\.typename$"),
+    ("write `torch.nonzero(x)`", r"nonzero_static$"),
     ("what a distribution takes is checked where it is made; what it supports is no object",
      r"constraints|biject_to|transform_to|register_kl"),
     ("other distributions and transforms are there (`gradcli help library`); the `log_prob` of this"

@@ -142,7 +142,7 @@ def trace(tensor: Any, style: str = "tree") -> None:
 @_builtin
 def show(tensor: Any, file: str) -> None:
     if not isinstance(file, str):
-        raise GradcliError("E202", f"show() takes the name of a file, not {type_name(file)}")
+        raise type_error(f"show() takes the name of a file, not {type_name(file)}")
     active.state.emit(Shown(_explicable(tensor, "show"), file))
 
 
@@ -532,7 +532,17 @@ _KNOWN_BY_MODULE = frozenset(
     | {"_LinAlgError", "error"}
 )
 
+
+def _group(name: str) -> Callable[..., Raised]:
+    def make(message: Any, exceptions: Any, /) -> Raised:
+        from gradcli.language.objects.exception_instances import made_group  # lazy: start-up
+
+        return made_group(name, message, exceptions)
+
+    return called(name, make)
+
+
 for _name, _kind in EXCEPTIONS.items():
-    _kind.construct = _exception(_name)
+    _kind.construct = _group(_name) if _name.endswith("Group") else _exception(_name)
     if _name not in _KNOWN_BY_MODULE:  # known by their modules
         BUILTINS[_name] = _kind

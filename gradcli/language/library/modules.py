@@ -21,8 +21,9 @@ _UNDRAWN = """IPython IPython.display matplotlib.animation matplotlib.axes matpl
     mpl_toolkits mpl_toolkits.axes_grid1 mpl_toolkits.mplot3d mpl_toolkits.mplot3d.axes3d seaborn"""
 """The modules whose pictures are not drawn: they are accepted."""
 
-_LAYERS = """activation batchnorm container conv distance dropout flatten fold instancenorm linear
-    loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"""
+_LAYERS = """activation batchnorm container conv distance dropout flatten fold instancenorm lazy
+    linear loss module normalization padding pixelshuffle pooling rnn sparse transformer
+    upsampling"""
 
 _DISTRIBUTIONS = """bernoulli beta binomial categorical dirichlet distribution exponential gamma
     geometric independent laplace log_normal multivariate_normal normal one_hot_categorical poisson
@@ -61,6 +62,7 @@ LIBRARY: dict[str, str] = {
     "numpy.linalg": "numpy.load:LINALG",
     "numpy.random": "numpy.load:RANDOM",
     "numpy.testing": "numpy.load:TESTING",
+    "numbers": "typing:NUMBERS",
     "operator": "python.operator:OPERATOR",
     "os": "python.system.process:OS",
     "os.path": "python.system.process:OS_PATH",
@@ -82,8 +84,11 @@ LIBRARY: dict[str, str] = {
     "torch.autograd.profiler": "torch.settings:PROFILER",
     "torch.profiler": "torch.settings:PROFILER",
     "torch.random": "torch.settings:GENERATOR",
-    "torch.amp": "torch.settings:AMP",
-    "torch.amp.autocast_mode": "torch.settings:AMP",
+    "torch.amp": "torch.amp:AMP",
+    "torch.amp.autocast_mode": "torch.amp:AMP",
+    "torch.amp.grad_scaler": "torch.amp:AMP",
+    "torch.cpu": "torch.settings:CPU_DEVICE",
+    "torch.cpu.amp": "torch.amp:CPU_AMP",
     "torch.backends": "torch.settings:BACKENDS",
     **{
         f"torch.backends.{name}": f"torch.settings:{name.upper()}"
@@ -91,7 +96,7 @@ LIBRARY: dict[str, str] = {
     },
     "torch.backends.cuda.matmul": "torch.settings:MATMUL",
     "torch.compiler": "torch.compilation:COMPILER",
-    "torch.cuda.amp": "torch.settings:CUDA_AMP",
+    "torch.cuda.amp": "torch.amp:CUDA_AMP",
     "torch.distributed": "torch.settings:DISTRIBUTED",
     "torch.jit": "torch.compilation:JIT",
     "torch.mps": "torch.settings:MPS_DEVICE",

@@ -10,10 +10,13 @@ from typing import Any, ClassVar
 
 from gradcli.errors import type_error
 from gradcli.language.library.python.named_tuples import NAMED_TUPLE
+from gradcli.language.objects.attributes import Module
+from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.instances import Instance
+from gradcli.language.objects.methods import dict_of
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.type_forms import TypeForm
-from gradcli.language.objects.types import type_of
+from gradcli.language.objects.types import LanguageType, define, known_type, type_of
 
 
 def cast(typ: Any, val: Any) -> Any:
@@ -48,6 +51,35 @@ _NAMES = """
     TypeAlias TypeGuard Union Unpack ValuesView
 """
 
+
+class TypedDict:
+    """`typing.TypedDict`: the base of names for dicts with known keys; what it makes are dicts."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "typing.TypedDict"
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    language_base: ClassVar[bool] = True
+
+    @staticmethod
+    def language_define(
+        name: str, names: dict[str, Any], hosts: tuple[type, ...], fields: dict[str, str]
+    ) -> LanguageType:
+        """The class of a `class` statement."""
+        return LanguageType(f"__main__.{name}", (dict,), dict_of)
+
+
+def get_type_hints(obj: Any, *names: Any, **settings: Any) -> dict[str, Any]:
+    """`typing.get_type_hints(value)`: the annotations of a function or class, with those above."""
+    above = reversed(getattr(getattr(obj, "host", None), "__mro__", ()))
+    known = [each for host in above if (each := vars(host).get("language_class")) is not None]
+    found: dict[str, Any] = {}
+    for each in known or [obj]:
+        annotate = getattr(each, "annotate", None)
+        found.update({} if annotate is None else annotate())
+    return {name: type_of(None) if value is None else value for name, value in found.items()}
+
+
 TYPING: dict[str, Any] = {
     **{name: TypeForm(f"typing.{name}") for name in _NAMES.split()},
     "NamedTuple": NAMED_TUPLE,
@@ -56,7 +88,9 @@ TYPING: dict[str, Any] = {
     "TYPE_CHECKING": False,
     "TypeVar": type_var,
     "TypeVarTuple": type_var,
+    "TypedDict": TypedDict,
     "cast": cast,
+    "get_type_hints": get_type_hints,
     "final": unchanged,
     "no_type_check": unchanged,
     "overload": unchanged,
@@ -102,10 +136,24 @@ class SimpleNamespace(Instance):
         return f"namespace({', '.join(shown)})"
 
 
+NUMBERS: dict[str, Any] = {
+    name: LanguageType(f"numbers.{name}", hosts)
+    for name, hosts in {
+        "Complex": (int, float, complex),
+        "Integral": (int,),
+        "Number": (int, float, complex),
+        "Rational": (int,),
+        "Real": (int, float),
+    }.items()
+}
+"""What `numbers` holds."""
+
 TYPES: dict[str, Any] = {
     "FunctionType": type_of(unchanged),
     "GeneratorType": TypeForm("types.Generator"),
     "LambdaType": type_of(unchanged),
+    "MethodType": define("method", BoundMethod),
+    "ModuleType": known_type(Module),
     "NoneType": type_of(None),
     "SimpleNamespace": SimpleNamespace,
 }

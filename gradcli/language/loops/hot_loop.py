@@ -14,7 +14,7 @@ from gradcli.language.loops.loop_carried import analysed
 from gradcli.language.loops.verify import Effects, same_effects
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
-from gradcli.state import is_unobserved
+from gradcli.state import active, is_unobserved
 from gradcli.trace.graph_break import GraphBreak
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class HotLoop:
             What runs an iteration, and what lets the program see what the last one left; None
             where all are interpreted, as when somebody follows the program step by step.
         """
-        if self.compiler.interpreter.provenance is not None:
+        if self.compiler.interpreter.provenance is not None or active.state.autocast is not None:
             return None
         if self.refused:
             if length is not None:

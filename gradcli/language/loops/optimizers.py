@@ -73,6 +73,8 @@ def write_step(gradients: Gradients, optimizer: Optimizer) -> list[Tensor]:
             continue
         if group.get("maximize"):
             raise GraphBreak("B06", "an optimizer that maximizes")
+        if parameter.array.dtype.kind == "c":
+            raise GraphBreak("B06", "an optimizer of complex parameters")
         target = outside.tensor(parameter)
         storage = outside.storage(parameter)
         memory = dict.get(optimizer.state, parameter)

@@ -30,6 +30,10 @@ class Raised(GradcliError):
         super().__init__(code, message, raises=raises, text=text)
         self.arguments = arguments
 
+    def attribute(self, name: str) -> Any:
+        """What its class adds to the attributes of exceptions; raises AttributeError."""
+        raise AttributeError(name)
+
     @property
     def exit_code(self) -> int:
         """The exit code of a run that this error ends: SystemExit brings its own."""
@@ -75,6 +79,8 @@ def exception_attribute(error: GradcliError, name: str) -> Any:
         return called("add_note", lambda note: _add_note(error, note))
     if name == "with_traceback":
         return called("with_traceback", lambda tb: error)
+    if isinstance(error, Raised):
+        return error.attribute(name)
     raise AttributeError(name)
 
 

@@ -182,7 +182,14 @@ class UserClass(LanguageType):
                 return
             if not is_special(name):
                 if callable(value):
-                    raise GradcliError("E205", f"`{name}` in a class is outside the language")
+                    raise GradcliError(
+                        "E205",
+                        f"`{name}` in a class is outside the language",
+                        help="nothing is called when a value goes: write a context, with"
+                        " `__enter__` and `__exit__`"
+                        if name == "__del__"
+                        else None,
+                    )
                 return
             setattr(self.host, name, None if value is None else special_method(name, value))
             if name == "__enter__":
@@ -697,5 +704,5 @@ def _plain_object() -> Any:
 
 _PLAIN = UserClass("object", {}, (Instance,))
 _PLAIN.full_name = "object"
-OBJECT = LanguageType("object", (object,), construct=_plain_object)
+OBJECT: LanguageType = LanguageType("object", (object,), construct=_plain_object)
 """The class of which all values are instances."""

@@ -8,6 +8,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.limits import check_collection
 from gradcli.language.objects import borders
+from gradcli.language.objects.descriptors import MISSING, bound
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.repr import display
@@ -26,6 +27,9 @@ def get_item(value: Any, index: Any) -> Any:
         if isinstance(value, LanguageType):
             from gradcli.language.objects.type_forms import with_parameters  # lazy: start-up
 
+            own = value.find("__class_getitem__") if hasattr(value, "find") else MISSING
+            if own is not MISSING:
+                return bound(own, None, value)(index)
             form = with_parameters(value, index)
             if form is not None:
                 return form

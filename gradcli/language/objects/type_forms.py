@@ -70,12 +70,15 @@ class TypeForm:
         return either(other, self)
 
     def __repr__(self) -> str:
-        return self.text
+        is_class = self.text.startswith("collections.abc.") and "[" not in self.text
+        return f"<class '{self.text}'>" if is_class else self.text
 
 
 def _shown(parameter: Any) -> str:
     if isinstance(parameter, LanguageType):
         return parameter.full_name
+    if type(parameter) is list:
+        return f"[{', '.join(map(_shown, parameter))}]"
     return "..." if parameter is ... else display(parameter)
 
 

@@ -80,13 +80,17 @@ class LanguageType:
         return f"<class '{self.full_name}'>"
 
     def has_instance(self, value: Any) -> bool:
-        """Whether a value is an instance."""
-        return isinstance(value, self.hosts)
+        """Whether a value is an instance; members of enumerations may be numbers or text too."""
+        if isinstance(value, self.hosts):
+            return True
+        return getattr(type(value), "language_also", None) in self.hosts
 
 
 _BASES = {
     "BaseException": "",
     "Exception": "BaseException",
+    "BaseExceptionGroup": "BaseException",
+    "ExceptionGroup": "Exception",
     "GeneratorExit": "BaseException",
     "KeyboardInterrupt": "BaseException",
     "SystemExit": "BaseException",
@@ -188,7 +192,9 @@ def is_subclass(cls: LanguageType | type, base: LanguageType | type) -> bool:
     if isinstance(base, ExceptionType):
         return base.name in getattr(hosts[0] if hosts else cls, "ancestors", ())
     bases = base.hosts if isinstance(base, LanguageType) else (base,)
-    return bool(hosts) and all(issubclass(host, bases) for host in hosts)
+    return bool(hosts) and all(
+        issubclass(host, bases) or getattr(host, "language_also", None) in bases for host in hosts
+    )
 
 
 _by_host: dict[type, LanguageType] = {}

@@ -378,11 +378,12 @@ class Try(Statement):
 
 
 class Handler(Statement):
-    """`except exception as name: body`."""
+    """`except exception as name: body`; `takes_groups` is that of `except*`."""
 
     exception: Expression | None
     name: str | None
     body: list[Statement]
+    takes_groups: bool = False
 
 
 class Import(Statement):

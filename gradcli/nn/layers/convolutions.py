@@ -6,10 +6,10 @@ import math
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import value_error
 from gradcli.nn.extensible import arguments_of
 from gradcli.nn.init import fans, kaiming_uniform_
-from gradcli.nn.layer import FUNCTIONS, new_parameter, register
+from gradcli.nn.layer import FUNCTIONS, new_parameter, register, register_base
 from gradcli.nn.layers.linear import draw_bias
 from gradcli.nn.module import Module
 
@@ -54,8 +54,8 @@ class _Convolution(Module):
             if count % groups:
                 raise value_error(f"{name} must be divisible by groups")
         if padding_mode not in _PADDING_MODES:
-            known = ", ".join(_PADDING_MODES)
-            raise GradcliError("E204", f"padding_mode is one of {known}, not {padding_mode!r}")
+            known = ", ".join(map(repr, _PADDING_MODES))
+            raise value_error(f"padding_mode must be one of {{{known}}}, but got {padding_mode=}")
         count = self.dimensions
         self.in_channels = in_channels
         self.out_channels = out_channels
@@ -179,7 +179,7 @@ class _Transposed(_Convolution):
     ) -> None:
         super().__init__()
         if padding_mode != "zeros":
-            raise GradcliError("E204", "a transposed convolution pads with zeros only")
+            raise value_error("a transposed convolution pads with zeros only")
         self._set_up(**arguments_of(locals()))
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
@@ -223,3 +223,6 @@ for _count in (1, 2, 3):
     for _name, _base in (("Conv", _Forward), ("ConvTranspose", _Transposed)):
         _body = {"__doc__": _base.__doc__, "dimensions": _count}
         register("conv", type(f"{_name}{_count}d", (_base,), _body))
+
+register_base("conv", "_ConvNd", _Convolution)
+register_base("conv", "_ConvTransposeNd", _Transposed)

@@ -44,7 +44,8 @@ class _Rows(Module):
             self.register(name, value)
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
-                text = "Padding_idx must be within num_embeddings"
+                start = "p" if isinstance(self, EmbeddingBag) else "P"
+                text = f"{start}adding_idx must be within num_embeddings"
                 raise GradcliError("E204", text, raises="AssertionError")
             padding_idx %= num_embeddings
         self.padding_idx = padding_idx

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.nn.layer import FUNCTIONS, Layer, Settings, layer
+from gradcli.nn.layer import FUNCTIONS, Layer, Settings, layer, register_base
 from gradcli.ops.binding.catalogue import modules
 
 
@@ -93,3 +93,5 @@ layer(
     _OfDistance,
     "nn.TripletMarginWithDistanceLoss(swap=True)",
 )
+
+register_base("loss", "_Loss", Loss)

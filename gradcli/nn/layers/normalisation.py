@@ -9,10 +9,10 @@ import numpy as np
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.autograd.inplace.writes import check_graph, overwrite
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import value_error
 from gradcli.nn.extensible import arguments_of
 from gradcli.nn.init import ones_, zeros_
-from gradcli.nn.layer import FUNCTIONS, layer, new_parameter, new_tensor, register
+from gradcli.nn.layer import FUNCTIONS, layer, new_parameter, new_tensor, register, register_base
 from gradcli.nn.module import Module
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.creation.fill import zeros
@@ -257,9 +257,8 @@ class GroupNorm(_Affine):
     ) -> None:
         super().__init__()
         if num_channels % num_groups:
-            raise GradcliError(
-                "E204",
-                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})",
+            raise value_error(
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
             )
         self.num_groups = num_groups
         self.num_channels = num_channels
@@ -283,3 +282,7 @@ for _kind in (LayerNorm, RMSNorm, GroupNorm):
 _SETTINGS = "size alpha beta k"
 _SHOWN = "{size}, alpha={alpha}, beta={beta}, k={k}"
 layer("normalization", "LocalResponseNorm", "local_response_norm", _SETTINGS, _SHOWN)
+
+register_base("batchnorm", "_NormBase", _Running)
+register_base("batchnorm", "_BatchNorm", BatchNorm)
+register_base("instancenorm", "_InstanceNorm", _InstanceNorm)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import value_error
 from gradcli.nn.layer import Layer, layer
 
 
@@ -32,8 +32,11 @@ class _Fractional(Layer):
     def check(self) -> None:
         given = self._values["output_size"], self._values["output_ratio"]
         if (given[0] is None) == (given[1] is None):
-            raise GradcliError(
-                "E204", f"{type(self).__name__}(): give either output_size or output_ratio"
+            raise value_error(
+                f"{type(self).__name__} requires specifying either an output size, or a pooling"
+                " ratio"
+                if given[0] is None
+                else "only one of output_size and output_ratio may be specified"
             )
         dimensions = int(type(self).__name__[-2])
         for name in ("kernel_size", "output_size", "output_ratio"):
@@ -42,10 +45,7 @@ class _Fractional(Layer):
                 self._values[name] = (value,) * dimensions
         ratios: Any = self._values["output_ratio"]
         if ratios is not None and not all(0 < ratio < 1 for ratio in ratios):
-            raise GradcliError(
-                "E204",
-                f"{type(self).__name__}(): output_ratio must be between 0 and 1, not {given[1]}",
-            )
+            raise value_error(f"output_ratio must be between 0 and 1 (got {given[1]})")
 
 
 class _Unpooling(_Pooling):

@@ -14,13 +14,13 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.nn.extensible import arguments_of
-from gradcli.nn.layer import FUNCTIONS, new_parameter, register
+from gradcli.nn.layer import FUNCTIONS, new_parameter, register, register_base
 from gradcli.nn.layers.packed_sequences import PackedSequence
 from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.nn.recurrent import mkldnn_rnn_layer
 from gradcli.ops.shape.joining import cat_, stack_
-from gradcli.state import charge_tensors
+from gradcli.state import active, charge_tensors
 
 _LAYER_TENSORS = 32
 """Tensors that are made in the time that a layer's parameters take, with their initial values."""
@@ -39,6 +39,8 @@ def _joined(states: Sequence[State]) -> State:
 class _Layers(Recurrent):
     """Layers of steps over inputs (time, batch, input_size), or (batch, time, …) if
     `batch_first`; without a batch (time, input_size).
+
+    Example: isinstance(nn.LSTM(1, 1), nn.RNNBase)
     """
 
     language_attributes = Recurrent.language_attributes | {
@@ -144,6 +146,12 @@ class _Layers(Recurrent):
         weights = [self._parameters.get(f"{kind}_{suffix}") for kind in kinds]
         if not self._is_one_node(input):
             return self._steps(input, suffix, state, weights)
+        if active.state.autocast is not None:
+            raise GradcliError(
+                "E205",
+                "an LSTM inside torch.autocast is left out: PyTorch runs another kernel there",
+                help="put `with torch.autocast('cpu', enabled=False):` around it",
+            )
         # PyTorch uses zeros for biases that are left out.
         rows = self.gates * self.hidden_size
         present = [self._zeros(input, rows) if weight is None else weight for weight in weights]
@@ -267,9 +275,7 @@ class _Layers(Recurrent):
         self._check(data)
         counts = input.counts
         if data.ndim != 2 or not counts or counts != sorted(counts, reverse=True):
-            raise GradcliError(
-                "E204", f"{self._get_name()} takes what pack_padded_sequence() gives"
-            )
+            raise value_error(f"{self._get_name()} takes what pack_padded_sequence() gives")
         if order is not None:
             given = tuple(methods["index_select"](state, 1, order) for state in given)
         data, last = self._through(
@@ -384,7 +390,7 @@ class _Gated(_Layers):
     ) -> None:
         super().__init__()
         if proj_size and self.states == 1:
-            raise GradcliError("E204", f"{self._get_name()}() has no proj_size; LSTM has")
+            raise value_error(f"{self._get_name()}() has no proj_size; LSTM has")
         self._set_up(**arguments_of(locals()))
 
 
@@ -409,3 +415,5 @@ class GRU(_Gated):
 
 for _kind in (RNN, LSTM, GRU):
     register("rnn", _kind)
+
+register_base("rnn", "RNNBase", _Layers)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import runtime_error
+from gradcli.errors import GradcliError, runtime_error
 from gradcli.nn.copies import clone
 from gradcli.nn.init import xavier_uniform_
 from gradcli.nn.layer import FUNCTIONS, register
@@ -275,6 +275,16 @@ class Transformer(Module):
         self.nhead = nhead
         self.batch_first = batch_first
 
+    def _check_sizes(self, src: Tensor, tgt: Tensor) -> None:
+        """Raise E301 where the two do not fit each other, or the model."""
+        if (
+            src.ndim == 3
+            and src.array.shape[not self.batch_first] != (tgt.array.shape[not self.batch_first])
+        ):
+            raise GradcliError("E301", "the batch number of src and tgt must be equal")
+        if not src.array.shape[-1] == tgt.array.shape[-1] == self.d_model:
+            raise GradcliError("E301", "the feature number of src and tgt must be equal to d_model")
+
     def forward(
         self,
         src: Tensor,
@@ -289,6 +299,7 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
+        self._check_sizes(src, tgt)
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask)
         return self.decoder(
             tgt,

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, type_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.init import deprecated
 from gradcli.ops.binding.catalogue import function, methods, modules, setters
@@ -48,7 +48,12 @@ def get_total_norm(
     """
     total = _norm(_tensors(tensors), float(norm_type))
     if error_if_nonfinite and not math.isfinite(total.item()):
-        raise runtime_error(f"the total norm of the gradients is {total.item()}")
+        raise runtime_error(
+            f"the total norm of the gradients is {total.item()}",
+            text=f"The total norm of order {float(norm_type)} for gradients from `parameters` is"
+            " non-finite, so it cannot be clipped. To disable this error and scale the gradients by"
+            " the non-finite norm anyway, set `error_if_nonfinite=False`",
+        )
     return total
 
 
@@ -103,7 +108,7 @@ def vector_to_parameters(vec: Tensor, parameters: Any) -> None:
     Example: nn.utils.vector_to_parameters(tensor([0.5, 1., 2.]), [tensor([0., 0., 0.])])
     """
     if not isinstance(vec, Tensor):
-        raise GradcliError("E202", f"the vector is a tensor, not {kind_of(vec)}")
+        raise type_error(f"the vector is a tensor, not {kind_of(vec)}")
     start = 0
     for tensor in _tensors(parameters):
         count = tensor.array.size

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.nn.attributes import is_parameter, kind_of
 from gradcli.nn.layers.containers import ModuleDict, ModuleList
 from gradcli.nn.module import Module, check_module
@@ -41,14 +41,30 @@ class ParametrizationList(ModuleList):
                 if inverse is not None:
                     start = inverse(module, start)
         self.is_tensor = isinstance(start, Tensor)
-        if self.is_tensor:
-            if start is not original:
-                overwrite(original, start.array)
-            self._take("original", original, original)
+        if isinstance(start, Tensor):
+            self._begin(original, start)
             return
+        if not isinstance(start, (tuple, list)):
+            raise value_error(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...)."
+                f" Got {type(start).__name__}"
+            )
         self.ntensors = len(start)
         for number, tensor in enumerate(start):
             self._take(f"original{number}", tensor, original)
+
+    def _begin(self, original: Tensor, start: Tensor) -> None:
+        """Let the original hold what the tensor is computed from."""
+        if start.dtype != original.dtype:
+            raise value_error(
+                "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {start.dtype}"
+            )
+        if start.array.shape != original.array.shape:
+            setters["data"](original, start)
+        elif start is not original:
+            overwrite(original, start.array)
+        self._take("original", original, original)
 
     def _take(self, name: str, tensor: Tensor, like: Tensor) -> None:
         """Add a tensor as a parameter, or as a buffer, as `like` is one."""
@@ -117,40 +133,81 @@ def register_parametrization(
     check_module("register_parametrization", module)
     present = module._modules.get("parametrizations")
     if present is not None and tensor_name in present._modules:
+        if not unsafe:
+            _check_added(module, tensor_name, parametrization)
         present._modules[tensor_name].append(parametrization)
         return module
     original = module._parameters.get(tensor_name)
     if original is None:
         original = module._buffers.get(tensor_name)
     if original is None:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"the module has no parameter or buffer '{tensor_name}'",
             text=f"Module '{module!r}' does not have a parameter, a buffer, or a parametrized"
             f" element with name '{tensor_name}'",
         )
     if not isinstance(parametrization, Module):
-        raise GradcliError("E202", f"a parametrization is a module, not {kind_of(parametrization)}")
+        raise type_error(f"a parametrization is a module, not {kind_of(parametrization)}")
+    shape, dtype = original.shape, original.dtype
     made = ParametrizationList([parametrization], original)
     if not unsafe:
         with NoGrad():
             computed = made()
-        fits = (
-            isinstance(computed, Tensor)
-            and computed.array.shape == original.array.shape
-            and computed.array.dtype == original.array.dtype
-        )
-        if not fits:
-            raise GradcliError(
-                "E204",
-                f"the parametrization makes of '{tensor_name}' a tensor of another shape or dtype",
-            )
+        _check_returned(computed)
+        for what, before, after in (
+            ("dtype", dtype, computed.dtype),
+            ("shape", shape, computed.shape),
+        ):
+            if before != after:
+                raise value_error(
+                    f"Registering a parametrization may not change the {what} of the tensor, unless"
+                    f" `unsafe` flag is enabled.\nunparametrized {what}: {before}\nparametrized"
+                    f" {what}: {after}"
+                )
     if present is None:
         present = ModuleDict()
     module.language_delattr(tensor_name)
     module._modules["parametrizations"] = present
     present[tensor_name] = made
     return module
+
+
+def _check_returned(computed: Any) -> None:
+    if not isinstance(computed, Tensor):
+        kind = type(computed).__name__
+        raise value_error(f"A parametrization must return a tensor. Got {kind}.")
+
+
+def _check_added(module: Any, name: str, parametrization: Any) -> None:
+    """Raise E204 where one more parametrization, or its inverse, gives a tensor that does not fit
+    the one that is computed so far.
+    """
+    inverse = _right_inverse(parametrization)
+    with NoGrad():
+        before = module._modules["parametrizations"]._modules[name]()
+        after = parametrization(before)
+        _check_returned(after)
+        back = before if inverse is None else inverse(parametrization, after)
+    for what in ("dtype", "shape"):
+        was, found = getattr(before, what), getattr(after, what)
+        if was != found:
+            raise value_error(
+                f"Registering a parametrization may not change the {what} of the tensor, unless the"
+                f" `unsafe` flag is enabled.\nmodule.{name}.{what}: {was}\nparametrization("
+                f"module.{name}).{what}: {found}"
+            )
+    if not isinstance(back, Tensor):
+        raise value_error(
+            f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}"
+        )
+    for what in ("dtype", "shape"):
+        was, found = getattr(before, what), getattr(back, what)
+        if was != found:
+            raise value_error(
+                f"The tensor returned by parametrization.right_inverse must have the same {what} as"
+                f" module.{name}, unless the `unsafe` flag is enabled.\nmodule.{name}.{what}: {was}"
+                f"\nreturned {what}: {found}"
+            )
 
 
 @function("remove_parametrizations", module=_MODULE)
@@ -160,11 +217,16 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     Raises E204 where it is not computed, and for several originals with `leave_parametrized` off.
     """
     if not is_parametrized(module, tensor_name):
-        raise GradcliError("E204", f"the tensor '{tensor_name}' is not parametrized")
+        text = f"Module {module!r} does not have a parametrization on {tensor_name}"
+        raise value_error(f"the tensor '{tensor_name}' is not parametrized", text=text)
     table = module._modules["parametrizations"]._modules
     made = table.pop(tensor_name)
     if not made.is_tensor and not leave_parametrized:
-        raise GradcliError("E204", "there are several originals, and none can be the parameter")
+        raise value_error(
+            "there are several originals, and none can be the parameter",
+            text="Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is"
+            " parametrized in terms of a sequence of tensors.",
+        )
     if made.is_tensor:
         tensor = made.original
         if leave_parametrized:

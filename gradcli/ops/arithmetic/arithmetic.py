@@ -273,15 +273,22 @@ def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tenso
     return div_rounded.apply(input, other, rounding_mode)
 
 
-def no_derivative(name: str, help: str, raises: str = "RuntimeError") -> Function:
-    """The rule of an op that PyTorch defines no derivative for: it raises E409.
+def no_derivative(
+    name: str, help: str, raises: str = "RuntimeError", *, pytorch: str = ""
+) -> Function:
+    """The rule of an op that PyTorch defines no derivative for: it raises E409. `pytorch` is how
+    PyTorch names what has none, where that is not `name`.
 
     Where the op's node has a name of its own, PyTorch's error is a NotImplementedError.
     """
 
     def rule(grad: Any) -> Any:
         raise GradcliError(
-            "E409", f"the derivative of {name} is not implemented", raises=raises, help=help
+            "E409",
+            f"the derivative of {name} is not implemented",
+            text=f"the derivative for '{pytorch or name}' is not implemented.",
+            raises=raises,
+            help=help,
         )
 
     return rule

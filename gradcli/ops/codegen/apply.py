@@ -125,6 +125,9 @@ class _ApplyWriter:
         op = self.op
         parameters = ", ".join(local(p) for p in op.parameters)
         lines = [f"def apply({parameters}):"]
+        if op.autocast:
+            lines.append("    if active.state.autocast is not None:")
+            lines.append(f"        return active.state.autocast.short(op.apply, {parameters})")
         lines += self._numbers()
         operand = {p: f"a_{p}" for p in (*op.tensors, *op.lists)}
         values = ", ".join(operand.get(p, local(p)) for p in op.parameters)
@@ -324,7 +327,7 @@ class _ApplyWriter:
                 "    meta.loose = not state.grad_enabled",
                 "    meta.creation = "
                 + ("creation_of(input)" if self.single else "'multi_output'")
-                + " if state.grad_enabled else 'no_grad'",
+                + " if state.grad_enabled else 'inference' if state.inference else 'no_grad'",
                 f"    {name}.requires_grad = input.requires_grad",
             ]
         else:

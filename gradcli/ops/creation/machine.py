@@ -80,12 +80,6 @@ def get_float32_matmul_precision() -> str:
     return _kept().get("precision", "highest")
 
 
-@function("is_autocast_enabled")
-def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether operations cast by themselves, which none do here."""
-    return False
-
-
 @function("get_rng_state")
 @effects(RANDOM)
 def get_rng_state() -> Tensor:

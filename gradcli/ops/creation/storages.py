@@ -177,3 +177,28 @@ def _memory(tensor: Tensor) -> tuple[Any, int]:
         count = extent(array.shape, steps)
         return np.ndarray(count, array.dtype, array, 0, (size,)), 0
     return root.reshape(-1), address_of(array) - address_of(root)
+
+
+@method("is_set_to")
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both tensors show the same memory in the same way.
+
+    Example: ones(2).is_set_to(zeros(2))
+    """
+    return (
+        data_ptr(self) == data_ptr(tensor)
+        and self.array.shape == tensor.array.shape
+        and self.array.strides == tensor.array.strides
+    )
+
+
+@method("is_pinned")
+def is_pinned(self: Tensor) -> bool:
+    """Whether a GPU reads the memory by itself, which none does."""
+    return False
+
+
+@method("is_shared")
+def is_shared(self: Tensor) -> bool:
+    """Whether another process may see the memory, which none does."""
+    return False

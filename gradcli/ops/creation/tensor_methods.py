@@ -283,7 +283,10 @@ def _set_data(tensor: Tensor, value: Any) -> None:
         )
     if tensor.requires_grad and not (value.dtype.is_floating_point or value.dtype.is_complex):
         raise GradcliError(
-            "E408", f"a tensor that requires grad must stay floating, and the data is {value.dtype}"
+            "E408",
+            f"a tensor that requires grad must stay floating, and the data is {value.dtype}",
+            text="data set to a tensor that requires gradients must be floating point or complex"
+            " dtype",
         )
     if tensor.meta is not None and value.array.dtype is not tensor.array.dtype:
         tensor.meta.accumulator = None

@@ -82,6 +82,7 @@ class Op:
             saved because PyTorch saves them.
         scratch: the first operand is memory to write into, whose old values nobody reads: formulas
             take zeros for it.
+        autocast: inside `torch.autocast` it takes its operands in the short dtype.
         doc: its summary, example and conventions; empty where a function of its name has them.
         numpy: NumPy's equivalent: a name; a method, `.sum(axis, keepdims)`, with the names of
             its further arguments where they are given by name; `zeros(dtype=np.float32)`, with
@@ -105,6 +106,7 @@ class Op:
 
     __slots__ = (
         "apply",
+        "autocast",
         "bindings",
         "decomposition",
         "differentiable",
@@ -164,6 +166,7 @@ class Op:
         unread: tuple[str, ...] = (),
         half: Way | None = None,
         scratch: bool = False,
+        autocast: bool = False,
         doc: str = "",
         example: str = "",
         conventions: str = "",
@@ -204,6 +207,7 @@ class Op:
         self.unsupported = unsupported
         self.unread = unread
         self.scratch = scratch
+        self.autocast = autocast
         self.doc = OpDoc(doc, example, conventions) if doc or example or conventions else NO_DOC
         self.numpy = numpy
         self.loop = loop

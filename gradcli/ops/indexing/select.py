@@ -16,7 +16,7 @@ from gradcli.arrays.strides import copied_in_order
 from gradcli.autograd.batched import shared
 from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function, in_place, method
@@ -297,9 +297,7 @@ def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
     normal_dim("index_copy", dim, input.array.ndim)
     _check_copied_dims(input, index, source)
     if index.dtype is dtypes.int32:
-        raise GradcliError(
-            "E203", "index_copy(): the index must be torch.int64", help="use `.long()`"
-        )
+        raise dtype_error("index_copy(): the index must be torch.int64", help="use `.long()`")
     raises = "IndexError" if input.array.size else "RuntimeError"
     at = checked_source("index_copy", input, dim, index, source, raises)
     return index_copy.apply(input, at, index, source)
@@ -313,8 +311,8 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     """
     check_tensors("index_fill", input=input, index=index)
     if isinstance(value, Tensor) and value.array.ndim:
-        raise GradcliError(
-            "E301", f"index_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
+        raise shape_error(
+            f"index_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
         )
     if index.array.dtype != np.int64:
         raise GradcliError(
@@ -334,7 +332,7 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
         value = checked_cast(value, input.dtype)
         return index_fill_number.apply(input, at, index, value)
     if value.dtype.is_complex and not input.dtype.is_complex:
-        raise GradcliError("E203", f"index_fill(): a complex value does not fit {input.dtype}")
+        raise dtype_error(f"index_fill(): a complex value does not fit {input.dtype}")
     return index_fill_tensor.apply(input, at, index, value)
 
 
@@ -440,9 +438,8 @@ def repeat_interleave(
         joined = (*shape[:at], shape[at] * repeats, *shape[at + 1 :])
         return view.apply(row_order.apply(wide), joined)
     if counts.size not in (1, shape[at]):
-        raise GradcliError(
-            "E301",
-            f"repeat_interleave(): {counts.size} repeats for dimension {at} of {shape[at]}",
+        raise shape_error(
+            f"repeat_interleave(): {counts.size} repeats for dimension {at} of {shape[at]}"
         )
     where = module_of(input.array).asarray(_positions(shape[at], counts))
     return index_select.apply(input, at, Tensor(where))

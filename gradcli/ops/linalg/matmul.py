@@ -38,6 +38,7 @@ from gradcli.ops.shape.views import (
     unsqueeze,
     view,
 )
+from gradcli.state import active
 
 # --- matmul -------------------------------------------------------------------------------------
 
@@ -118,6 +119,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
     if type(input) is not Tensor or type(other) is not Tensor:
         check_tensors("matmul", input=input, other=other)
+    if active.state.autocast is not None:
+        return active.state.autocast.short(matmul, input, other)
     left, right = input.array.ndim, other.array.ndim
     if left == 2:
         if right == 2:
@@ -158,6 +161,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     Example: F.linear(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
     check_tensors("linear", input=input, weight=weight)
+    if active.state.autocast is not None:
+        return active.state.autocast.short(linear, input, weight, bias)
     if weight.array.ndim > 2:
         raise GradcliError("E301", f"linear(): a weight of shape {tuple(weight.array.shape)}")
     if bias is None:

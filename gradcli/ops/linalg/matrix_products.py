@@ -254,6 +254,7 @@ def _of_right(grad: Any, self: Any, mat2_strides: Sizes) -> Any:
 mm: Op = op(
     "mm",
     _mm_array,
+    autocast=True,
     self=_of_left,
     mat2=_of_right,
     doc="The product of two matrices.",
@@ -273,6 +274,7 @@ def _bmm_array(self: Any, mat2: Any) -> Any:
 bmm: Op = op(
     "bmm",
     _bmm_array,
+    autocast=True,
     self=lambda grad, mat2: bmm(grad, conj(transpose(mat2, 1, 2))),
     mat2=lambda grad, self: bmm(conj(transpose(self, 1, 2)), grad),
     doc="The products of two batches of matrices.",
@@ -327,6 +329,7 @@ addmm = op(
     lambda self, mat1, mat2, beta=1, alpha=1: _added(
         "addmm", self, _product_of_addmm(mat1, mat2), beta, alpha
     ),
+    autocast=True,
     half=rounded_once_alike,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     mat1=lambda grad, mat2, alpha, mat1_strides: scaled(
@@ -388,6 +391,7 @@ def _baddbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: An
 baddbmm = op(
     "baddbmm",
     _baddbmm_array,
+    autocast=True,
     half=rounded_once_alike,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     batch1=lambda grad, batch2, alpha: scaled(

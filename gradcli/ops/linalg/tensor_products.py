@@ -17,6 +17,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.binding.dims import normal_dims
+from gradcli.ops.creation.autocast import in_short, in_single
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
@@ -117,6 +118,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 @function("vecdot", module="torch.linalg")
+@in_short
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The dot products of vectors along a dimension.
 
@@ -256,6 +258,7 @@ def _of_each(grad: Any, batch: Any) -> Any:
 addbmm = op(
     "addbmm",
     _addbmm_array,
+    autocast=True,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     batch1=lambda grad, batch2, alpha: scaled(
         bmm(_of_each(grad, batch2), conj(transpose(batch2, 1, 2))), conj(alpha)
@@ -295,6 +298,7 @@ trace = op("trace", _trace_array, self=_trace_rule, unsupported=dtype_names("boo
 
 
 @function("trace", method=True)
+@in_single
 def trace_(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal. Raises E301 for what is no matrix."""
     return trace.apply(input)

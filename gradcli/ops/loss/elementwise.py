@@ -22,6 +22,8 @@ from gradcli.ops.binding.arguments import (
     in_dtype_of,
 )
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.lints import check_same_shape
 from gradcli.ops.definition.op import op
@@ -115,6 +117,12 @@ mse_loss_ = op(
 
 
 @function("mse_loss", module="torch.nn.functional")
+@in_single
+@in_numpy(
+    'def mse_loss(x, target, reduction="mean"):\n'
+    "    each = (x - target) ** 2\n"
+    '    return {"none": each, "mean": each.mean(), "sum": each.sum()}[reduction]\n'
+)
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The squared differences, their mean or their sum."""
     number = reduction_number(reduction)
@@ -125,6 +133,7 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
 
 
 @function("l1_loss", module="torch.nn.functional")
+@in_single
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The magnitudes of the differences, their mean or their sum."""
     check_same_shape("l1_loss", input, target)
@@ -193,6 +202,13 @@ smooth_l1_loss_ = op(
 
 
 @function("smooth_l1_loss", module="torch.nn.functional")
+@in_single
+@in_numpy(
+    'def smooth_l1_loss(x, target, reduction="mean", beta=1.0):\n'
+    "    d = np.abs(x - target)\n"
+    "    each = np.where(d < beta, d**2 / (2 * beta), d - beta / 2)\n"
+    '    return {"none": each, "mean": each.mean(), "sum": each.sum()}[reduction]\n'
+)
 def smooth_l1_loss(
     input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
@@ -267,6 +283,13 @@ huber_loss_ = op(
 
 
 @function("huber_loss", module="torch.nn.functional")
+@in_single
+@in_numpy(
+    'def huber_loss(x, target, reduction="mean", delta=1.0):\n'
+    "    d = np.abs(x - target)\n"
+    "    each = np.where(d < delta, d**2 / 2, delta * (d - delta / 2))\n"
+    '    return {"none": each, "mean": each.mean(), "sum": each.sum()}[reduction]\n'
+)
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:

@@ -17,6 +17,7 @@ from gradcli.ops.binding.arguments import (
     check_not_integral,
 )
 from gradcli.ops.binding.catalogue import function, methods
+from gradcli.ops.creation.autocast import in_single
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.clamp import clamp_min_number, minimum
 from gradcli.ops.elementwise.comparison import choose
@@ -56,6 +57,7 @@ soft_margin_loss_ = op(
 
 
 @function("soft_margin_loss", module="torch.nn.functional")
+@in_single
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """`log(1 + exp(-target * input))` for targets 1 and -1.
 
@@ -103,6 +105,7 @@ def multilabel_soft_margin_loss(
 
 
 @function("hinge_embedding_loss", module="torch.nn.functional")
+@in_single
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean"
 ) -> Tensor:
@@ -123,6 +126,7 @@ def hinge_embedding_loss(
 
 
 @function("margin_ranking_loss", module="torch.nn.functional")
+@in_single
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -174,6 +178,7 @@ _LEAST_SQUARE = 1e-12
 
 
 @function("cosine_embedding_loss", module="torch.nn.functional")
+@in_single
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -211,6 +216,7 @@ def cosine_embedding_loss(
 
 
 @function("triplet_margin_loss", module="torch.nn.functional")
+@in_single
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

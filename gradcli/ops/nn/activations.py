@@ -17,7 +17,7 @@ import numpy as np
 from gradcli.arrays.dtypes import bfloat16, float32, of_array
 from gradcli.arrays.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 from gradcli.kernels import half_precision, vector_math
 from gradcli.kernels.in_c import elementwise
 from gradcli.ops.arithmetic.arithmetic import add, div, sub
@@ -29,6 +29,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules
 from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.op import Function, Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
@@ -98,6 +99,7 @@ silu_ = pointwise(
 
 
 @activation("silu")
+@in_numpy("({0} / (1 + np.exp(-{0})))")
 def silu(input: Tensor) -> Tensor:
     """`input * sigmoid(input)`."""
     check_not_integral("silu", input)
@@ -241,6 +243,10 @@ softplus_ = pointwise(
 
 
 @function("softplus", module="torch.nn.functional")
+@in_numpy(
+    "def softplus(x, beta=1.0, threshold=20.0):\n"
+    "    return np.where(x * beta > threshold, x, np.logaddexp(0, x * beta) / beta)\n"
+)
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """`log(1 + exp(beta * input)) / beta`, and the input itself where `beta * input` is above the
     threshold.
@@ -354,6 +360,11 @@ glu_ = op(
 
 
 @function("glu", module="torch.nn.functional")
+@in_numpy(
+    "def glu(x, dim=-1):\n"
+    "    first, gate = np.split(x, 2, dim)\n"
+    "    return first / (1 + np.exp(-gate))\n"
+)
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of a dimension times the sigmoid of the second. Raises E301 where it cannot be
     halved.
@@ -361,11 +372,11 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     Example: F.glu(tensor([[2., 1.], [1., 3.]]))
     """
     if not input.array.ndim:
-        raise GradcliError("E301", "glu(): a 0-dim tensor cannot be halved")
+        raise shape_error("glu(): a 0-dim tensor cannot be halved")
     at = normal_dim("glu", dim, input.array.ndim)
     size = input.array.shape[at]
     if size % 2:
         text = f"Halving dimension must be even, but dimension {at} is size {size}"
-        raise GradcliError("E301", text)
+        raise shape_error(text)
     check_floating("glu", input)
     return glu_.apply(input, at)

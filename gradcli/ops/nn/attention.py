@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.dtypes import float32
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.kernels.attention import attended, attention_gradients
@@ -15,6 +16,8 @@ from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.autocast import in_short
+from gradcli.ops.creation.copies import cast_to_floating
 from gradcli.ops.definition.doc import RANDOM, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
@@ -46,7 +49,12 @@ safe_softmax: Op = op(
 def _attended(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float, scale: float
 ) -> Tensor:
-    """Attention composed of its ops. Query and key each take the root of the scale."""
+    """Attention composed of its ops. Query and key each take the root of the scale. Half precision
+    is computed in float32.
+    """
+    own = query.dtype
+    if own.itemsize == 2:
+        query, key, value = [cast_to_floating.apply(each, float32) for each in (query, key, value)]
     root = sqrt(scale)
     last = key.array.ndim - 1
     turned = mul_number.apply(transpose.apply(key, last - 1, last), root)
@@ -56,7 +64,8 @@ def _attended(
     weights = safe_softmax.apply(scores, scores.array.ndim - 1)
     if p > 0:
         weights = dropout(weights, p)
-    return matmul(weights, value)
+    product = matmul(weights, value)
+    return cast_to_floating.apply(product, own) if own.itemsize == 2 else product
 
 
 # --- in one step --------------------------------------------------------------------------------
@@ -171,6 +180,7 @@ def _mask_of(mask: Tensor | None, is_causal: bool, query: Tensor, key: Tensor) -
 
 
 @function("scaled_dot_product_attention", module="torch.nn.functional")
+@in_short
 @effects(RANDOM)
 def scaled_dot_product_attention(
     query: Tensor,

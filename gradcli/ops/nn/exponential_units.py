@@ -15,6 +15,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.kernels import vector_math
 from gradcli.ops.binding.arguments import check_floating, in_single
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.comparison import where
@@ -148,6 +149,10 @@ def _celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:
     torch=True,
     inplace=True,
     written=lambda input, alpha=1.0: _celu(celu_written, "celu_", input, alpha),
+)
+@in_numpy(
+    "def celu(x, alpha=1.0):\n"
+    "    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha))\n"
 )
 def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """The input where it is positive, `alpha * (exp(input / alpha) - 1)` elsewhere."""

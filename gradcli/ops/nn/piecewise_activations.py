@@ -25,9 +25,10 @@ from gradcli.ops.binding.arguments import (
     in_single,
 )
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.autocast import in_short
 from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.creation.random import uniform_array
-from gradcli.ops.definition.doc import RANDOM, effects
+from gradcli.ops.definition.doc import RANDOM, effects, in_numpy
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
 from gradcli.ops.definition.half_precision import is_half, rounded_once
 from gradcli.ops.definition.op import Op, op, pointwise
@@ -127,12 +128,15 @@ def _leaky_backward_array(grad_output: Any, self: Any, negative_slope: float) ->
     return choose(self > 0, grad_output, grad_output * negative_slope)[()]
 
 
-leaky_relu_backward: Op = pointwise(
-    "leaky_relu_backward",
-    _leaky_backward_array,
-    half=rounded_once,
-    linear=True,
-    self=lambda grad: zeros_like(grad),
+leaky_relu_backward, rrelu_backward = (
+    pointwise(
+        name,
+        _leaky_backward_array,
+        half=rounded_once,
+        linear=True,
+        self=lambda grad: zeros_like(grad),
+    )
+    for name in ("leaky_relu_backward", "rrelu_with_noise_backward")
 )
 
 leaky_relu_ = pointwise(
@@ -194,6 +198,9 @@ def _leaky(entry: Op, name: str, input: Tensor, negative_slope: float) -> Tensor
         leaky_relu_written, "leaky_relu_", input, negative_slope
     ),
 )
+@in_numpy(
+    "def leaky_relu(x, negative_slope=0.01):\n    return np.where(x > 0, x, negative_slope * x)\n"
+)
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """The input where it is positive, `negative_slope` times it elsewhere.
 
@@ -201,14 +208,6 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """
     return _leaky(leaky_relu_, "leaky_relu", input, negative_slope)
 
-
-rrelu_backward: Op = pointwise(
-    "rrelu_with_noise_backward",
-    _leaky_backward_array,
-    half=rounded_once,
-    linear=True,
-    self=lambda grad: zeros_like(grad),
-)
 
 rrelu_ = pointwise(
     "rrelu_with_noise",
@@ -330,6 +329,7 @@ def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
 
 
 @activation("hardtanh", inplace=True)
+@in_numpy("def hardtanh(x, min_val=-1.0, max_val=1.0):\n    return np.clip(x, min_val, max_val)\n")
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """The input cut off at two bounds. Raises E204 where they are crossed.
 
@@ -396,6 +396,7 @@ hardswish_ = pointwise(
 
 
 @activation("hardswish")
+@in_numpy("({0} * np.clip({0} + 3, 0, 6) / 6)")
 def hardswish(input: Tensor) -> Tensor:
     """`input * relu6(input + 3) / 6`."""
     check_floating("hardswish", input)
@@ -510,6 +511,7 @@ prelu_kernel = pointwise(
 
 
 @function("prelu", method=True, also="torch.nn.functional")
+@in_short
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The input where it is positive, `weight` times it elsewhere: one weight, or one for each
     channel (dimension 1).

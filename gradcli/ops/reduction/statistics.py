@@ -15,7 +15,7 @@ from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.variance import mean_and_squares, squares_about
 from gradcli.ops.binding.dims import normal_dim, normal_dims
 from gradcli.ops.binding.results import named
-from gradcli.ops.definition.doc import Hazard, describe
+from gradcli.ops.definition.doc import Hazard, describe, in_numpy
 from gradcli.ops.definition.dtype_support import (
     COMPLEX,
     Unsupported,
@@ -270,6 +270,17 @@ def _picked_along(name: str, node_name: str, pick: Function, unsupported: Unsupp
     )
 
 
+_IN_NUMPY = """\
+def lower_median(x, dim=None, keepdim=False):
+    if dim is None:
+        return np.sort(x.reshape(-1))[(x.size - 1) // 2]
+    order = np.argsort(x, dim)
+    at = np.take(order, np.array([(x.shape[dim] - 1) // 2]), dim)
+    values = np.take_along_axis(x, at, dim)
+    return (values, at) if keepdim else (values.squeeze(dim), at.squeeze(dim))
+"""
+
+
 def _median(name: str, number: str, ignore_nan: bool) -> Function:
     of_all = _median_of_all(name, f"{number}Backward0", ignore_nan)
     along = _picked_along(
@@ -277,6 +288,7 @@ def _median(name: str, number: str, ignore_nan: bool) -> Function:
     )
 
     @reduction(name)
+    @in_numpy("" if ignore_nan else _IN_NUMPY)
     def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         check_reduced(name, input, keepdim)
         if dim is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.arrays.sizes import sizes_apart
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
@@ -66,7 +66,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     shape = input.array.shape
     at = normal_dim("unflatten", dim, len(shape))
     if not shape:
-        raise GradcliError("E301", "unflatten(): a 0-dim tensor has no dimension to cut")
+        raise shape_error("unflatten(): a 0-dim tensor has no dimension to cut")
     given = sizes_of("unflatten", (sizes,))
     try:
         wanted = inferred_sizes("unflatten", given, shape[at])
@@ -119,7 +119,7 @@ def matrix_adjoint(tensor: Tensor) -> Tensor:
 def conjugate_transpose(tensor: Tensor) -> Tensor:
     """`x.H`: the adjoint of a matrix. Raises E301 for a tensor that is none."""
     if tensor.array.ndim > 2:
-        raise GradcliError("E301", ".H is for matrices", help="use .mH for batches of matrices")
+        raise shape_error(".H is for matrices", help="use .mH for batches of matrices")
     return conj(_of_matrices("H", tensor))
 
 
@@ -132,7 +132,7 @@ def adjoint(input: Tensor) -> Tensor:
 def _of_matrices(name: str, tensor: Tensor) -> Tensor:
     ndim = tensor.array.ndim
     if ndim == 1:
-        raise GradcliError("E301", f"{name}: a vector has no matrix transpose")
+        raise shape_error(f"{name}: a vector has no matrix transpose")
     return transpose.apply(tensor, ndim - 2, ndim - 1) if ndim else tensor
 
 
@@ -215,8 +215,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     try:
         common = np.broadcast_shapes(*shapes)
     except ValueError:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"broadcast_tensors(): the shapes {shapes} cannot be broadcast",
             text=sizes_apart(*shapes),
         ) from None
@@ -237,7 +236,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     if not axes:
         raise runtime_error("meshgrid expects a non-empty TensorList")
     if any(axis.array.ndim > 1 for axis in axes):
-        raise GradcliError("E301", "meshgrid(): the axes must be vectors or 0-dim tensors")
+        raise shape_error("meshgrid(): the axes must be vectors or 0-dim tensors")
     for axis in axes[1:]:
         text = "meshgrid expects all tensors to have the same dtype"
         check_same_dtype("meshgrid", axes[0], axis, text)

@@ -16,14 +16,15 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, type_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.binding.arguments import check_floating, check_not_integral
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import LAST, SAMPLES, describe
+from gradcli.ops.definition.doc import LAST, SAMPLES, describe, in_numpy
 from gradcli.ops.reduction.sum import mean_dims
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.ops.spatial.numpy_forms import adaptive_mean
 from gradcli.ops.spatial.pooling import check_pooled, linear_pool, picking
 
 # --- arrays -------------------------------------------------------------------------------------
@@ -125,7 +126,7 @@ def _output_size(name: str, given: Any, sizes: Sizes) -> Sizes:
     for size, own in zip(wanted, sizes, strict=True):
         size = own if size is None else size
         if type(size) is not int:
-            raise GradcliError("E202", f"{name}(): output_size must be integers, not {given}")
+            raise type_error(f"{name}(): output_size must be integers, not {given}")
         if size < 0:
             raise runtime_error(f"{name}(): a size of {size} is none")
         plain.append(size)
@@ -179,6 +180,7 @@ def _expose(ndim: int) -> None:
             results = tuple(squeeze_dim.apply(result, dim) for result in raised)
         return results if return_indices else results[0]
 
+    in_numpy(adaptive_mean(ndim))(adaptive_avg_pool)
     function(mean_name, module="torch.nn.functional")(adaptive_avg_pool)
     function(max_name, module="torch.nn.functional")(adaptive_max_pool)
     windows = f"windows that divide the last {LAST[ndim]} evenly."

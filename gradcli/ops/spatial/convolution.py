@@ -21,7 +21,8 @@ from gradcli.kernels.windows.convolution import convolve, input_gradient, weight
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import SAMPLES, describe
+from gradcli.ops.creation.autocast import in_short
+from gradcli.ops.definition.doc import SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
@@ -30,6 +31,7 @@ from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.joining import cat
 from gradcli.ops.shape.slicing import select, slice_
 from gradcli.ops.shape.views import expand, reshape, squeeze_dim, transpose, unsqueeze
+from gradcli.ops.spatial.numpy_forms import CONVOLUTION, TRANSPOSED_CONVOLUTION
 from gradcli.ops.spatial.padding import constant_pad
 from gradcli.ops.spatial.unfold import per_dimension, windows_from
 from gradcli.record import Record
@@ -188,7 +190,10 @@ def _convolution_double_backward(
     grads: Any, grad_output: Any, input: Any, weight: Any, geometry: Geometry, needs: Any
 ) -> Any:
     # Each of the three maps is linear in each of its operands, so its gradients are the other two.
-    for_input, for_weight, for_bias = grads
+    # What was not asked for is an empty vector, to which forward mode sends a gradient too.
+    for_input, for_weight, for_bias = [
+        None if each is None or tuple(each.shape) == (0,) else each for each in grads
+    ]
     to_output, to_input, to_weight = [], None, None
     if for_input is not None:
         if needs[0]:
@@ -368,6 +373,8 @@ def _expose(name: str, body: Function, words: str, ndim: int) -> None:
 def _expose_convolution(ndim: int) -> None:
     name = f"conv{ndim}d"
 
+    @in_short
+    @in_numpy(CONVOLUTION)
     def conv(
         input: Tensor,
         weight: Tensor,
@@ -429,6 +436,8 @@ def _too_much_output_padding(extra: Sizes, windows: Windows) -> str:
 def _expose_transposed(ndim: int) -> None:
     name = f"conv_transpose{ndim}d"
 
+    @in_short
+    @in_numpy(TRANSPOSED_CONVOLUTION)
     def conv_transpose(
         input: Tensor,
         weight: Tensor,

@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.kernels import in_c
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.max_pool import largest_of_windows
@@ -23,12 +23,13 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import out_of_range
-from gradcli.ops.definition.doc import LAST, SAMPLES, describe
+from gradcli.ops.definition.doc import LAST, SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.gather import gather, scatter_add
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
 from gradcli.ops.spatial.matrices import along_dims
+from gradcli.ops.spatial.numpy_forms import average_pool, max_pool
 from gradcli.ops.spatial.unfold import check_counts, per_dimension
 from gradcli.record import Record
 from gradcli.state import active
@@ -267,8 +268,7 @@ def check_pooled(name: str, input: Tensor, ndim: int, filled: int | None = None)
     if len(shape) not in (ndim + 1, ndim + 2):
         raise _wrong_rank(name, ndim, list(shape))
     if not all(shape[len(shape) - (ndim + 1 if filled is None else filled) :]):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): a tensor of shape {tuple(shape)} has no elements",
             text=f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with optional 0 dim"
             f" batch size for input, but got:{list(shape)}",
@@ -419,7 +419,7 @@ def _expose_max_pool(ndim: int) -> None:
             f"The largest element of each window of the last {LAST[ndim]}.",
             f"{module}.{name}({SAMPLES[ndim]}, 2)",
         )
-    function(name, module="torch.nn.functional")(of_functional)
+    function(name, module="torch.nn.functional")(in_numpy(max_pool(ndim))(of_functional))
     function(name)(of_torch)
 
 
@@ -439,6 +439,7 @@ def mean_of_windows(input: Tensor, windows: Windows) -> Tensor:
 
 
 @function("avg_pool1d", also="torch.nn.functional")
+@in_numpy(average_pool(1))
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -479,7 +480,7 @@ def _expose_avg_pool(ndim: int) -> None:
         f"The mean of each window of the last {LAST[ndim]}.",
         f"F.{name}({SAMPLES[ndim]}, 2)",
     )
-    function(name, module="torch.nn.functional")(avg_pool)
+    function(name, module="torch.nn.functional")(in_numpy(average_pool(ndim))(avg_pool))
 
 
 _expose_max_pool(1)

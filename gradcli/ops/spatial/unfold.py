@@ -6,13 +6,15 @@ from math import prod
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_filled, plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import out_of_range
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
+from gradcli.ops.spatial.numpy_forms import FOLD, WINDOWS
 
 # --- arguments ----------------------------------------------------------------------------------
 
@@ -70,10 +72,8 @@ def windows_from(
 def check_counts(name: str, sizes: Sizes, counts: Sizes, text: str | None = None) -> None:
     """Raise E301 where no window fits; `text` is what PyTorch says."""
     if any(count < 1 for count in counts):
-        raise GradcliError(
-            "E301",
-            f"{name}(): no window fits a tensor whose last sizes are {tuple(sizes)}",
-            text=text,
+        raise shape_error(
+            f"{name}(): no window fits a tensor whose last sizes are {tuple(sizes)}", text=text
         )
 
 
@@ -108,6 +108,7 @@ col2im: Op = op(
 
 
 @function("unfold", module="torch.nn.functional")
+@in_numpy(WINDOWS)
 def unfold(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
@@ -159,6 +160,7 @@ def _wrong_columns(shape: Sizes, sizes: Sizes, windows: Windows, counts: Sizes) 
 
 
 @function("fold", module="torch.nn.functional")
+@in_numpy(FOLD)
 def fold(
     input: Tensor,
     output_size: Any,
@@ -176,13 +178,12 @@ def fold(
     sizes = per_dimension("fold", "output_size", output_size, 2)
     shape = input.array.shape
     if len(shape) not in (2, 3):
-        raise GradcliError("E301", "fold(): expected a tensor of 2 or 3 dimensions")
+        raise shape_error("fold(): expected a tensor of 2 or 3 dimensions")
     check_filled("fold", input, 3)
     counts = windows.counts(sizes)
     check_counts("fold", sizes, counts)
     if shape[-2] % prod(windows.kernel) or shape[-1] != prod(counts):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"fold(): windows over {sizes} make columns of a multiple of {prod(windows.kernel)}"
             f" elements, {prod(counts)} of them, and the tensor's last sizes are {shape[-2:]}",
             text=_wrong_columns(shape, sizes, windows, counts),

@@ -38,16 +38,21 @@ def _density(self: Any, other: Any) -> Any:
     return exp((self - 1) * log(other) - other - lgamma(self))
 
 
-_no_shape = no_derivative(
-    "igamma and igammac by the first argument", "detach it", "NotImplementedError"
-)
+def _no_shape(name: str) -> Any:
+    return no_derivative(
+        f"{name} by the first argument",
+        "detach it",
+        "NotImplementedError",
+        pytorch=f"{name}: input",
+    )
+
 
 igamma: Op = pointwise(
     "igamma",
     _incomplete("gammainc"),
     floating=True,
     unsupported=NOT_FLOATING,
-    self=_no_shape,
+    self=_no_shape("igamma"),
     other=lambda grad, self, other: grad * _density(self, other),
     loop=WIDE,
 )
@@ -57,7 +62,7 @@ igammac: Op = pointwise(
     _incomplete("gammaincc"),
     floating=True,
     unsupported=NOT_FLOATING,
-    self=_no_shape,
+    self=_no_shape("igammac"),
     other=lambda grad, self, other: -grad * _density(self, other),
     loop=WIDE,
 )
@@ -135,7 +140,9 @@ def _zeta_array(self: Any, other: Any) -> Any:
     return on_the_host(imported("scipy.special").zeta)(self, other).astype(dtype)[()]
 
 
-_no_exponent = no_derivative("zeta by its exponent", "detach it", "NotImplementedError")
+_no_exponent = no_derivative(
+    "zeta by its exponent", "detach it", "NotImplementedError", pytorch="zeta"
+)
 
 zeta: Op = pointwise(
     "special_zeta",

@@ -18,7 +18,7 @@ SCHEMA = "gradcli.blame/1"
 _HINTS = {
     "division by zero": "no cure: the value is infinite; mask the divisor before you divide",
     "overflow": "no cure: no wider dtype that was tried helps; scale what goes in",
-    "overflow, d": "no cure: the result is too large for float64; scale what goes in",
+    "overflow, float64": "no cure: the result is too large for float64 too; scale what goes in",
     "log of zero": "no cure: the value is -inf; mask the argument, or keep it above 0",
     "log of a negative": "no cure: what goes into the logarithm must not be negative",
     "sqrt of a negative": "no cure: what goes into the root must not be negative",
@@ -64,7 +64,7 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
     parts.append(_context(blamed))
     parts.append(_numbers(blamed))
     if blamed.fix is not None:
-        parts.append(_cure(blamed.fix, blamed, style))
+        parts.append(_cure(blamed.fix, style))
     elif blamed.diverges:
         named = sorted({f"`{leaf.name}`" for leaf in blamed.diverges if leaf.name})
         grown = " and ".join(named[:_MOST_NAMES]) or "what is trained"
@@ -73,7 +73,7 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
         parts.append("cure: start from a finite --seed")
     else:
         cause = _HINTS.get(f"{blamed.cause}, {name_of(blamed.nonfinite).removeprefix('log_')}")
-        hint = cause or _HINTS.get(f"{blamed.cause}, {blamed.nonfinite.dtype.char}")
+        hint = cause or (_HINTS.get(f"{blamed.cause}, float64") if blamed.too_large else None)
         hint = hint or _HINTS.get(
             blamed.cause, "no rewrite that was tried keeps it finite and right"
         )
@@ -136,7 +136,7 @@ def _numbers(blamed: Blamed) -> str:
     return head + "\n".join(f"  {name.ljust(width)}{text}" for name, text in rows)
 
 
-def _cure(cure: Fix, blamed: Blamed, style: Style) -> str:
+def _cure(cure: Fix, style: Style) -> str:
     rewrite = cure.rewrite
     if rewrite.dtype is not None:
         head = wrapped(f"{style.paint('cure', 'strong')}: {rewrite.reason}")

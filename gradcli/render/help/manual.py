@@ -75,7 +75,7 @@ def source(topic: str) -> str | None:
 def sections() -> list[str]:
     """The topics that are sections of pages."""
     found = (line for page in topics() for line in _lines_outside_code(_read(page)))
-    return [_slug(line[3:]) for _, line in found if line.startswith("## ")]
+    return [slug for _, line in found if line.startswith("## ") for slug in _slugs(line[3:])]
 
 
 def front_source() -> str:
@@ -102,12 +102,19 @@ def _slug(heading: str) -> str:
     return re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-"))
 
 
+def _slugs(heading: str) -> list[str]:
+    """The topics of a section: several where its heading lists words."""
+    words = heading.split(", ")
+    listed = all(re.fullmatch(r"[a-z][\w-]*", word) for word in words)
+    return [_slug(word) for word in words] if listed else [_slug(heading)]
+
+
 def _section(text: str, topic: str) -> str | None:
     """The section of a page whose heading makes a topic."""
     lines = text.split("\n")
     heads = [(at, line) for at, line in _lines_outside_code(text) if line.startswith("## ")]
     for number, (at, line) in enumerate(heads):
-        if _slug(line[3:]) == topic:
+        if topic in _slugs(line[3:]):
             end = heads[number + 1][0] if number + 1 < len(heads) else len(lines)
             return "\n".join([line[1:], *lines[at + 1 : end]])
     return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from gradcli.autograd.custom.context import FunctionNode
@@ -115,6 +115,50 @@ def _elsewhere(owner: str, name: str, width: int) -> Iterator[str]:
         if place in NAMESPACES:
             yield _page(f"{place}.{name}", f"a {type_name(value)}: {display(value)}", width)
             return
+
+
+_BESIDE = ("torch.autograd", "torch.nn.utils", "torch.optim", "torch.optim.lr_scheduler")
+"""Modules whose functions have arguments that people ask for, beside `NAMESPACES`."""
+
+_MOST = 12
+
+
+def namespace_page(name: str, width: int) -> str | None:
+    """The names in a module of torch: `linalg`, `torch.func`, `F`; None for another word."""
+    name = {"functorch": "func", "F": "nn.functional"}.get(name, name).removeprefix("torch.")
+    place = next((p for p in MODULES if p == f"torch.{name}"), None)
+    place = place or next(
+        (p for p in MODULES if p.startswith("torch.") and p.endswith(f".{name}")), None
+    )
+    if place is None:
+        return None
+    names = sorted(each for each in MODULES[place].names if not each.startswith("_"))
+    return _page(place, ", ".join(names), width) if names else None
+
+
+def argument_page(name: str, width: int) -> str | None:
+    """The functions that have an argument of a name; None where there are none."""
+    found = {
+        f"{'' if place == 'torch' else place.removeprefix('torch.') + '.'}{called}": None
+        for place in (*(p for p in NAMESPACES if p in MODULES), *_BESIDE)
+        for called, value in MODULES[place].names.items()
+        if not called.startswith("_") and callable(value) and name in _arguments(value)
+    }
+    if not found:
+        return None
+    shown = list(found)[:_MOST]
+    more = f", and {len(found) - _MOST} more" if len(found) > _MOST else ""
+    text = f"an argument of {', '.join(shown)}{more}; `gradcli help {shown[0]}` has it"
+    return _page(name, text, width)
+
+
+def _arguments(value: Any) -> Collection[str]:
+    """The names of a function's arguments."""
+    value = getattr(value, "construct", None) or value
+    try:
+        return inspect.signature(value).parameters
+    except (TypeError, ValueError):
+        return ()
 
 
 # --- layout ---------------------------------------------------------------------------------------

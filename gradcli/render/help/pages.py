@@ -21,10 +21,12 @@ MORE = frozenset(
         "modules",
         "next_functions",
         "numpy",
+        "optimizer",
         "requires_grad",
         "retain_grad",
         "seed",
         "trace",
+        "training",
         "version",
         "vjp",
         "zero_grad",
@@ -70,10 +72,27 @@ def page(name: str, style: Style = PLAIN) -> str | None:
     slug = "-".join(name.split())
     text = topic(slug, style)
     if text is None:
-        pages = _others(name, style)
+        pages = _others(name, style) or _by_other_spelling(name, slug, style)
     else:
         pages = [text, *(_others(slug, style) if slug in MORE else ())]
     return "\n".join(pages) or None
+
+
+def _by_other_spelling(name: str, slug: str, style: Style) -> list[str]:
+    """The pages of `item` for `item()`, `double-backward` for `double_backward`, `version` for
+    `_version`; of a namespace, or of the functions that have an argument of that name.
+    """
+    from gradcli.render.help.members import argument_page, namespace_page  # lazy: start-up: all ops
+
+    bare = slug.partition("(")[0].strip("._")
+    for other in (bare, bare.replace("_", "-"), f"{bare}s", bare.lower()):
+        text = topic(other, style)
+        found = [text] if text is not None else _others(other, style)
+        if found and other != name:
+            return found
+    width = min(style.width or 80, 80)
+    text = namespace_page(bare, width) or argument_page(bare, width)
+    return [] if text is None else [_with_head(text, style)]
 
 
 def overview(style: Style = PLAIN) -> str:

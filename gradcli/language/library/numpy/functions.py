@@ -205,7 +205,8 @@ _PLAIN = """
     allclose amax amin angle append arange argpartition argwhere around array array_equal
     array_equiv cumulative_prod cumulative_sum matrix_transpose permute_dims resize
     array_split ascontiguousarray asanyarray atleast_1d atleast_2d atleast_3d average bartlett
-    bincount blackman block broadcast_arrays broadcast_shapes broadcast_to can_cast column_stack
+    bincount blackman block broadcast_arrays broadcast_shapes broadcast_to can_cast choose
+    column_stack may_share_memory
     concat concatenate convolve copy copyto corrcoef correlate count_nonzero cov cross diag
     diag_indices diagflat diff digitize dot dsplit dstack ediff1d einsum empty empty_like
     expand_dims extract eye fill_diagonal fix flatnonzero flip fliplr flipud format_float_positional

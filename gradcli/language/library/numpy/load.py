@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -244,6 +245,13 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = "float64", **kwargs:
     return function(*indices, **kwargs)
 
 
+def fromiter(iter: Any, dtype: Any, count: int = -1) -> Any:
+    """`np.fromiter(values, dtype)`: an array of what an iterable gives, or of its first `count`."""
+    drawn = bounded(iter)
+    values = list(drawn if count < 0 else islice(drawn, count))
+    return functions.call(np.array, "array", (values,), {"dtype": dtype})
+
+
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any) -> Any:
     """`np.piecewise(x, conditions, functions)`."""
     array = np.asarray(unwrap(x))
@@ -293,6 +301,7 @@ NUMPY: dict[str, Any] = {
     "errstate": ErrorState,
     "euler_gamma": np.euler_gamma,
     "fromfunction": fromfunction,
+    "fromiter": fromiter,
     "get_printoptions": get_printoptions,
     "index_exp": Indexed(np.index_exp),
     "inf": np.inf,

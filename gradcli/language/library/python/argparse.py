@@ -130,9 +130,9 @@ class ArgumentParser(Group):
 
     language_name: ClassVar[str] = "argparse.ArgumentParser"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"add_argument", "add_argument_group", "add_mutually_exclusive_group", "error"}
-        | {"format_help", "format_usage", "parse_args", "parse_known_args", "print_help"}
-        | {"print_usage", "set_defaults"}
+        {"add_argument", "add_argument_group", "add_mutually_exclusive_group", "add_subparsers"}
+        | {"error", "format_help", "format_usage", "get_default", "parse_args"}
+        | {"parse_known_args", "print_help", "print_usage", "set_defaults"}
     )
 
     def __init__(self, prog: Any = None, description: Any = None, **given: Any) -> None:
@@ -155,6 +155,12 @@ class ArgumentParser(Group):
         """A group of which one argument may be given."""
         return Group(self.host.add_mutually_exclusive_group(required=bool(required)))
 
+    def add_subparsers(self, **named: Any) -> Subparsers:
+        """What commands are added to."""
+        known = {"dest", "help", "metavar", "prog", "required", "title", "description"}
+        settings = {n: _checked(n, value) for n, value in named.items() if n in known}
+        return Subparsers(self.host.add_subparsers(parser_class=_Parser, **settings))
+
     def parse_args(self, args: Any = None, namespace: Any = None) -> Namespace:
         """The arguments; a wrong word ends the program with exit code 2."""
         return Namespace(**vars(self.host.parse_args(_words(args))))
@@ -163,6 +169,23 @@ class ArgumentParser(Group):
         """The arguments, and the words that are none."""
         found, rest = self.host.parse_known_args(_words(args))
         return Namespace(**vars(found)), rest
+
+
+class Subparsers(Hosted):
+    """What `add_subparsers` returns: each command has a parser of its own."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "argparse._SubParsersAction"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"add_parser"})
+
+    def add_parser(self, name: str, **named: Any) -> ArgumentParser:
+        """The parser of a command."""
+        known = {"aliases", "description", "epilog", "help", "usage"}
+        settings = {n: _checked(n, value) for n, value in named.items() if n in known}
+        made = ArgumentParser.__new__(ArgumentParser)
+        made.host = self.host.add_parser(name, **settings)
+        return made
 
 
 def _words(args: Any) -> list[str]:

@@ -91,6 +91,8 @@ def _of_counters(name: str) -> Callable[[Counter, Any], Counter]:
 
 for _name in ("__add__", "__sub__", "__and__", "__or__"):
     setattr(Counter, _name, _of_counters(_name))
+Counter.__pos__ = lambda self: Counter(host.Counter.__pos__(self))  # type: ignore[method-assign]
+Counter.__neg__ = lambda self: Counter(host.Counter.__neg__(self))  # type: ignore[method-assign]
 
 
 def _counted(values: Any) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
+from gradcli.autograd.modes import decorated
 from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.language.events import Printed, Reported
 from gradcli.language.functions.calls import Function, call
@@ -212,7 +214,31 @@ class closing:
         call(get_attribute(self.thing, "close"), (), {})
 
 
+class ContextDecorator(Instance):
+    """`contextlib.ContextDecorator`: a class of contexts whose objects decorate functions too."""
+
+    language_name: ClassVar[str] = "contextlib.ContextDecorator"
+
+    def __call__(self, func: Any) -> Callable[..., Any]:
+        return decorated(self, func)
+
+
+class AbstractContextManager(Instance):
+    """`contextlib.AbstractContextManager`: a context that is entered as itself."""
+
+    language_name: ClassVar[str] = "contextlib.AbstractContextManager"
+    language_context: ClassVar[bool] = True
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        """Nothing ends."""
+
+
 CONTEXTLIB: dict[str, Any] = {
+    "AbstractContextManager": AbstractContextManager,
+    "ContextDecorator": ContextDecorator,
     "ExitStack": ExitStack,
     "closing": closing,
     "contextmanager": contextmanager,
@@ -230,14 +256,20 @@ class ABC(Instance):
     language_name: ClassVar[str] = "abc.ABC"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        missing = _abstract(cls.language_class) if hasattr(cls, "language_class") else []
-        if missing:
-            many = "methods" if len(missing) > 1 else "method"
-            raise type_error(
-                f"Can't instantiate abstract class {cls.language_class.name} with abstract {many}"
-                f" {', '.join(missing)}"
-            )
+        _check_concrete(cls)
         return super().__new__(cls)
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        make: Any = cls.__new__
+        if make is ABC.__new__:
+            return
+
+        def new(kind: Any, *args: Any, **kwargs: Any) -> Any:  # another base makes the object
+            _check_concrete(kind)
+            return make(kind, *args, **kwargs)
+
+        cls.__new__ = staticmethod(new)  # type: ignore[assignment]
 
 
 class ABCMeta(Metaclass):
@@ -252,6 +284,17 @@ class ABCMeta(Metaclass):
         if not any(issubclass(base, ABC) for base in known):
             bases = (*[base for base in bases if base is not OBJECT], ABC)
         return made_class(metaclass, name, bases, names, **keywords)
+
+
+def _check_concrete(host: Any) -> None:
+    """Raise E202 where a class of the program's leaves methods abstract."""
+    missing = _abstract(host.language_class) if hasattr(host, "language_class") else []
+    if missing:
+        many = "methods" if len(missing) > 1 else "method"
+        raise type_error(
+            f"Can't instantiate abstract class {host.language_class.name} with abstract {many}"
+            f" {', '.join(missing)}"
+        )
 
 
 def _abstract(cls: Any) -> list[str]:

@@ -6,9 +6,15 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.language.functions.calls import call, misfit, missing, unknown_keyword
+from gradcli.language.functions.calls import call, misfit, missing, too_many, unknown_keyword
 from gradcli.language.library.copy import deepcopy
-from gradcli.language.objects.instances import UserClass, set_instance_attribute, store_attribute
+from gradcli.language.objects.instances import (
+    UserClass,
+    define_class,
+    set_instance_attribute,
+    store_attribute,
+)
+from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.type_forms import TypeForm
 from gradcli.language.objects.types import EXCEPTIONS, type_name, type_of
@@ -176,7 +182,10 @@ def _init(cls: UserClass, fields: list[Field]) -> Callable[..., None]:
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > len(by_place):
-            raise misfit(cls.name, f"takes {len(by_place)} values and got {len(args)}", written)
+            needed = [name for name in by_place if known[name].value() is MISSING]
+            text = too_many(len(needed) + 1, len(by_place) + 1, len(args) + 1)
+            words = f"takes {len(by_place)} values and got {len(args)}"
+            raise misfit(cls.name, words, written, f"{cls.name}.__init__() {text}")
         own: UserClass | None = getattr(type(self), "language_class", None)
         if own is None:
             raise type_error(f"{cls.name}.__init__() takes an instance, not {type_name(self)}")
@@ -309,6 +318,26 @@ def replace(obj: Any, /, **changes: Any) -> Any:
     return type_of(obj)(**{**given, **changes})
 
 
+def make_dataclass(cls_name: str, fields: Any, /, *, bases: Any = (), **settings: Any) -> Any:
+    """`dataclasses.make_dataclass(name, fields)`: a field is a name, or a tuple of a name, a type
+    and a default.
+    """
+    if not isinstance(cls_name, str):
+        raise type_error(f"the name of a class is a string, not {type_name(cls_name)}")
+    names = dict(settings.pop("namespace", None) or {})
+    types: dict[str, Any] = {}
+    for each in bounded(fields):
+        name, *rest = (each,) if isinstance(each, str) else each
+        if not isinstance(name, str) or not name.isidentifier():
+            raise type_error(f"Field names must be valid identifiers: {display(name)}")
+        types[name] = rest[0] if rest else "typing.Any"
+        if len(rest) > 1:
+            names[name] = rest[1]
+    made = define_class(cls_name, list(bounded(bases)), names, dict.fromkeys(types, ""))
+    made.annotate = lambda: dict(types)
+    return dataclass(made, **settings)
+
+
 DATACLASSES: dict[str, Any] = {
     "FrozenInstanceError": EXCEPTIONS["FrozenInstanceError"],
     "InitVar": TypeForm("dataclasses.InitVar"),
@@ -320,6 +349,7 @@ DATACLASSES: dict[str, Any] = {
     "field": field,
     "fields": fields,
     "is_dataclass": is_dataclass,
+    "make_dataclass": make_dataclass,
     "replace": replace,
 }
 """What `dataclasses` holds."""

@@ -11,6 +11,7 @@ from gradcli.language.objects.derived import IntegerInstance, TextInstance
 from gradcli.language.objects.descriptors import BoundMethod, ClassMethod, Property, StaticMethod
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.instances import Instance, UserClass, is_dunder
+from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import inherited_method
 from gradcli.language.objects.repr import display, text
 from gradcli.language.objects.special_methods import is_special
@@ -63,6 +64,12 @@ class Enum(Instance):
     language_value: Any
     name: str
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A member; `Enum("Name", "A B")` is a class of members."""
+        if args and not hasattr(cls, "language_class"):
+            return _functional(cls, *args, **kwargs)
+        return Instance.__new__(cls)
+
     @property
     def value(self) -> Any:
         """What the body bound."""
@@ -110,6 +117,26 @@ class Enum(Instance):
         made.names.update(made.members)
         made.names["__members__"] = dict(made.members)
         return made
+
+
+def _functional(base: type[Enum], value: Any, names: Any = None, **named: Any) -> UserClass:
+    """The class whose members are given by name: a text, a list, or pairs with their values."""
+    if not isinstance(value, str) or names is None:
+        raise type_error(f"{_shown(base)} has no members defined")
+    if isinstance(names, str):
+        names = names.replace(",", " ").split()
+    pairs = list(names.items()) if isinstance(names, dict) else list(bounded(names))
+    start = named.get("start", 1)
+    if not isinstance(start, int):
+        raise type_error("start is an integer")
+    members: dict[str, Any] = {}
+    for number, each in enumerate(pairs):
+        own = (each, start + number if base is not Flag else 1 << number)
+        key, member = own if isinstance(each, str) else each
+        if not isinstance(key, str):
+            raise type_error(f"the name of a member is a string, not {display(key)}")
+        members[key] = member
+    return base.language_define(value, members, (base,), {})
 
 
 def _shown(base: type[Enum]) -> str:
@@ -191,6 +218,7 @@ class IntEnum(_Number):
     """`enum.IntEnum`."""
 
     language_name: ClassVar[str] = "enum.IntEnum"
+    language_also: ClassVar[type] = int
 
     def __str__(self) -> str:
         return text(self.language_value)
@@ -203,9 +231,19 @@ class StrEnum(Enum):
     """`enum.StrEnum`: equal to its text."""
 
     language_name: ClassVar[str] = "enum.StrEnum"
+    language_also: ClassVar[type] = str
 
     def __str__(self) -> str:
         return str(self.language_value)
+
+    def language_getattr(self, name: str) -> Any:
+        """What was set on the member, or a method of its text."""
+        method = inherited_method(str, name)
+        if name in self.values or method is None:
+            return Enum.language_getattr(self, name)
+        return BoundMethod(self.language_value, method)
+
+    __add__, __lt__, __le__, __gt__, __ge__ = map(_of_values, ("add", "lt", "le", "gt", "ge"))
 
     def __eq__(self, other: object) -> bool:
         return bool(self.language_value == _value(other))
@@ -218,13 +256,6 @@ class _Text(StrEnum):
     """The base of `class Name(str, Enum)`: equal to its text, written as a member."""
 
     __str__ = Enum.__str__
-
-    def language_getattr(self, name: str) -> Any:
-        """What was set on the member, or a method of its text."""
-        method = inherited_method(str, name)
-        if name in self.values or method is None:
-            return Enum.language_getattr(self, name)
-        return BoundMethod(self.language_value, method)
 
 
 class _Integer(IntEnum):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json as host
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.functions.calls import call
 from gradcli.language.limits import check_nesting, check_text
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.exceptions import Raised
+from gradcli.language.objects.instances import Instance
 from gradcli.language.objects.types import EXCEPTIONS, type_name
 
 _DEEPEST = 1000
@@ -29,8 +30,8 @@ def dumps(
     sort_keys: Any = False,
 ) -> str:
     """`json.dumps(value)`; raises E202 for a value that is no JSON."""
-    if cls is not None:
-        raise GradcliError("E205", "an encoder class is outside the language", help="use default=")
+    if cls is not None and default is None:
+        default = get_attribute(call(cls, (), {}), "default")
     check_nesting(obj)
     if isinstance(indent, int) and indent > _DEEPEST:
         raise GradcliError("E602", f"an indent of more than {_DEEPEST:,} is too large")
@@ -52,6 +53,28 @@ def dumps(
         check_text(length)
         pieces.append(piece)
     return "".join(pieces)
+
+
+class JSONEncoder(Instance):
+    """`json.JSONEncoder`: a class derived from it says in `default` what becomes of a value that is
+    no JSON.
+    """
+
+    language_name: ClassVar[str] = "json.encoder.JSONEncoder"
+    language_shared: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"default", "encode"})
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
+
+    def default(self, o: Any) -> Any:
+        """What a value is written as; raises E202."""
+        raise type_error(f"Object of type {type_name(o)} is not JSON serializable")
+
+    def encode(self, o: Any) -> str:
+        """The text of a value."""
+        settings = self.settings if hasattr(self, "settings") else {}
+        return dumps(o, **{"default": self.default, **settings})
 
 
 def loads(
@@ -93,6 +116,7 @@ def dump(obj: Any, fp: Any, **named: Any) -> None:
 
 JSON: dict[str, Any] = {
     "JSONDecodeError": EXCEPTIONS["JSONDecodeError"],
+    "JSONEncoder": JSONEncoder,
     "dump": dump,
     "dumps": dumps,
     "load": load,

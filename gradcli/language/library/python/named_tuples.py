@@ -120,6 +120,7 @@ def named_tuple(
     host: Any = made.host
     host.language_fields, host.language_defaults = tuple(fields), dict(defaults)
     made.names.update(_fields=tuple(fields), __match_args__=tuple(fields))
+    made.names["_field_defaults"] = dict(defaults)
 
     def make(iterable: Any, /) -> Any:
         return made(*bounded(iterable))

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any
 
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.functions.calls import call
 from gradcli.language.objects.attributes import get_attribute
+from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.operators import augmented, binary, contains, identity, unary
 from gradcli.language.objects.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.subscripts import delete_item, get_item, set_item
@@ -59,9 +60,28 @@ def methodcaller(name: str, /, *args: Any, **kwargs: Any) -> Callable[[Any], Any
     return lambda obj, /: call(get_attribute(obj, name), args, kwargs)
 
 
+def _found(a: Any, b: Any) -> list[bool]:
+    """For each value of an iterable, whether it is another one."""
+    return [each is b or bool(binary("==", each, b)) for each in bounded(a)]
+
+
+def _index_of(a: Any, b: Any) -> int:
+    found = _found(a, b)
+    if True not in found:
+        raise value_error("sequence.index(x): x not in sequence")
+    return found.index(True)
+
+
+def _length(value: Any, default: int) -> int:
+    return len(value) if hasattr(type(value), "__len__") else default
+
+
 OPERATOR: dict[str, Any] = {
     "abs": called("abs", lambda a, /: abs(a)),
     "attrgetter": attrgetter,
+    "countOf": called("countOf", lambda a, b, /: _found(a, b).count(True)),
+    "indexOf": called("indexOf", lambda a, b, /: _index_of(a, b)),
+    "length_hint": called("length_hint", lambda obj, default=0, /: _length(obj, default)),
     "contains": called("contains", lambda a, b, /: contains(b, a)),
     "delitem": called("delitem", lambda a, b, /: delete_item(a, b)),
     "getitem": called("getitem", lambda a, b, /: get_item(a, b)),

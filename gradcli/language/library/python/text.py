@@ -266,7 +266,40 @@ def pprint(object: Any, stream: Any = None, *values: Any, **named: Any) -> None:
         call(get_attribute(stream, "write"), (shown,), {})
 
 
-PPRINT: dict[str, Any] = {"pformat": pformat, "pp": pprint, "pprint": pprint}
+class PrettyPrinter:
+    """`pprint.PrettyPrinter(indent=…, width=…)`."""
+
+    __slots__ = ("settings", "stream")
+
+    language_name: ClassVar[str] = "pprint.PrettyPrinter"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"pformat", "pprint"})
+
+    def __init__(
+        self,
+        indent: int = 1,
+        width: int = 80,
+        depth: int | None = None,
+        stream: Any = None,
+        **settings: Any,
+    ) -> None:
+        self.settings = {"indent": indent, "width": width, "depth": depth, **settings}
+        self.stream = stream
+
+    def pformat(self, object: Any) -> str:
+        """A value as text."""
+        return pformat(object, **self.settings)
+
+    def pprint(self, object: Any) -> None:
+        """Print a value."""
+        pprint(object, self.stream, **self.settings)
+
+
+PPRINT: dict[str, Any] = {
+    "PrettyPrinter": PrettyPrinter,
+    "pformat": pformat,
+    "pp": pprint,
+    "pprint": pprint,
+}
 """What `pprint` holds."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.functions.calls import call
@@ -105,7 +105,30 @@ def repeat(
     return [timeit(stmt, setup, timer, number) for _ in range(repeat)]
 
 
+class Timer:
+    """`timeit.Timer(function)`."""
+
+    __slots__ = ("given",)
+
+    language_name: ClassVar[str] = "timeit.Timer"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"repeat", "timeit"})
+
+    def __init__(
+        self, stmt: Any = None, setup: Any = None, timer: Any = None, globals: Any = None
+    ) -> None:
+        self.given = stmt, setup, timer
+
+    def timeit(self, number: int = 1_000_000) -> float:
+        """The seconds that so many calls take."""
+        return timeit(*self.given, number)
+
+    def repeat(self, repeat: int = 5, number: int = 1_000_000) -> list[float]:
+        """The same several times."""
+        return [self.timeit(number) for _ in range(repeat)]
+
+
 TIMEIT: dict[str, Callable[..., Any]] = {
+    "Timer": Timer,
     "default_timer": time.perf_counter,
     "repeat": repeat,
     "timeit": timeit,

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.arrays.sizes import Device
-from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.attributes import PerSession
 from gradcli.language.objects.iteration import bounded
-from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import called, type_name, type_of
+from gradcli.language.objects.types import called, type_name
 from gradcli.ops.binding.catalogue import modules
 from gradcli.state import active
 
@@ -141,6 +140,13 @@ MPS_DEVICE: dict[str, Any] = {
     "empty_cache": _named("empty_cache", lambda: None),
     "manual_seed": _named("manual_seed", lambda seed: None),
 }
+CPU_DEVICE: dict[str, Any] = {
+    "current_device": _named("current_device", lambda: "cpu"),
+    "device_count": _named("device_count", lambda: 1),
+    "is_available": _named("is_available", lambda: True),
+    "synchronize": _named("synchronize", lambda device=None: None),
+}
+"""What `torch.cpu` holds."""
 DISTRIBUTED: dict[str, Any] = {**_UNAVAILABLE, "is_initialized": _named("is_initialized", _no)}
 
 VERSION: dict[str, Any] = {
@@ -151,115 +157,6 @@ VERSION: dict[str, Any] = {
     "hip": None,
 }
 """What `torch.version` holds: the version whose behaviour this is."""
-
-
-class Autocast:
-    """`torch.autocast(device_type, dtype, enabled)`: where it is off, or the device is not there,
-    nothing is cast.
-
-    Raises E205 where it would cast: programs are run in the dtypes that they name.
-
-    Example: torch.autocast("cpu", enabled=False)
-    """
-
-    __slots__ = ()
-
-    language_name: ClassVar[str] = "torch.amp.autocast_mode.autocast"
-    language_context: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        device_type: str,
-        dtype: Any = None,
-        enabled: bool = True,
-        cache_enabled: bool | None = None,
-    ) -> None:
-        if not isinstance(device_type, str):
-            raise value_error(
-                f"Expected `device_type` of type `str`, got: `{display(type_of(device_type))}`"
-            )
-        if enabled and (device_type != "cuda" or _CUDA["is_available"]()):
-            raise GradcliError(
-                "E205",
-                f"autocast on {device_type} is left out: nothing is cast by itself",
-                help="cast what is to be short: `x.to(torch.bfloat16)`, or say `enabled=False`",
-            )
-
-    def __enter__(self) -> Autocast:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        """Nothing was cast."""
-
-
-class GradScaler:
-    """`torch.amp.GradScaler(device)`: scales nothing, as PyTorch's where there is no CUDA.
-
-    Example: torch.GradScaler("cpu", enabled=False)
-    """
-
-    __slots__ = ("device",)
-
-    language_name: ClassVar[str] = "torch.amp.grad_scaler.GradScaler"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"get_scale", "is_enabled", "load_state_dict", "scale", "state_dict", "step", "unscale_"}
-        | {"update"}
-    )
-
-    def __init__(
-        self, device: str = "cuda", *settings: Any, enabled: bool = True, **named: Any
-    ) -> None:
-        if enabled and (device != "cuda" or _CUDA["is_available"]()):
-            raise GradcliError(
-                "E205",
-                "a GradScaler that is enabled is left out: losses are not scaled by themselves",
-                help="multiply the loss, and divide the gradients; or say `enabled=False`",
-            )
-
-    def scale(self, outputs: Any) -> Any:
-        """The loss as it is."""
-        return outputs
-
-    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """The optimizer's step."""
-        return optimizer.step(*args, **kwargs)
-
-    def unscale_(self, optimizer: Any) -> None:
-        """Gradients are as they are."""
-
-    def update(self, new_scale: Any = None) -> None:
-        """There is no scale."""
-
-    def get_scale(self) -> float:
-        """1, since nothing is scaled."""
-        return 1.0
-
-    def is_enabled(self) -> bool:
-        """Whether it scales."""
-        return False
-
-    def state_dict(self) -> dict[str, Any]:
-        """There is nothing to keep."""
-        return {}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """There is nothing to keep."""
-
-
-AMP: dict[str, Any] = {"GradScaler": GradScaler, "autocast": Autocast}
-"""What `torch.amp` holds."""
-
-
-def _cuda_scaler(*settings: Any, **named: Any) -> GradScaler:
-    return GradScaler("cuda", *settings, **named)
-
-
-def _cuda_autocast(enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> Autocast:
-    return Autocast("cuda", dtype, enabled, cache_enabled)
-
-
-CUDA_AMP: dict[str, Any] = {"GradScaler": _cuda_scaler, "autocast": _cuda_autocast}
-"""What `torch.cuda.amp` holds."""
 
 
 # --- torch.random, torch.profiler -----------------------------------------------------------------

@@ -133,6 +133,9 @@ def try_statement(
         if clause.exception is None:
             message = "an `except` for everything must come last"
             raise GradcliError("E006", message, span=clause.span)
+    if len({clause.takes_groups for clause in handlers}) > 1:
+        message = "cannot have both `except` and `except*` on the same `try`"
+        raise GradcliError("E006", message, span=handlers[-1].span)
     return Try(span, body, handlers, orelse or [], final or [])
 
 
@@ -174,6 +177,7 @@ NODES: dict[str, Callable[..., Any]] = {
         decorators or [],
         written(annotation),
     ),
+    "group_handler": lambda span, exception, name, body: Handler(span, exception, name, body, True),
     "parameter": lambda span, text, annotation, default: Parameter(
         span, text, "", default, written(annotation)
     ),

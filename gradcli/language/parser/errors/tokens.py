@@ -118,14 +118,13 @@ def unclosed_string(location: Location) -> GradcliError:
 
 def outside_language(location: Location) -> GradcliError | None:
     """Python that the language leaves out."""
-    kind, previous, span = location.kind, location.before(), location.here()
-    word = location.first()
-    what = None
-    if word == "type" and location.at == location.line + 1 and kind in EXPRESSION_STARTS:
-        what = "the `type` statement"
-        span = location.span(location.line)
-    elif kind == "*" and previous == "except":
-        what = "`except*`"
-    if what is None:
+    first = location.first() == "type" and location.at == location.line + 1
+    if not first or location.kind not in EXPRESSION_STARTS:
         return None
-    return GradcliError("E007", f"{what} is outside the language", raises="SyntaxError", span=span)
+    return GradcliError(
+        "E007",
+        "the `type` statement is outside the language",
+        raises="SyntaxError",
+        span=location.span(location.line),
+        help="write the assignment alone: `A = int`",
+    )

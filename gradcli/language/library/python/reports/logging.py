@@ -22,10 +22,20 @@ _NAMES = {number: name for name, number in _LEVELS.items()}
 class Settings:
     """What `basicConfig` set."""
 
-    __slots__ = ("configured", "date_format", "event", "form", "level", "loggers", "style")
+    __slots__ = (
+        "configured",
+        "date_format",
+        "disabled",
+        "event",
+        "form",
+        "level",
+        "loggers",
+        "style",
+    )
 
     def __init__(self) -> None:
         self.configured = False
+        self.disabled = 0
         self.form = "%(levelname)s:%(name)s:%(message)s"
         self.date_format: str | None = None
         self.event: Callable[[str], Any] = Reported
@@ -47,7 +57,8 @@ class Logger:
     language_name: ClassVar[str] = "logging.Logger"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"addHandler", "critical", "debug", "error", "exception", "getEffectiveLevel", "handlers"}
-        | {"info", "isEnabledFor", "level", "log", "name", "propagate", "setLevel", "warning"}
+        | {"hasHandlers", "info", "isEnabledFor", "level", "log", "name", "propagate", "setLevel"}
+        | {"removeHandler", "warning"}
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"propagate"})
 
@@ -63,7 +74,16 @@ class Logger:
 
     def isEnabledFor(self, level: int) -> bool:
         """Whether something of this level is shown."""
-        return level >= self.getEffectiveLevel()
+        return level >= self.getEffectiveLevel() and level > _settings().disabled
+
+    def hasHandlers(self) -> bool:
+        """Whether something shows what is logged."""
+        return bool(self.handlers) or _settings().configured
+
+    def removeHandler(self, hdlr: Any) -> None:
+        """Take a handler away."""
+        if hdlr in self.handlers:
+            self.handlers.remove(hdlr)
 
     def setLevel(self, level: Any) -> None:
         """Show nothing below a level."""
@@ -162,6 +182,18 @@ def basicConfig(**settings: Any) -> None:
     kept.style = str(settings.get("style", "%"))
 
 
+def getLevelName(level: Any) -> Any:
+    """`logging.getLevelName(20)` is "INFO", and that of "INFO" is 20."""
+    if isinstance(level, str):
+        return _LEVELS.get(level, f"Level {level}")
+    return _NAMES.get(level, f"Level {level}")
+
+
+def disable(level: Any = _LEVELS["CRITICAL"]) -> None:
+    """`logging.disable(level)`: nothing up to a level is shown."""
+    _settings().disabled = _level(level)
+
+
 def getLogger(name: Any = None) -> Logger:
     """`logging.getLogger(name)`."""
     key = "root" if name is None else text(name)
@@ -206,6 +238,8 @@ LOGGING: dict[str, Any] = {
     "StreamHandler": Handler,
     "WARN": 30,
     "basicConfig": basicConfig,
+    "disable": disable,
+    "getLevelName": getLevelName,
     "getLogger": getLogger,
     **{
         name: _of_root(name)

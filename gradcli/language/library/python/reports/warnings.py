@@ -9,7 +9,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.events import Reported
 from gradcli.language.library.python.text import compile
 from gradcli.language.objects.exceptions import handles
-from gradcli.language.objects.repr import text
+from gradcli.language.objects.repr import display, text
 from gradcli.language.objects.types import EXCEPTIONS, LanguageType, type_name, type_of
 from gradcli.state import active
 
@@ -86,14 +86,25 @@ class CatchWarnings:
 class WarningMessage:
     """A warning that was caught."""
 
-    __slots__ = ("category", "message")
+    __slots__ = ("category", "filename", "line", "lineno", "message")
 
     language_name: ClassVar[str] = "warnings.WarningMessage"
-    language_attributes: ClassVar[frozenset[str]] = frozenset({"category", "message"})
+    language_str: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset(__slots__)
 
     def __init__(self, message: Any, category: Any) -> None:
+        place = active.state.place
         self.message = message
         self.category = category
+        self.filename = "" if place is None else place.source.name
+        self.lineno = 0 if place is None else place.source.position(place.start)[0]
+        self.line = None
+
+    def __str__(self) -> str:
+        return (
+            f"{{message : {display(self.message)}, category : {self.category.name!r}, filename :"
+            f" {self.filename!r}, lineno : {self.lineno}, line : None}}"
+        )
 
 
 def _warnings() -> Warnings:

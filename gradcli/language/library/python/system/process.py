@@ -92,8 +92,10 @@ SYS: dict[str, Any] = {
     "executable": "",
     "exit": _exit,
     "float_info": _given("float_info", _FLOATS, sys.float_info),
+    "getdefaultencoding": lambda: "utf-8",
     "getrecursionlimit": lambda: 1000,
     "getsizeof": getsizeof,
+    "intern": called("intern", lambda string, /: string),
     "maxsize": sys.maxsize,
     "path": _kept("path", lambda: [""]),
     "platform": sys.platform,
@@ -172,6 +174,7 @@ def makedirs(name: Any, mode: int = 0o777, exist_ok: bool = False) -> None:
 OS_PATH: dict[str, Any] = {
     "abspath": abspath,
     "exists": _looks(os.path.exists, "exists"),
+    "expanduser": called("expanduser", lambda path: file_name("os.path", path, "a path")),
     "getsize": _looks(os.path.getsize, "getsize"),
     "isdir": _looks(os.path.isdir, "isdir"),
     "isfile": _looks(os.path.isfile, "isfile"),
@@ -209,6 +212,10 @@ GC: dict[str, Any] = {"collect": collect, "disable": _nothing, "enable": _nothin
 """What `gc` holds."""
 
 PLATFORM: dict[str, Any] = {
+    "node": lambda: "localhost",
+    "processor": lambda: "",
+    "python_implementation": lambda: "CPython",
+    "release": lambda: "",
     "machine": lambda: os.uname().machine if hasattr(os, "uname") else "",
     "platform": lambda: sys.platform,
     "python_version": lambda: sys.version.partition(" ")[0],
