@@ -192,3 +192,13 @@ def type_error(message: str, text: str | None = None, help: str | None = None) -
 def value_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
     """E204, an invalid value."""
     return GradcliError("E204", message, text=text, help=help)
+
+
+def dtype_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
+    """E203, a wrong dtype."""
+    return GradcliError("E203", message, text=text, help=help)
+
+
+def shape_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
+    """E301, shapes that do not fit."""
+    return GradcliError("E301", message, text=text, help=help)

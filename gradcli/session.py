@@ -77,15 +77,20 @@ class Session:
         limits: Limits | None = None,
         manual_seed: int | None = None,
     ) -> None:
-        self.state = State(emit, limits)
-        self.state.manual_seed = manual_seed
-        self.state.default_dtype = default_dtype
         self.default_dtype = default_dtype
-        self.state.default_device = self.default_device = default_device
+        self.default_device = default_device
+        self._begin(State(emit, limits), manual_seed)
         self.emit = self.state.emit
         self.record = record
         self.command: Callable[[Command], None] = no_commands
         self.ended = False
+
+    def _begin(self, state: State, manual_seed: int | None) -> None:
+        """Work on a fresh state from now on, with the session's settings."""
+        state.default_dtype = self.default_dtype
+        state.default_device = self.default_device
+        state.manual_seed = manual_seed
+        self.state = state
         self._interpreter: Interpreter | None = None
 
     @property
@@ -208,12 +213,7 @@ class Session:
 
     def reset(self) -> None:
         """Forget all values and begin anew, with the same settings and limits."""
-        fresh = State(self.emit, self.state.limits)
-        fresh.default_dtype = self.default_dtype
-        fresh.default_device = self.default_device
-        fresh.manual_seed = self.state.manual_seed
-        self.state = fresh
-        self._interpreter = None
+        self._begin(State(self.emit, self.state.limits), self.state.manual_seed)
 
     def bind(self, name: str, value: Any) -> None:
         """Give a name a value; a tensor gets the name too."""

@@ -150,6 +150,16 @@ def test_paths_that_pages_name_are_there() -> None:
                 assert path.name in names, f"{page.stem}: {named}"
 
 
+def test_names_stand_in_the_files_that_pages_name() -> None:
+    """`NAME` in `path`, and `NAME` of `path`."""
+    for page in pages():
+        text = prose(page.read_text(encoding="utf-8"))
+        in_file = r"`(\w+)`\s+(?:in|of)\s+`((?:gradcli|tests)/[\w/]+\.py)`"
+        for name, path in re.findall(in_file, text):
+            there = (ROOT / path).read_text(encoding="utf-8")
+            assert re.search(rf"\b{name}\b", there), f"{page.stem}: {name} in {path}"
+
+
 def test_python_of_gradcli_stands_in_the_file_that_is_named() -> None:
     """The file that a page names last ahead of a block, with what the block shows."""
     for block in all_blocks("python"):

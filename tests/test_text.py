@@ -365,7 +365,8 @@ class OnGpu:
 
 
 def test_device_is_written_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "_gpus", [Device("cuda", 1)])
+    for devices in ("_gpus", "_elsewhere"):
+        monkeypatch.setattr(backend, devices, [Device("cuda", 1)])
     text = format_tensor(OnGpu(f64(1.0)), ["requires_grad=True"])
     assert text == "tensor([1.], device='cuda:1', dtype=torch.float64, requires_grad=True)"
 

@@ -503,7 +503,7 @@ def test_guards() -> None:
         "is": Guard(Kind.IDENTITY, lambda: thing, thing),
         "are": Guard(Kind.IDENTITY, lambda: values, (values[0], values[1])),
         "mode": Guard(Kind.MODE, modes.get, True, inputs=["grad"]),
-        "shape": Guard(Kind.TENSOR, np.shape, (2,), inputs=[values]),
+        "shape": Guard(Kind.VALUE, np.shape, (2,), inputs=[values]),
         "check": Guard(Kind.VALUE, modes.__getitem__, True, inputs=["grad"]),
     }
 

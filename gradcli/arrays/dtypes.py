@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, dtype_error
 from gradcli.packages import imported
 from gradcli.state import active
 
@@ -86,7 +86,7 @@ class DType:
         if self.category == "complex":
             return self
         if self.category != "float":
-            raise GradcliError("E203", f"{self} has no complex dtype")
+            raise dtype_error(f"{self} has no complex dtype")
         if self is float16:
             raise GradcliError("E205", "torch.complex32 is outside the language")
         return complex128 if self is float64 else complex64
@@ -165,7 +165,7 @@ def of_array(array: Any) -> DType:
         # The array may be the first of bfloat16.
         if array.dtype.name == "bfloat16" and array.dtype == bfloat16.numpy_dtype:
             return bfloat16
-    raise GradcliError("E203", f"arrays of dtype {array.dtype} are outside the language")
+    raise dtype_error(f"arrays of dtype {array.dtype} are outside the language")
 
 
 def default_dtype() -> DType:

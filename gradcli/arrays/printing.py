@@ -15,7 +15,7 @@ from gradcli.arrays.backend import device_of, module_of, to_host
 from gradcli.arrays.dtypes import DType, bool_, default_dtype, int64, of_array
 from gradcli.arrays.meta import META
 from gradcli.arrays.sizes import Device
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.state import PrintOptions, active
 
 _PREFIX = "tensor("
@@ -24,18 +24,15 @@ _MOST_DIGITS = 1074
 """The largest precision: no float64 has more digits behind its point."""
 
 
-def format_tensor(
-    array: Any, suffixes: Sequence[str] = (), options: PrintOptions | None = None
-) -> str:
+def format_tensor(array: Any, suffixes: Sequence[str] = ()) -> str:
     """The text of an array as a tensor: `tensor([1., 2.], requires_grad=True)`.
 
     Args:
         array: an array or NumPy scalar of any shape, on any device.
         suffixes: what follows the elements, such as `requires_grad=True`; device, size and dtype
             are put before them where PyTorch does.
-        options: how to write it; the session's options if None.
     """
-    options = options or active.state.print_options
+    options = active.state.print_options
     device = device_of(array)
     if device is META:
         text = _PREFIX + "..."
@@ -251,8 +248,8 @@ def set_printoptions(
 
 def _check_option(name: str, value: Any) -> None:
     if type(value) is not int and not (name == "threshold" and type(value) is float):
-        raise GradcliError("E202", f"set_printoptions(): {name} must be a number, not {value!r}")
+        raise type_error(f"set_printoptions(): {name} must be a number, not {value!r}")
     if name in ("precision", "edgeitems") and value < 0:
-        raise GradcliError("E204", f"set_printoptions(): {name} must not be negative")
+        raise value_error(f"set_printoptions(): {name} must not be negative")
     if name == "precision" and value > _MOST_DIGITS:
         raise GradcliError("E602", f"set_printoptions(): {name} is at most {_MOST_DIGITS}")

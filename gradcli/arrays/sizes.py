@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any, ClassVar, SupportsIndex
 
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.state import active
 
 _TOO_MANY_DIMENSIONS = ("number of dimensions must be within", "maximum supported dimension")
@@ -51,8 +51,7 @@ class Size(tuple[int, ...]):
                 if not hasattr(type(size), "__index__")
             ]
             text = "torch.Size() takes an iterable of 'int' (item {} is '{}')"
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 "torch.Size() takes a sequence of integers",
                 text=text.format(*wrong[0]) if wrong else None,
             ) from None
@@ -144,7 +143,7 @@ class Device:
                     raise _no_device(f"{type!r} and the index {index}", type)
                 self.index = _checked_index(index)
         else:
-            raise GradcliError("E202", "torch.device() takes a device's name")
+            raise type_error("torch.device() takes a device's name")
 
     def __repr__(self) -> str:
         if self.index is None:
@@ -185,7 +184,7 @@ def _parsed(text: str) -> tuple[str, int | None]:
 
 def _checked_index(index: Any) -> int:
     if type(index) is not int:
-        raise GradcliError("E202", "the index of a device is an integer")
+        raise type_error("the index of a device is an integer")
     if index < 0:
         raise _no_device(f"the index {index}")
     return index

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, gradient_edge, with_history
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 
 
 class GradientEdge(tuple[Any, ...]):
@@ -46,9 +46,7 @@ class GradientEdge(tuple[Any, ...]):
 def get_gradient_edge(tensor: Any) -> GradientEdge:
     """Where the gradient of a tensor flows; raises E402 for one that does not require grad."""
     if not isinstance(tensor, Tensor):
-        raise GradcliError(
-            "E202", f"get_gradient_edge() takes a tensor, not {type(tensor).__name__}"
-        )
+        raise type_error(f"get_gradient_edge() takes a tensor, not {type(tensor).__name__}")
     node, output_nr = gradient_edge(tensor)
     if node is None:
         raise GradcliError("E402", "get_gradient_edge() needs a tensor that requires grad")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.state import active
 
 
@@ -115,9 +115,7 @@ class SetGradEnabled(GradMode):
 
     def __init__(self, mode: bool) -> None:
         if type(mode) is not bool:
-            raise GradcliError(
-                "E202", f"set_grad_enabled() takes True or False, not {type(mode).__name__}"
-            )
+            raise type_error(f"set_grad_enabled() takes True or False, not {type(mode).__name__}")
         super().__init__(mode)
         state = active.state
         self.before.append((state.grad_enabled, state.inference))

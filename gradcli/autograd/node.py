@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gradcli.arrays.dtypes import of_numpy
-from gradcli.errors import GradcliError, Label
+from gradcli.errors import GradcliError, Label, type_error
 from gradcli.state import active
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _failing(hook: Any) -> Callable[..., Any]:
     """Stands for a hook that is no function: PyTorch accepts it, and calling it fails."""
 
     def fail(*args: Any, **kwargs: Any) -> Any:
-        raise GradcliError("E202", f"a hook must be a function, not {type(hook).__name__}")
+        raise type_error(f"a hook must be a function, not {type(hook).__name__}")
 
     return fail
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.node import FREED, Node
 from gradcli.autograd.tensor import Tensor, alias, in_place_of
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.record import Record
 
 Pack = Callable[[Tensor], Any]
@@ -25,8 +25,7 @@ class Packed(Record):
         """The unpacked tensor with its history; raises E202 for what is no tensor."""
         found = self.unpack(self.value)
         if not isinstance(found, Tensor):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"unpack_hook has to return a tensor, not {type(found).__name__}",
                 text="Output of saved tensor unpack_hook expected to be a Tensor but got result of"
                 f" type {type(found).__name__}",
@@ -56,9 +55,7 @@ class SavedTensor(Record):
         """
         for hook in (pack_hook, unpack_hook):
             if not callable(hook):
-                raise GradcliError(
-                    "E202", f"register_hooks() takes two functions, not {type(hook).__name__}"
-                )
+                raise type_error(f"register_hooks() takes two functions, not {type(hook).__name__}")
         kept = self.kept()
         if kept is FREED:
             raise GradcliError(

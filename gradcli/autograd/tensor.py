@@ -20,7 +20,7 @@ from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.autograd import naming
 from gradcli.autograd.node import AccumulateGrad
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error, value_error
 from gradcli.state import active, look
 
 if TYPE_CHECKING:
@@ -205,8 +205,7 @@ class Tensor:
         """The one element as a Python number; raises E202 where there is not exactly one."""
         refuse_batched("item", self)
         if self.array.size != 1:
-            raise GradcliError(
-                "E203",
+            raise dtype_error(
                 f"a tensor with {self.array.size} elements cannot be turned into one number",
                 text=f"a Tensor with {self.array.size} elements cannot be converted to Scalar",
                 help="reduce it first, `x.mean().item()`; `x.tolist()` gives all its numbers",
@@ -249,14 +248,13 @@ class Tensor:
 
     def __len__(self) -> int:
         if self.array.ndim == 0:
-            raise GradcliError("E202", "a 0-dim tensor has no len()", text="len() of a 0-d tensor")
+            raise type_error("a 0-dim tensor has no len()", text="len() of a 0-d tensor")
         return int(self.array.shape[0])
 
     def __bool__(self) -> bool:
         refuse_batched("bool", self)
         if self.array.size != 1:
-            raise GradcliError(
-                "E203",
+            raise dtype_error(
                 f"the truth of a tensor with {self.array.size} elements is ambiguous",
                 text=f"Boolean value of Tensor with {'more than one' if self.array.size else 'no'}"
                 f" value{'' if self.array.size else 's'} is ambiguous",
@@ -267,8 +265,7 @@ class Tensor:
     def _number(self) -> Any:
         refuse_batched("item", self)
         if self.array.size != 1:
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 f"only a one-element tensor can be turned into a number, not one of shape"
                 f" {tuple(self.array.shape)}",
                 text="only one element tensors can be converted to Python scalars",
@@ -280,10 +277,8 @@ class Tensor:
         if type(number) is not complex:
             return number
         if number.imag:
-            raise GradcliError(
-                "E203",
-                "a complex number has no real value",
-                help="take its .real, or its abs()",
+            raise dtype_error(
+                "a complex number has no real value", help="take its .real, or its abs()"
             )
         return number.real
 
@@ -299,8 +294,7 @@ class Tensor:
     def __index__(self) -> int:
         refuse_batched("item", self)
         if self.array.size != 1 or self.array.dtype.kind not in "iub":
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 "only integer tensors of a single element can be used as an index",
                 text="only integer tensors of a single element can be converted to an index",
             )
@@ -308,10 +302,8 @@ class Tensor:
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.array.ndim == 0:
-            raise GradcliError(
-                "E202",
-                "a 0-dim tensor cannot be iterated over",
-                text="iteration over a 0-d tensor",
+            raise type_error(
+                "a 0-dim tensor cannot be iterated over", text="iteration over a 0-d tensor"
             )
         return iter(iterate(self))
 

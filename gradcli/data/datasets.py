@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.extensible import Extensible
 from gradcli.ops.binding.catalogue import modules, operators
@@ -153,7 +153,7 @@ class ConcatDataset(_Finite):
     def __getitem__(self, index: int) -> Any:
         count = len(self)
         if not -count <= index < count:
-            raise GradcliError("E204", f"index {index} is out of range: there are {count} items")
+            raise value_error(f"index {index} is out of range: there are {count} items")
         index %= count
         number = bisect_right(self.cumulative_sizes, index)
         before = self.cumulative_sizes[number - 1] if number else 0
@@ -211,9 +211,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) 
     else:
         sizes = [int(length) for length in lengths]
     if sum(sizes) != count:
-        raise GradcliError(
-            "E204", "Sum of input lengths does not equal the length of the input dataset!"
-        )
+        raise value_error("Sum of input lengths does not equal the length of the input dataset!")
     order = modules["torch"]["randperm"](count, generator=generator).array.tolist()
     ends = list(accumulate(sizes))
     return [Subset(dataset, order[end - size : end]) for end, size in zip(ends, sizes, strict=True)]

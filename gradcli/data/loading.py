@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.data.datasets import TABLE, IterableDataset, items_of, stacked
 from gradcli.data.samplers import BatchSampler, RandomSampler, SequentialSampler, batches, draw_seed
-from gradcli.errors import GradcliError, runtime_error, type_error, value_error
+from gradcli.errors import runtime_error, type_error, value_error
 from gradcli.ops.shape.joining import stack_
 
 
@@ -21,7 +21,7 @@ def default_collate(batch: Any) -> Any:
     Raises E202 for items of other kinds, E204 for sequences of different lengths.
     """
     if isinstance(batch, Tensor):
-        raise GradcliError("E202", "default_collate() takes a list of items, not a tensor")
+        raise type_error("default_collate() takes a list of items, not a tensor")
     first = batch[0]
     if isinstance(first, Tensor):
         return stack_(list(batch))
@@ -126,24 +126,22 @@ class DataLoader:
                 " multiprocessing."
             )
         if sampler is not None and shuffle:
-            raise GradcliError("E204", "sampler option is mutually exclusive with shuffle")
+            raise value_error("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None and (batch_size != 1 or shuffle or sampler or drop_last):
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and"
-                " drop_last",
+                " drop_last"
             )
         if batch_size is None and drop_last:
-            raise GradcliError("E204", "without batches there is no last one to drop")
+            raise value_error("without batches there is no last one to drop")
         if batch_size is not None and (not isinstance(batch_size, int) or batch_size <= 0):
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 f"batch_size is a positive integer, not {batch_size}",
                 text="batch_size should be a positive integer value, but got"
                 f" batch_size={batch_size}",
             )
         if isinstance(dataset, IterableDataset) and (shuffle or sampler or batch_sampler):
-            raise GradcliError("E204", "an iterable data set has an order of its own")
+            raise value_error("an iterable data set has an order of its own")
         self.dataset = dataset
         self.batch_size = batch_size
         if sampler is None and not isinstance(dataset, IterableDataset):

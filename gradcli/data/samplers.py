@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.nn.extensible import Extensible
 from gradcli.ops.binding.catalogue import methods, modules
 from gradcli.state import charge_steps
@@ -82,10 +82,9 @@ class RandomSampler(Sampler):
         self.generator = generator
         self.num_samples = len(data_source) if num_samples is None else num_samples
         if type(self.num_samples) is not int or self.num_samples <= 0:
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 "num_samples should be a positive integer value, but got"
-                f" num_samples={self.num_samples}",
+                f" num_samples={self.num_samples}"
             )
 
     def __iter__(self) -> Iterator[int]:
@@ -141,10 +140,8 @@ class WeightedRandomSampler(Sampler):
         self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None
     ) -> None:
         if type(num_samples) is not int or num_samples <= 0:
-            raise GradcliError(
-                "E204",
-                "num_samples should be a positive integer value, but got"
-                f" num_samples={num_samples}",
+            raise value_error(
+                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
             )
         torch = modules["torch"]
         if isinstance(weights, Tensor):
@@ -172,9 +169,8 @@ class BatchSampler(Sampler):
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
         if type(batch_size) is not int or batch_size <= 0:
-            raise GradcliError(
-                "E204",
-                f"batch_size should be a positive integer value, but got batch_size={batch_size}",
+            raise value_error(
+                f"batch_size should be a positive integer value, but got batch_size={batch_size}"
             )
         self.sampler = sampler
         self.batch_size = batch_size

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.ops.binding.catalogue import modules
 
 TABLE = modules["torch.distributions.constraints"]
@@ -52,7 +52,7 @@ class Constraint:
     def check(self, value: Tensor) -> Tensor:
         """The truth values of a tensor."""
         if not isinstance(value, Tensor):
-            raise GradcliError("E202", "a constraint checks tensors")
+            raise type_error("a constraint checks tensors")
         return Tensor(self.truth_of(value))
 
     def truth_of(self, value: Tensor) -> Any:

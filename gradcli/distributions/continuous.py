@@ -33,7 +33,7 @@ from gradcli.distributions.distribution import (
     plus,
     times,
 )
-from gradcli.errors import GradcliError
+from gradcli.errors import value_error
 from gradcli.ops.binding.catalogue import modules, operators
 from gradcli.ops.special.gamma_draws import dirichlet_draws, gamma_draws
 
@@ -341,9 +341,7 @@ class Dirichlet(Distribution):
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.ndim < 1:
-            raise GradcliError(
-                "E204", "`concentration` parameter must be at least one-dimensional."
-            )
+            raise value_error("`concentration` parameter must be at least one-dimensional.")
         self.given = {"concentration": concentration}
         shape = concentration.array.shape
         super().__init__(shape[:-1], shape[-1:], validate_args)
@@ -502,7 +500,7 @@ class MultivariateNormal(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         if loc.ndim < 1:
-            raise GradcliError("E204", "loc must be at least one-dimensional.")
+            raise value_error("loc must be at least one-dimensional.")
         named = {
             "covariance_matrix": covariance_matrix,
             "precision_matrix": precision_matrix,
@@ -510,16 +508,14 @@ class MultivariateNormal(Distribution):
         }
         chosen = [(name, matrix) for name, matrix in named.items() if matrix is not None]
         if len(chosen) != 1:
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 "Exactly one of covariance_matrix or precision_matrix or scale_tril may be"
-                " specified.",
+                " specified."
             )
         ((name, matrix),) = chosen
         if matrix.ndim < 2:
-            raise GradcliError(
-                "E204",
-                f"{name} must be at least two-dimensional, with optional leading batch dimensions",
+            raise value_error(
+                f"{name} must be at least two-dimensional, with optional leading batch dimensions"
             )
         batch = T.broadcast_shapes(matrix.array.shape[:-2], loc.array.shape[:-1])
         self.given = {

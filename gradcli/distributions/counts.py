@@ -38,7 +38,7 @@ from gradcli.distributions.distribution import (
     size_of,
     times,
 )
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.ops.binding.catalogue import modules, operators
 
 F = modules["torch.nn.functional"]
@@ -254,7 +254,7 @@ class MixtureSameFamily(Distribution):
 
 
 def _invalid(text: str) -> GradcliError:
-    return GradcliError("E204", text)
+    return value_error(text)
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):

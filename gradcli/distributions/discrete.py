@@ -33,7 +33,7 @@ from gradcli.distributions.distribution import (
     read_from,
     size_of,
 )
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.ops.binding.catalogue import modules, operators
 
 F = modules["torch.nn.functional"]
@@ -42,7 +42,7 @@ F = modules["torch.nn.functional"]
 def one_of(probs: Any, logits: Any) -> str:
     """The name of the one that is given; raises E204 for both or none."""
     if (probs is None) == (logits is None):
-        raise GradcliError("E204", "Either `probs` or `logits` must be specified, but not both.")
+        raise value_error("Either `probs` or `logits` must be specified, but not both.")
     return "logits" if probs is None else "probs"
 
 
@@ -168,7 +168,7 @@ class Categorical(Distribution):
         name = one_of(probs, logits)
         given = logits if probs is None else probs
         if not isinstance(given, Tensor) or given.ndim < 1:
-            raise GradcliError("E204", f"`{name}` parameter must be at least one-dimensional.")
+            raise value_error(f"`{name}` parameter must be at least one-dimensional.")
         if probs is not None:
             each = given / call(given, "sum", -1, True)
         else:

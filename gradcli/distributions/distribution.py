@@ -47,10 +47,9 @@ def broadcast_all(*values: Any) -> list[Tensor]:
     first = next((value for value in values if isinstance(value, Tensor)), None)
     for value in values:
         if not isinstance(value, (Tensor, bool, int, float)):
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 "Input arguments must all be instances of Number, torch.Tensor or objects"
-                " implementing __torch_function__.",
+                " implementing __torch_function__."
             )
     dtype = T.get_default_dtype() if first is None else first.dtype
     made = [v if isinstance(v, Tensor) else T.tensor(v, dtype=dtype) for v in values]
@@ -184,16 +183,15 @@ class Distribution(Extensible):
             else f"to be within the support ({constraint.text}) of the distribution {self!r}"
         )
         shown = value.array if value.ndim == 0 else value
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"Expected {what} (Tensor of shape {tuple(value.array.shape)}) {where}, but found"
-            f" invalid values:\n{shown}",
+            f" invalid values:\n{shown}"
         )
 
     def check_value(self, value: Any) -> None:
         """Raise E204 for what cannot have been drawn."""
         if not isinstance(value, Tensor):
-            raise GradcliError("E204", "The value argument to log_prob must be a Tensor")
+            raise value_error("The value argument to log_prob must be a Tensor")
         if self.is_checked and self.support is not None:
             self._check("value argument", value, self.support)
 
@@ -349,10 +347,9 @@ class Independent(Distribution):
     ) -> None:
         batch = base_distribution.batch_shape
         if reinterpreted_batch_ndims > len(batch):
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual"
-                f" {reinterpreted_batch_ndims} vs {len(batch)}",
+                f" {reinterpreted_batch_ndims} vs {len(batch)}"
             )
         kept = len(batch) - reinterpreted_batch_ndims
         self.base_dist = base_distribution

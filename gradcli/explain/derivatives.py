@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import value_error
 from gradcli.record import Record
 
 JACOBIAN, ROWS, HESSIAN = "jacobian", "rows", "hessian"
@@ -53,8 +53,7 @@ def tables(kind: str, output: Tensor, name: str, leaves: Mapping[str, Tensor]) -
         return _hessian(output, name, leaves)
     shape = tuple(output.array.shape)
     if kind == ROWS and not shape:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"{name} is one number, and has no rows",
             help="ask for what its sum or mean is taken of: `--of NAME`",
         )
@@ -72,8 +71,7 @@ def tables(kind: str, output: Tensor, name: str, leaves: Mapping[str, Tensor]) -
 
 def _hessian(output: Tensor, name: str, leaves: Mapping[str, Tensor]) -> list[Table]:
     if output.array.size != 1:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"a Hessian is that of one number, and {name} has the shape"
             f" {tuple(output.array.shape)}",
             help="take the sum of it, or one element: `y[0]`",

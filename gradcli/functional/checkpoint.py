@@ -14,7 +14,7 @@ from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad, GradMode, NoGrad
 from gradcli.autograd.node import Node, freed
 from gradcli.autograd.tensor import Tensor, alias, join_graph, refresh
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.functional.saved_tensors import PackingListener
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.random import generator_of
@@ -255,8 +255,7 @@ def _tensors(result: Any) -> tuple[list[Any], bool]:
 
 def _with_reentry(call: _Call) -> Any:
     if call.kwargs:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"checkpoint(): unexpected keyword arguments {', '.join(call.kwargs)}",
             text=f"Unexpected keyword arguments: {','.join(call.kwargs)}",
         )

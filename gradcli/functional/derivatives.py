@@ -11,7 +11,7 @@ from gradcli.autograd.engine import backward
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.modes import name_of
 from gradcli.autograd.tensor import Tensor, with_history
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
 from gradcli.functional.forward import pushforward
 from gradcli.functional.levels import Level, called, sizes_of_tangent, tensors_of
 from gradcli.functional.structure import leaves, rebuilt, same_form, spec_of, starred
@@ -109,10 +109,9 @@ def check_real(name: str, what: str, tensors: list[Any]) -> None:
     """Raise E203 for a complex tensor: a Jacobian is one of real inputs and outputs."""
     for number, tensor in enumerate(tensors):
         if isinstance(tensor, Tensor) and tensor.dtype.is_complex:
-            raise GradcliError(
-                "E203",
+            raise dtype_error(
                 f"{name}: Expected all {what} to be real but received complex tensor at flattened"
-                f" input idx: {number}",
+                f" input idx: {number}"
             )
 
 
@@ -228,8 +227,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
     def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         for flag in (retain_graph, create_graph):
             if flag is not None and not isinstance(flag, bool):
-                raise GradcliError(
-                    "E202",
+                raise type_error(
                     "vjp_fn() takes one structure of cotangents, like the output",
                     help="put several in a tuple",
                 )
@@ -322,7 +320,7 @@ def _linearized(
     recorded tensors of the output.
     """
     if not primals and name == "linearize":
-        raise GradcliError("E202", "linearize() needs a primal")
+        raise type_error("linearize() needs a primal")
     check_moved("primal", leaves(primals))
     level = Level()
     with level:

@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.modes import name_of
 from gradcli.autograd.tensor import Tensor, with_history
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import type_error, value_error
 from gradcli.functional.derivatives import (
     check_moved,
     check_real,
@@ -87,7 +87,7 @@ def jacrev(
         if chunk_size is not None and not chunk_size > 0:
             raise value_error("jacrev: `chunk_size` should be greater than 0.")
         if chunk_size is not None and not isinstance(chunk_size, int):
-            raise GradcliError("E202", f"jacrev(): chunk_size must be an integer: {chunk_size!r}")
+            raise type_error(f"jacrev(): chunk_size must be an integer: {chunk_size!r}")
         check_real("jacrev", "inputs", leaves([args[position] for position in positions]))
         with Level(reverse=True) as level:
             inputs = [level.enter(args[position]) for position in positions]

@@ -12,7 +12,7 @@ from typing import Any
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.tensor import Tensor, alias, refresh, refuse_transformed
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.functional.forward import basis, pushforward
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
@@ -188,8 +188,7 @@ def _tensors(name: str, what: str, value: Any) -> tuple[list[Tensor], bool]:
     tensors = list(value) if several else [value]
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"{name}(): the {what} must be a tensor or a tuple of tensors, not"
                 f" {type(tensor).__name__}",
                 text=_not_tensors(name, what, tensor, tensors.index(tensor) if several else None),

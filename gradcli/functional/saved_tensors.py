@@ -13,7 +13,7 @@ from gradcli.autograd.custom.function import FunctionCall
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.saved_tensor import Pack, Unpack, unchanging
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.codegen.saved import pack_slot, saved_names
 from gradcli.state import active
@@ -61,7 +61,7 @@ class SavedTensorsHooks:
 
     def __init__(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
         if not (callable(pack_hook) and callable(unpack_hook)):
-            raise GradcliError("E202", "saved_tensors_hooks() needs two functions")
+            raise type_error("saved_tensors_hooks() needs two functions")
         self._listener = PackingListener(pack_hook, unpack_hook)
 
     def __enter__(self) -> None:

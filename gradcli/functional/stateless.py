@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.nn.layers.normalisation import BatchNorm
 from gradcli.nn.module import Module, check_module
 from gradcli.ops.binding.catalogue import function, modules
@@ -82,8 +82,7 @@ def _tied(given: dict[str, Any], slots: dict[str, Tensor]) -> dict[str, Any]:
     for key, tensor in given.items():
         for other in names.get(id(slots.get(key)), ()):
             if given.get(other, tensor) is not tensor:
-                raise GradcliError(
-                    "E204",
+                raise value_error(
                     f"functional_call(): {key!r} and {other!r} are one tensor in the module, and"
                     " two are given",
                     text=f"functional_call got multiple values for keys {sorted([key, other])},"
@@ -184,7 +183,7 @@ def stacked_state(what: str, models: list[Any]) -> tuple[dict[str, Tensor], dict
     if not models:
         raise runtime_error(f"{what}: Expected at least one model, got 0.")
     if any(not isinstance(model, Module) for model in models):
-        raise GradcliError("E202", f"{what}() takes modules")
+        raise type_error(f"{what}() takes modules")
     if len({model.training for model in models}) > 1:
         raise runtime_error(f"{what}: Expected all models to have the same training/eval mode.")
     if len({type(model) for model in models}) > 1:

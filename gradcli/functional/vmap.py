@@ -12,7 +12,7 @@ from typing import Any
 
 from gradcli.autograd.batched import batched_tensor
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.functional.batching import load  # noqa: F401  (the rules)
 from gradcli.functional.batching.custom import no_tensor, shown_class
 from gradcli.functional.batching.frame import Frame
@@ -137,16 +137,15 @@ def _run(
 
 
 def _wrong(message: str) -> GradcliError:
-    return GradcliError("E204", message)
+    return value_error(message)
 
 
 def _check_chunk_size(chunk_size: Any) -> None:
     if chunk_size is None:
         return
     if type(chunk_size) not in (bool, int, float):
-        raise GradcliError(
-            "E202",
-            f"'>' not supported between instances of '{type(chunk_size).__name__}' and 'int'",
+        raise type_error(
+            f"'>' not supported between instances of '{type(chunk_size).__name__}' and 'int'"
         )
     if chunk_size <= 0:
         raise _wrong(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")

@@ -200,8 +200,7 @@ class Attributes:
     @staticmethod
     def _check_none(kind: str, name: str, value: Any) -> None:
         if value is not None:
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"'{name}' is a {kind}, and cannot become {kind_of(value)}",
                 text=_not_assigned(kind, name, value),
                 help="a parameter is made by nn.Parameter(tensor)" if kind == "parameter" else None,
@@ -225,8 +224,7 @@ class Attributes:
         if name not in self._parameters:
             self._check_free(name)
         if param is not None and not is_parameter(param):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"{kind_of(param)} is no parameter, and '{name}' should be one",
                 text=f"cannot assign '{written_type(param)}' object to parameter '{name}'"
                 " (torch.nn.Parameter or None required)",
@@ -246,7 +244,7 @@ class Attributes:
         if name not in self._buffers:
             self._check_free(name)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise GradcliError("E202", f"{kind_of(tensor)} cannot be the buffer '{name}'")
+            raise type_error(f"{kind_of(tensor)} cannot be the buffer '{name}'")
         self._buffers[name] = tensor
         if persistent:
             self._transient.discard(name)

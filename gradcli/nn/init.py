@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import value_error
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.creation.random import generator_of, normal_array, uniform_array
@@ -53,9 +53,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
         if isinstance(slope, bool) or not isinstance(slope, (int, float)):
-            raise GradcliError("E204", f"negative_slope {param} not a valid number")
+            raise value_error(f"negative_slope {param} not a valid number")
         return math.sqrt(2.0 / (1 + slope**2))
-    raise GradcliError("E204", f"Unsupported nonlinearity {nonlinearity}")
+    raise value_error(f"Unsupported nonlinearity {nonlinearity}")
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
@@ -65,9 +65,8 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     """
     shape = tensor.array.shape
     if len(shape) < 2:
-        raise GradcliError(
-            "E204",
-            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions",
+        raise value_error(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
         )
     field = math.prod(shape[2:])
     return shape[1] * field, shape[0] * field
@@ -125,10 +124,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
 def _kaiming_deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     if mode not in ("fan_in", "fan_out"):
-        raise GradcliError(
-            "E204",
-            f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']",
-        )
+        raise value_error(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
     fan = fans(tensor)[mode == "fan_out"]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
@@ -222,7 +218,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     Example: nn.init.orthogonal_(tensor([[2., 1.], [1., 3.]]))
     """
     if tensor.ndim < 2:
-        raise GradcliError("E204", "Only tensors with 2 or more dimensions are supported")
+        raise value_error("Only tensors with 2 or more dimensions are supported")
     if tensor.array.size == 0:
         return tensor
     rows = tensor.array.shape[0]
@@ -244,7 +240,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     Example: nn.init.sparse_(zeros(2, 2), 0.5)
     """
     if tensor.ndim != 2:
-        raise GradcliError("E204", "Only tensors with 2 dimensions are supported")
+        raise value_error("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.array.shape
     values = normal_array("sparse_", (rows, columns), tensor.dtype, generator, 0.0, std)
     for column in range(columns):
@@ -292,7 +288,7 @@ def eye_(tensor: Tensor) -> Tensor:
     Example: nn.init.eye_(tensor([[2., 1.], [1., 3.]]))
     """
     if tensor.ndim != 2:
-        raise GradcliError("E204", "Only tensors with 2 dimensions are supported")
+        raise value_error("Only tensors with 2 dimensions are supported")
     overwrite(tensor, np.eye(*tensor.array.shape, dtype=tensor.array.dtype))
     return tensor
 
@@ -305,9 +301,9 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """
     shape = tensor.array.shape
     if len(shape) not in (3, 4, 5):
-        raise GradcliError("E204", "Only tensors with 3, 4, or 5 dimensions are supported")
+        raise value_error("Only tensors with 3, 4, or 5 dimensions are supported")
     if shape[0] % groups:
-        raise GradcliError("E204", "dim 0 must be divisible by groups")
+        raise value_error("dim 0 must be divisible by groups")
     values = np.zeros(shape, tensor.array.dtype)
     width = shape[0] // groups
     middle = tuple(size // 2 for size in shape[2:])

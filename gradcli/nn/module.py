@@ -10,7 +10,7 @@ from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.meta import META, no_data
 from gradcli.arrays.sizes import Device
 from gradcli.autograd.tensor import Tensor, meta_of
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error, value_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.call import Calling
 from gradcli.nn.extensible import Slotted
@@ -132,7 +132,7 @@ class Module(Calling, metaclass=Slotted):
     def train(self: Self, mode: bool = True) -> Self:
         """Switch the module and all below it to training, or to evaluation with `mode` False."""
         if not isinstance(mode, bool):
-            raise GradcliError("E204", f"train() takes True or False, not {kind_of(mode)}")
+            raise value_error(f"train() takes True or False, not {kind_of(mode)}")
         for _, module in self.each_module(remove_duplicate=False):
             object.__setattr__(module, "training", mode)
         return self
@@ -192,10 +192,9 @@ class Module(Calling, metaclass=Slotted):
         """
         dtype, device = wanted("to", args, kwargs.get("dtype"), kwargs.get("device"))
         if dtype is not None and dtype.category not in ("float", "complex"):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired"
-                f" dtype={dtype}",
+                f" dtype={dtype}"
             )
         if kwargs.get("memory_format") is not None:
             for tensor in (*self.parameters(), *self.buffers()):
@@ -292,7 +291,7 @@ def bracketed(name: str, lines: list[str]) -> str:
 def check_module(name: str, module: Any) -> None:
     """Raise E202 where an argument of a function is no module."""
     if not isinstance(module, Module):
-        raise GradcliError("E202", f"{name}() takes an nn.Module, not {type_name(module)}")
+        raise type_error(f"{name}() takes an nn.Module, not {type_name(module)}")
 
 
 @function("skip_init", module="torch.nn.utils")
@@ -305,7 +304,5 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Module:
     """
     module = module_cls(*args, **{**kwargs, "device": "meta"})
     if not isinstance(module, Module):
-        raise GradcliError(
-            "E202", f"skip_init() takes a class of modules, not what makes {kind_of(module)}"
-        )
+        raise type_error(f"skip_init() takes a class of modules, not what makes {kind_of(module)}")
     return module.to_empty(device=kwargs.get("device", "cpu"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.nn.attributes import Attributes, kind_of
 from gradcli.state import active, charge_tensors
 
@@ -150,20 +150,20 @@ class Members(Attributes):
         path, _, name = target.rpartition(".")
         parent = self.get_submodule(path)
         if not target:
-            raise GradcliError("E204", "Cannot set the submodule without a target name!")
+            raise value_error("Cannot set the submodule without a target name!")
         if strict:
             self.get_submodule(target)
         parent.register(name, module)
 
     def get_parameter(self, target: str) -> Tensor:
         """The parameter of a dotted name; E102 where there is none."""
-        return self._tensor_at("_parameters", "parameter", target)
+        return self._tensor_at("_parameters", target)
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer of a dotted name; E102 where there is none."""
-        return self._tensor_at("_buffers", "buffer", target)
+        return self._tensor_at("_buffers", target)
 
-    def _tensor_at(self, table: str, kind: str, target: str) -> Tensor:
+    def _tensor_at(self, table: str, target: str) -> Tensor:
         _check_path(target)
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import value_error
 from gradcli.optim.arithmetic import (
     add_product,
     add_quotient,
@@ -163,7 +163,7 @@ class Adadelta(Optimizer):
     ) -> None:
         check_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
         if not 0.0 <= rho <= 1.0:
-            raise GradcliError("E204", f"rho has to be from 0 to 1, and is {rho}")
+            raise value_error(f"rho has to be from 0 to 1, and is {rho}")
         super().__init__(
             params, settings_of(locals(), foreach="differentiable", maximize="capturable")
         )
@@ -206,7 +206,7 @@ class Rprop(Optimizer):
     ) -> None:
         check_range("lr", number(lr))
         if not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise GradcliError("E204", f"Invalid eta values: {etas[0]}, {etas[1]}")
+            raise value_error(f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, settings_of(locals(), capturable=""))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.nn.copies import clone
 from gradcli.nn.layers.normalisation import BatchNorm
 from gradcli.nn.module import Module, check_module
@@ -30,10 +30,8 @@ _plus, _times, _over = (operators[sign] for sign in "+*/")
 
 def _check_decay(decay: float) -> None:
     if not 0 <= decay <= 1:
-        raise GradcliError(
-            "E204",
-            f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.",
-            raises="ValueError",
+        raise value_error(
+            f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
         )
 
 
@@ -215,26 +213,18 @@ class SWALR(LRScheduler):
         groups = optimizer.param_groups
         rates = list(swa_lr) if isinstance(swa_lr, (list, tuple)) else [swa_lr] * len(groups)
         if len(rates) != len(groups):
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 f"swa_lr must have the same length as optimizer.param_groups: swa_lr has"
-                f" {len(rates)}, optimizer.param_groups has {len(groups)}",
-                raises="ValueError",
+                f" {len(rates)}, optimizer.param_groups has {len(groups)}"
             )
         for rate, group in zip(rates, groups, strict=True):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
-            raise GradcliError(
-                "E204",
-                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}",
-                raises="ValueError",
+            raise value_error(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
             )
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise GradcliError(
-                "E204",
-                f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}",
-                raises="ValueError",
-            )
+            raise value_error(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         self._anneal_strategy = anneal_strategy
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.nn.attributes import kind_of
 from gradcli.optim.optimizer import Optimizer
 from gradcli.optim.plateau import ReduceLROnPlateau
@@ -41,17 +41,15 @@ def _check_parts(parts: Any, optimizer: Optimizer | None) -> Optimizer:
     for schedules of several optimisers.
     """
     if not parts:
-        raise GradcliError(
-            "E204", "SequentialLR expects at least one scheduler, but got no scheduler."
-        )
+        raise value_error("SequentialLR expects at least one scheduler, but got no scheduler.")
     for part in parts:
         if not isinstance(part, LRScheduler):
-            raise GradcliError("E202", f"a list of schedules is needed, and has {kind_of(part)}")
+            raise type_error(f"a list of schedules is needed, and has {kind_of(part)}")
         optimizer = optimizer or part.optimizer
         if isinstance(part, ReduceLROnPlateau):
-            raise GradcliError("E204", "ReduceLROnPlateau cannot be one of several schedules")
+            raise value_error("ReduceLROnPlateau cannot be one of several schedules")
         if part.optimizer is not optimizer:
-            raise GradcliError("E204", "the schedules are for different optimizers")
+            raise value_error("the schedules are for different optimizers")
     assert optimizer is not None
     return optimizer
 
@@ -73,10 +71,9 @@ class SequentialLR(_Combined):
     ) -> None:
         _check_parts(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 f"{len(schedulers)} schedules need {len(schedulers) - 1} milestones, and there are"
-                f" {len(milestones)}",
+                f" {len(milestones)}"
             )
         self.parts = schedulers
         self._milestones = milestones

@@ -28,9 +28,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
-            raise GradcliError("E204", f"Expected positive integer T_0, but got {T_0}")
+            raise value_error(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
-            raise GradcliError("E204", f"Expected integer T_mult >= 1, but got {T_mult}")
+            raise value_error(f"Expected integer T_mult >= 1, but got {T_mult}")
         self.T_0 = T_0
         self.T_i = T_0
         self.T_mult = T_mult
@@ -49,7 +49,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_cur %= self.T_i
                 self.T_i *= self.T_mult
         elif epoch < 0:
-            raise GradcliError("E204", f"an epoch is 0 or more, and not {epoch}")
+            raise value_error(f"an epoch is 0 or more, and not {epoch}")
         else:
             self._find_wave(epoch)
         self.last_epoch = math.floor(epoch)
@@ -132,9 +132,9 @@ class OneCycleLR(LRScheduler):
         if total_steps <= 0:
             raise value_error(f"Expected positive integer total_steps, but got {total_steps}")
         if not 0 <= pct_start <= 1:
-            raise GradcliError("E204", f"pct_start has to be from 0 to 1, and is {pct_start}")
+            raise value_error(f"pct_start has to be from 0 to 1, and is {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
-            raise GradcliError("E204", f"anneal_strategy is 'cos' or 'linear': {anneal_strategy!r}")
+            raise value_error(f"anneal_strategy is 'cos' or 'linear': {anneal_strategy!r}")
         self.optimizer = optimizer
         self.total_steps = total_steps
         rising = float(pct_start * total_steps) - 1
@@ -170,7 +170,7 @@ class OneCycleLR(LRScheduler):
     def rate(self, group: Group, base: float) -> float:
         step = self.last_epoch
         if step > self.total_steps:
-            raise GradcliError("E204", f"the cycle of {self.total_steps} steps is over")
+            raise value_error(f"the cycle of {self.total_steps} steps is over")
         start = 0.0
         phase = self._schedule_phases[-1]
         for earlier in self._schedule_phases[:-1]:
@@ -243,7 +243,7 @@ class CyclicLR(LRScheduler):
         self.total_size = float(step_size_up) + down
         self.step_ratio = float(step_size_up) / self.total_size
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise GradcliError("E204", f"there is no mode {mode!r}")
+            raise value_error(f"there is no mode {mode!r}")
         self.mode = mode
         self.gamma = gamma
         self._scale_fn_custom = scale_fn
@@ -295,7 +295,7 @@ class CyclicLR(LRScheduler):
 def _has_betas(optimizer: Optimizer) -> bool:
     """Whether momentum is the first of the betas; raises E204 where there is no momentum."""
     if not {"momentum", "betas"} & set(optimizer.defaults):
-        raise GradcliError("E204", "cycle_momentum needs an optimizer with momentum")
+        raise value_error("cycle_momentum needs an optimizer with momentum")
     return "betas" in optimizer.defaults
 
 
@@ -312,9 +312,7 @@ def _for_each(name: str, value: Any, groups: list[Group]) -> list[float]:
     if not isinstance(value, (list, tuple)):
         return [value] * len(groups)
     if len(value) != len(groups):
-        raise GradcliError(
-            "E204", f"{len(groups)} of {name} are needed, and there are {len(value)}"
-        )
+        raise value_error(f"{len(groups)} of {name} are needed, and there are {len(value)}")
     return list(value)
 
 

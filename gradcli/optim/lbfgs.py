@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.ops.binding.catalogue import methods, modules
 from gradcli.ops.linalg.matrix_products import product
 from gradcli.ops.shape.joining import cat_
@@ -53,9 +53,7 @@ class LBFGS(Optimizer):
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         super().__init__(params, settings_of(locals()))
         if len(self.param_groups) != 1:
-            raise GradcliError(
-                "E204", "LBFGS doesn't support per-parameter options (parameter groups)"
-            )
+            raise value_error("LBFGS doesn't support per-parameter options (parameter groups)")
 
     def _step(self, closure: Closure | None = None) -> Any:
         if closure is None:

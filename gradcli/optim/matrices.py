@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import value_error
 from gradcli.ops.binding.catalogue import methods, modules
 from gradcli.optim.optimizer import (
     Group,
@@ -138,10 +138,9 @@ class Muon(Optimizer):
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.ndim != 2:
-                    raise GradcliError(
-                        "E204",
+                    raise value_error(
                         "Muon only supports 2D parameters whereas we found a parameter with size:"
-                        f" torch.Size({list(parameter.array.shape)})",
+                        f" torch.Size({list(parameter.array.shape)})"
                     )
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:

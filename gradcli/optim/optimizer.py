@@ -50,9 +50,7 @@ def check_range(name: str, value: float, low: float = 0.0, high: float = float("
     if not low <= value or (value >= high and high != float("inf")):
         wanted = f"from {low:g} to {high:g}" if high != float("inf") else f"{low:g} or more"
         what = _SETTINGS.get(name, f"Invalid {name} value")
-        raise GradcliError(
-            "E204", f"{name} has to be {wanted}, and is {value}", text=f"{what}: {value}"
-        )
+        raise value_error(f"{name} has to be {wanted}, and is {value}", text=f"{what}: {value}")
 
 
 _SETTINGS = {
@@ -122,20 +120,19 @@ class Optimizer(Extensible, metaclass=Slotted):
 
     def __init__(self, params: Any, defaults: Group) -> None:
         if isinstance(params, Tensor):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 "an optimizer takes a list of tensors, and was given a tensor",
                 text="params argument given to the optimizer should be an iterable of Tensors or"
                 f" dicts, but got torch.{params.dtype.scalar_type}Tensor",
                 help="write `[x]` for one tensor",
             )
         if not isinstance(defaults, dict):
-            raise GradcliError("E202", "the defaults of an optimizer are a dict")
+            raise type_error("the defaults of an optimizer are a dict")
         for name in ("differentiable", "capturable"):
             if defaults.get(name):
                 raise GradcliError("E205", f"{name}=True is outside the language")
         if isinstance(defaults.get("lr"), Tensor) and defaults["lr"].array.size != 1:
-            raise GradcliError("E204", "a learning rate is one number")
+            raise value_error("a learning rate is one number")
         self.defaults = defaults
         self.param_groups: list[Group] = []
         self.state: States = States()
@@ -144,8 +141,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         self._lint: FirstSteps | None = FirstSteps()
         given = list(params)
         if not given:
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 "the optimizer was given no parameters",
                 text="optimizer got an empty parameter list",
             )
@@ -168,7 +164,7 @@ class Optimizer(Extensible, metaclass=Slotted):
             raise GradcliError("E207", "a group needs the key 'params'", text="'params'")
         params = param_group["params"]
         if isinstance(params, set):
-            raise GradcliError("E202", "parameters need an order, and a set has none")
+            raise type_error("parameters need an order, and a set has none")
         named = [params] if isinstance(params, Tensor) else list(params)
         names = [item[0] for item in named if isinstance(item, tuple)]
         tensors = [item[1] if isinstance(item, tuple) else item for item in named]
@@ -190,7 +186,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         """The groups, which a program may change; raises E202 for one that is none."""
         for group in self.param_groups:
             if not isinstance(group, dict):
-                raise GradcliError("E202", f"a group is a dict, not {kind_of(group)}")
+                raise type_error(f"a group is a dict, not {kind_of(group)}")
             for parameter in group["params"]:
                 if not isinstance(parameter, Tensor):
                     raise GradcliError(
@@ -404,15 +400,13 @@ def _arguments(replaced: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 def _check_parameter(tensor: Any) -> None:
     if not isinstance(tensor, Tensor):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"an optimizer changes tensors, not {kind_of(tensor)}",
             text="optimizer can only optimize Tensors, but one of the params is"
             f" {type(tensor).__name__}",
         )
     if not tensor.is_leaf and not tensor.retains_grad:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "an optimizer changes leaves, and a tensor is none",
             text="can't optimize a non-leaf Tensor",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, value_error
 from gradcli.optim.optimizer import Optimizer
 from gradcli.optim.schedules import (
     LRScheduler,
@@ -50,12 +50,12 @@ class ReduceLROnPlateau(LRScheduler):
         eps: float = 1e-8,
     ) -> None:
         if factor >= 1.0:
-            raise GradcliError("E204", "Factor should be < 1.0.")
+            raise value_error("Factor should be < 1.0.")
         check_optimizer(optimizer)
         if mode not in ("min", "max"):
-            raise GradcliError("E204", f"mode {mode} is unknown!")
+            raise value_error(f"mode {mode} is unknown!")
         if threshold_mode not in ("rel", "abs"):
-            raise GradcliError("E204", f"threshold_mode is 'rel' or 'abs', not {threshold_mode!r}")
+            raise value_error(f"threshold_mode is 'rel' or 'abs', not {threshold_mode!r}")
         count = len(optimizer.param_groups)
         several = isinstance(min_lr, (list, tuple))
         self.factor = factor
@@ -63,9 +63,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.default_min_lr = None if several else min_lr
         self.min_lrs = list(min_lr) if several else [min_lr] * count
         if len(self.min_lrs) != count:
-            raise GradcliError(
-                "E204", f"{count} least rates are needed, and there are {len(self.min_lrs)}"
-            )
+            raise value_error(f"{count} least rates are needed, and there are {len(self.min_lrs)}")
         self.patience = patience
         self.cooldown = cooldown
         self.eps = eps

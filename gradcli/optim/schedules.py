@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.extensible import Extensible, store_value, stored_value
 from gradcli.ops.binding.catalogue import methods, modules
@@ -166,7 +166,7 @@ class LRScheduler(Extensible):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load what `state_dict` returned; raises E207 for a key of another schedule."""
         if not isinstance(state_dict, dict):
-            raise GradcliError("E202", f"load_state_dict() takes a dict, not {kind_of(state_dict)}")
+            raise type_error(f"load_state_dict() takes a dict, not {kind_of(state_dict)}")
         known = self._saved()
         for name, value in state_dict.items():
             if name not in known:
@@ -211,7 +211,7 @@ def _functions(lr_lambda: Any, optimizer: Optimizer) -> list[Callable[[int], flo
     if not isinstance(lr_lambda, (list, tuple)):
         return [lr_lambda] * count
     if len(lr_lambda) != count:
-        raise GradcliError("E204", f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
+        raise value_error(f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
     return list(lr_lambda)
 
 
@@ -324,7 +324,7 @@ class ConstantLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         if not 0 <= factor <= 1:
-            raise GradcliError("E204", f"factor has to be from 0 to 1, and is {factor}")
+            raise value_error(f"factor has to be from 0 to 1, and is {factor}")
         self.factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
@@ -355,9 +355,9 @@ class LinearLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         if not 0 < start_factor <= 1:
-            raise GradcliError("E204", f"start_factor has to be in (0, 1], and is {start_factor}")
+            raise value_error(f"start_factor has to be in (0, 1], and is {start_factor}")
         if not 0 <= end_factor <= 1:
-            raise GradcliError("E204", f"end_factor has to be from 0 to 1, and is {end_factor}")
+            raise value_error(f"end_factor has to be from 0 to 1, and is {end_factor}")
         self.start_factor = start_factor
         self.end_factor = end_factor
         self.total_iters = total_iters

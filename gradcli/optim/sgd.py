@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import value_error
 from gradcli.optim.arithmetic import add_scaled, scale, scaled_sum
 from gradcli.optim.optimizer import (
     Group,
@@ -46,7 +46,7 @@ class SGD(Optimizer):
     ) -> None:
         check_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise GradcliError("E204", "Nesterov momentum requires a momentum and zero dampening")
+            raise value_error("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, settings_of(locals()))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:

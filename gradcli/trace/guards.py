@@ -22,8 +22,6 @@ class Kind(Enum):
 
     IDENTITY = "identity"
     """The same object, or the same objects one by one where a tuple is expected."""
-    TENSOR = "tensor"
-    """A tensor's array, or what is known of it: dtype, shape, strides, requires_grad."""
     MODE = "mode"
     """A setting of the session: grad mode, default dtype, whether a recorder is installed."""
     VALUE = "value"

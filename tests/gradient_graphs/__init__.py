@@ -119,24 +119,22 @@ class _Qualified(ast.NodeTransformer):
         return node
 
 
-def torch_names(row: Row) -> frozenset[str]:
-    """The names that a row's program takes from torch: those of the catalogue that it does not
-    assign itself.
-    """
-    from gradcli.ops.binding.catalogue import modules
-
+def _assigned(row: Row) -> set[str]:
+    """The names that a row's program does not take from torch."""
     own = {"F", "nn", "torch", "sum", *row.operands}
-    own |= {
+    return own | {
         node.id
         for node in ast.walk(ast.parse(row.expression))
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
-    return frozenset(modules["torch"]) - own
 
 
 def programs() -> list[tuple[str, str]]:
     """Each row's text and its program."""
-    return [(repr(row), program(row, torch_names(row))) for row in rows()]
+    from gradcli.ops.binding.catalogue import modules
+
+    names = frozenset(modules["torch"])
+    return [(repr(row), program(row, names - _assigned(row))) for row in rows()]
 
 
 def write_recorded(found: list[tuple[str, Outcome]]) -> None:

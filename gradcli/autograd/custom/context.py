@@ -13,7 +13,7 @@ from gradcli.autograd.inplace.writes import check_inplace, rebase
 from gradcli.autograd.node import FREED, Node, freed, modified, printed_number
 from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, meta_of, storage_of, with_history
-from gradcli.errors import GradcliError, Label, Span
+from gradcli.errors import GradcliError, Label, Span, type_error
 from gradcli.state import active
 
 
@@ -131,7 +131,7 @@ class FunctionNode(Node):
         """Keep tensors, or None, for `jvp`; backward does not use them."""
         for value in tensors:
             if value is not None and not isinstance(value, Tensor):
-                raise GradcliError("E202", f"save_for_forward() takes tensors, not {_kind(value)}")
+                raise type_error(f"save_for_forward() takes tensors, not {_kind(value)}")
         self.saved_forward = tensors
 
     def mark_dirty(self, *args: Any) -> None:
@@ -331,8 +331,7 @@ class FunctionNode(Node):
                 saved.append(None)
                 continue
             if not isinstance(value, Tensor):
-                raise GradcliError(
-                    "E202",
+                raise type_error(
                     f"save_for_backward() takes tensors, not {_kind(value)}",
                     text="save_for_backward can only save variables, but argument"
                     f" {len(saved)} is of type {_kind(value)}",

@@ -23,7 +23,7 @@ from gradcli.autograd.tensor import (
     not_installed,
     refuse_transformed,
 )
-from gradcli.errors import GradcliError, Label, runtime_error, value_error
+from gradcli.errors import GradcliError, Label, runtime_error, type_error, value_error
 from gradcli.state import active
 
 Tensors = Tensor | Sequence[Tensor]
@@ -40,8 +40,8 @@ def _several(value: Any, what: str) -> list[Any]:
         return [value.tensor()]
     if hasattr(type(value), "__iter__"):
         return [each.tensor() if isinstance(each, GradientEdge) else each for each in value]
-    raise GradcliError(
-        "E202", f"{what} must be a tensor or a sequence of tensors, not {type(value).__name__}"
+    raise type_error(
+        f"{what} must be a tensor or a sequence of tensors, not {type(value).__name__}"
     )
 
 
@@ -74,8 +74,7 @@ def _seed(
             seed = module_of(array).ones(array.shape, array.dtype)[()]
         return Tensor(seed) if create_graph else seed
     if not isinstance(gradient, Tensor):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"the gradient to start from must be a tensor, not {type(gradient).__name__}",
             text=f"gradients can be either Tensors or None, but got {type(gradient).__name__}",
             help="wrap it: `backward(tensor(1.))`",

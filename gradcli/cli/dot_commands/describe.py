@@ -87,7 +87,7 @@ def preview(value: Any) -> str:
 def _described(run: Run, name: str, value: Any, assigned: bool) -> str:
     rows = []
     if type(value) is Tensor:
-        rows += _tensor_rows(name, value)
+        rows += _tensor_rows(value)
     elif hasattr(type(value), "named_parameters"):
         return _module(run, name, value, assigned)
     else:
@@ -124,7 +124,7 @@ def _module(run: Run, name: str, module: Any, assigned: bool) -> str:
     return "\n".join([name, *lines, "", *(f"  {row}" for row in layers(name, module))]) + "\n"
 
 
-def _tensor_rows(name: str, tensor: Tensor) -> list[tuple[str, str]]:
+def _tensor_rows(tensor: Tensor) -> list[tuple[str, str]]:
     sizes = ", ".join(map(str, tensor.array.shape))
     rows = [
         ("type", "tensor"),

@@ -12,7 +12,7 @@ from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.plots.show import text_of
 from gradcli.cli.process.progress import watched
 from gradcli.cli.program.rerun import Executed, Rerun
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 from gradcli.language.library.drawing.document import Mark, Panel, Plot, panel
 from gradcli.record import Record
 from gradcli.render.plots.json import plot_document
@@ -96,8 +96,7 @@ def _point(executed: Executed, name: str, x: float) -> Point:
     output = executed.output
     if output is None or output.array.size != 1:
         shape = "no tensor" if output is None else f"a tensor of shape {tuple(output.array.shape)}"
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"a curve has one number for each {name}, and the program computes {shape}",
             help="choose one: --of NAME, or `y.sum()`",
         )

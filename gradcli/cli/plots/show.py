@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.cli.arguments.files import write_text
 from gradcli.cli.process.converter import has_converter
-from gradcli.errors import GradcliError
+from gradcli.errors import value_error
 from gradcli.render.plots.svg import svg
 from gradcli.render.plots.text import kind_of, plot_text, sparkline
 from gradcli.render.style import Style
@@ -61,8 +61,7 @@ def _save(terminal: Terminal, plot: Plot, path: str) -> None:
     stem, suffix = os.path.splitext(path)
     suffix = suffix or ".png"
     if suffix not in (".svg", ".png", *_OTHERS):
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"there is no format of pictures for the suffix of {path!r}",
             text=f"Format {suffix[1:]!r} is not supported",
             help=".svg is shown by browsers and word processors, .png is made of it",

@@ -16,7 +16,7 @@ from gradcli.cli.program.picture import format_of, picture_text
 from gradcli.cli.program.replay import explained, with_values
 from gradcli.cli.program.report import find_output, output_text, parameters_of, trace_text
 from gradcli.cli.program.rerun import Executed
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.explain.derivatives import tables
 from gradcli.explain.ledger.flow import finding, flows
 from gradcli.explain.ledger.kinks import kinks as kinks_of
@@ -95,7 +95,7 @@ def write_picture(run: Run, tensor: Tensor, path: str) -> None:
             E606 where files are out of bounds.
     """
     if not path.endswith(DRAWN):
-        raise GradcliError("E204", f"the suffix of {path!r} is none of {', '.join(DRAWN)}")
+        raise value_error(f"the suffix of {path!r} is none of {', '.join(DRAWN)}")
     run.options.limits.check_file(path)
 
     def drawing(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:

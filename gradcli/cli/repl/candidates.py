@@ -46,7 +46,7 @@ def names(
         if name in values:
             continue
         table = table_of(name)
-        shown = "keyword" if table is None else partial(_shown, name, table[name])
+        shown = "keyword" if table is None else partial(_shown, table[name])
         yield _completion(name, word, shown)
 
 
@@ -70,9 +70,9 @@ def attributes(session: Session, chain: Sequence[str], word: str) -> Iterator[Co
     for name in _fitting(found, word):
         if is_tensor:
             method = catalogue.methods.get(name)
-            shown = "" if method is None else partial(_shown, name, method, True)
+            shown = "" if method is None else partial(_shown, method, True)
         elif type(value) is Module:
-            shown = partial(_shown, name, value.get(name))
+            shown = partial(_shown, value.get(name))
         else:
             shown = ""
         yield _completion(name, word, shown)
@@ -85,7 +85,7 @@ def _keywords(function: Any, used: Sequence[str], word: str) -> Iterator[Complet
             yield Completion(f"{parameter.name}=", -len(word), display_meta=shown)
 
 
-def _shown(name: str, value: Any, is_method: bool = False) -> str:
+def _shown(value: Any, is_method: bool = False) -> str:
     """What stands beside a name: the signature of a function, else what it is."""
     if callable(value):
         return signature_of(value, is_method) or ""

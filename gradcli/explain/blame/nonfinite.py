@@ -175,7 +175,7 @@ class Watch(Listener):
         array = _held(out.array)
         element = first_bad(array, nan=infinite)
         place = active.state.place
-        operands = operands_of(op, given, element, array.shape)
+        operands = operands_of(given, element, array.shape)
         self._found(
             FirstNonFinite(FORWARD, op, op.name, place, array, operands, out, element=element)
         )
@@ -198,7 +198,7 @@ class Watch(Listener):
             element = first_bad(array)
             incoming = arrived[0] if len(arrived) == 1 else None
             shape = array.shape if incoming is None else incoming.shape
-            operands = [] if op is None else operands_of(op, given, element, shape)
+            operands = [] if op is None else operands_of(given, element, shape)
             operand = None
             if op is not None and number < len(op.inputs):
                 operand = given.get(op.inputs[number])
@@ -296,7 +296,7 @@ def at(array: Any, element: tuple[int, ...], shape: tuple[int, ...]) -> Any:
 
 
 def operands_of(
-    op: Any, given: dict[str, Any], element: tuple[int, ...], shape: tuple[int, ...]
+    given: dict[str, Any], element: tuple[int, ...], shape: tuple[int, ...]
 ) -> list[Operand]:
     """The operands of an operation at an element of its result."""
     found = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from gradcli.autograd.batched import batched_tensor
 from gradcli.autograd.custom.function import DETAILS
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, value_error
 from gradcli.functional.structure import leaves, mapped, rebuilt, same_form, spec_of
 from gradcli.state import active
 
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
 def no_tensor(name: str, value: Any) -> GradcliError:
     """The error of what a mapped function returned where a tensor was wanted."""
-    return GradcliError(
-        "E204",
+    return value_error(
         f"vmap({name}, ...): `{name}` must only return Tensors, got type {shown_class(value)}. Did"
-        " you mean to set out_dims= to None for output?",
+        " you mean to set out_dims= to None for output?"
     )
 
 

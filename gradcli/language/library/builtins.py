@@ -142,7 +142,7 @@ def trace(tensor: Any, style: str = "tree") -> None:
 @_builtin
 def show(tensor: Any, file: str) -> None:
     if not isinstance(file, str):
-        raise GradcliError("E202", f"show() takes the name of a file, not {type_name(file)}")
+        raise type_error(f"show() takes the name of a file, not {type_name(file)}")
     active.state.emit(Shown(_explicable(tensor, "show"), file))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.nn.init import constant_
 from gradcli.nn.layer import FUNCTIONS, Layer, layer, new_parameter, register
 from gradcli.nn.module import Module
@@ -103,7 +103,7 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):
-            raise GradcliError("E204", f"Softmax2d takes 3 or 4 dimensions, not {input.ndim}")
+            raise value_error(f"Softmax2d takes 3 or 4 dimensions, not {input.ndim}")
         return FUNCTIONS["softmax"](input, -3)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.nn.attributes import is_parameter, kind_of
 from gradcli.nn.layer import register
 from gradcli.nn.module import Module, bracketed, indented
@@ -20,7 +20,7 @@ from gradcli.state import charge_tensors
 def _position(index: Any, count: int) -> int:
     """An index from 0; raises E302 for one outside, E202 for what is no integer."""
     if isinstance(index, bool) or not hasattr(type(index), "__index__"):
-        raise GradcliError("E202", f"an index is an integer, not {kind_of(index)}")
+        raise type_error(f"an index is an integer, not {kind_of(index)}")
     at = int(index)
     if not -count <= at < count:
         text = f"index {at} is out of range"
@@ -60,7 +60,7 @@ class _Numbered(Module):
     def __setitem__(self, index: Any, module: Any) -> None:
         name = list(self._modules)[_position(index, len(self))]
         if not isinstance(module, Module):
-            raise GradcliError("E202", f"{kind_of(module)} is no module")
+            raise type_error(f"{kind_of(module)} is no module")
         self._modules[name] = module
 
     def __delitem__(self, index: Any) -> None:
@@ -142,14 +142,14 @@ class Sequential(_Numbered):
 
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
-            raise GradcliError("E204", f"a Sequential cannot be joined to {kind_of(other)}")
+            raise value_error(f"a Sequential cannot be joined to {kind_of(other)}")
         return Sequential(*self, *other)
 
     def __mul__(self, count: Any) -> Sequential:
         if not isinstance(count, int) or isinstance(count, bool):
-            raise GradcliError("E202", f"a Sequential is repeated by an int, not {kind_of(count)}")
+            raise type_error(f"a Sequential is repeated by an int, not {kind_of(count)}")
         if count <= 0:
-            raise GradcliError("E204", "a Sequential is repeated once at least")
+            raise value_error("a Sequential is repeated once at least")
         return Sequential(*list(self) * count)
 
     __rmul__ = __mul__
@@ -321,7 +321,7 @@ class ParameterList(Module):
 
 def _as_parameter(value: Any) -> Tensor:
     if not isinstance(value, Tensor):
-        raise GradcliError("E202", f"{kind_of(value)} cannot be a parameter")
+        raise type_error(f"{kind_of(value)} cannot be a parameter")
     return value if is_parameter(value) else parameter(value)
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import value_error
 from gradcli.nn.extensible import arguments_of
 from gradcli.nn.init import fans, kaiming_uniform_
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register, register_base
@@ -179,7 +179,7 @@ class _Transposed(_Convolution):
     ) -> None:
         super().__init__()
         if padding_mode != "zeros":
-            raise GradcliError("E204", "a transposed convolution pads with zeros only")
+            raise value_error("a transposed convolution pads with zeros only")
         self._set_up(**arguments_of(locals()))
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import value_error
 from gradcli.nn.layer import FUNCTIONS, Layer, layer
 
 
@@ -13,8 +13,7 @@ class _Dropout(Layer):
     def check(self) -> None:
         p = self._values["p"]
         if not 0 <= p <= 1:
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 f"{self._get_name()}(): p is a probability, and {p} is none",
                 text=f"dropout probability has to be between 0 and 1, but got {p}",
             )

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import runtime_error, value_error
 from gradcli.nn.layer import new_tensor, register
 from gradcli.nn.layers import convolutions, linear, normalisation  # noqa: F401  (they register)
 from gradcli.nn.module import Module
@@ -40,18 +40,14 @@ class Uninitialized:
         if name.startswith("__"):  # NumPy asks what it is
             raise AttributeError(name)
         if name == "shape":
-            raise GradcliError(
-                "E204",
+            raise runtime_error(
                 "Can't access the shape of an uninitialized parameter or buffer. This error usually"
                 " happens in `load_state_dict` when trying to load an uninitialized parameter into"
                 " an initialized one. Call `forward` to initialize the parameters before accessing"
-                " their attributes.",
-                raises="RuntimeError",
+                " their attributes."
             )
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "Attempted to use an uninitialized parameter",
-            raises="ValueError",
             help="call the layer with an input first: its parameters take their shapes from it",
         )
 
@@ -122,11 +118,9 @@ class Lazy(Module):
         sizes = input.array.shape
         if self.input_ndims and len(sizes) not in self.input_ndims:
             least, most = self.input_ndims
-            raise GradcliError(
-                "E204",
+            raise runtime_error(
                 f"Expected {least}D (unbatched) or {most}D (batched) input to"
-                f" {type(self).__name__}, but got input of size: {input.shape}",
-                raises="RuntimeError",
+                f" {type(self).__name__}, but got input of size: {input.shape}"
             )
         unbatched = bool(self.input_ndims) and len(sizes) == self.input_ndims[0]
         size = sizes[0 if unbatched else self.channel]

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.autograd.inplace.writes import check_graph, overwrite
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import value_error
 from gradcli.nn.extensible import arguments_of
 from gradcli.nn.init import ones_, zeros_
 from gradcli.nn.layer import FUNCTIONS, layer, new_parameter, new_tensor, register, register_base
@@ -257,9 +257,8 @@ class GroupNorm(_Affine):
     ) -> None:
         super().__init__()
         if num_channels % num_groups:
-            raise GradcliError(
-                "E204",
-                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})",
+            raise value_error(
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
             )
         self.num_groups = num_groups
         self.num_channels = num_channels

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import to_host
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.nn.attributes import kind_of
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, methods, modules
@@ -112,7 +112,7 @@ class PackedSequence(ReturnType):
     ) -> PackedSequence:
         check_tensors("PackedSequence", data=data, batch_sizes=batch_sizes)
         if batch_sizes.dtype is not dtypes.int64 or batch_sizes.ndim != 1:
-            raise GradcliError("E204", "batch_sizes is a vector of torch.int64")
+            raise value_error("batch_sizes is a vector of torch.int64")
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return tuple.__new__(cls, (data, batch_sizes, sorted_indices, unsorted_indices))
@@ -242,14 +242,13 @@ def pad_packed_sequence(
     Raises E202 for anything else, E204 for a total length that is too small.
     """
     if not isinstance(sequence, PackedSequence):
-        raise GradcliError("E202", f"pad_packed_sequence() takes no {kind_of(sequence)}")
+        raise type_error(f"pad_packed_sequence() takes no {kind_of(sequence)}")
     data, counts, back = sequence[0], sequence.counts, sequence[3]
     longest = len(counts)
     if total_length is not None and total_length < longest:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "Expected total_length to be at least the length of the longest sequence in input, but"
-            f" got total_length={total_length} and max sequence length being {longest}",
+            f" got total_length={total_length} and max sequence length being {longest}"
         )
     sizes = (total_length or longest, counts[0], *data.array.shape[1:])
     padded: Tensor = modules["torch"]["full"](sizes, padding_value, dtype=data.dtype)

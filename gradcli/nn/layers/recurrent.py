@@ -275,9 +275,7 @@ class _Layers(Recurrent):
         self._check(data)
         counts = input.counts
         if data.ndim != 2 or not counts or counts != sorted(counts, reverse=True):
-            raise GradcliError(
-                "E204", f"{self._get_name()} takes what pack_padded_sequence() gives"
-            )
+            raise value_error(f"{self._get_name()} takes what pack_padded_sequence() gives")
         if order is not None:
             given = tuple(methods["index_select"](state, 1, order) for state in given)
         data, last = self._through(
@@ -392,7 +390,7 @@ class _Gated(_Layers):
     ) -> None:
         super().__init__()
         if proj_size and self.states == 1:
-            raise GradcliError("E204", f"{self._get_name()}() has no proj_size; LSTM has")
+            raise value_error(f"{self._get_name()}() has no proj_size; LSTM has")
         self._set_up(**arguments_of(locals()))
 
 

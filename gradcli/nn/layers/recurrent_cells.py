@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
 from gradcli.nn.init import uniform_
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.module import Module
@@ -139,7 +139,7 @@ class _Cell(Recurrent):
                 text = f"hidden{number} has inconsistent hidden_size: got {size}, expected"
                 text += f" {self.hidden_size}"
         if text is not None:
-            raise GradcliError("E301", text)
+            raise shape_error(text)
 
     def _given(self, hx: Any) -> tuple[Tensor, ...]:
         """The tensors of a state, none for None; raises E202 and E204 for what is no state."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.layer import FUNCTIONS, REQUIRED, Layer, Settings, layer, register
 from gradcli.nn.module import Module
@@ -42,7 +42,7 @@ class Unflatten(Module):
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
         if not isinstance(unflattened_size, (tuple, list)):
-            raise GradcliError("E202", f"the sizes are a tuple, not {kind_of(unflattened_size)}")
+            raise type_error(f"the sizes are a tuple, not {kind_of(unflattened_size)}")
         self.dim = dim
         self.unflattened_size = unflattened_size
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, type_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.init import deprecated
 from gradcli.ops.binding.catalogue import function, methods, modules, setters
@@ -108,7 +108,7 @@ def vector_to_parameters(vec: Tensor, parameters: Any) -> None:
     Example: nn.utils.vector_to_parameters(tensor([0.5, 1., 2.]), [tensor([0., 0., 0.])])
     """
     if not isinstance(vec, Tensor):
-        raise GradcliError("E202", f"the vector is a tensor, not {kind_of(vec)}")
+        raise type_error(f"the vector is a tensor, not {kind_of(vec)}")
     start = 0
     for tensor in _tensors(parameters):
         count = tensor.array.size

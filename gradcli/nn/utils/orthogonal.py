@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.nn.module import Module, check_module
 from gradcli.nn.utils.parametrize import register_parametrization
 from gradcli.ops.binding.catalogue import function, methods, modules, operators
@@ -98,11 +98,9 @@ class _Orthogonal(Module):
     def _inverse(self, Q: Tensor) -> Any:
         first = Q
         if Q.shape != self.shape:
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of"
-                f" shape {Q.shape}.",
-                raises="ValueError",
+                f" shape {Q.shape}."
             )
         wide = Q.array.shape[-2] < Q.array.shape[-1]
         if wide:
@@ -154,33 +152,21 @@ def orthogonal(
     check_module("orthogonal", module)
     weight = getattr(module, name, None) if name in module.language_names() else None
     if not isinstance(weight, Tensor):
-        raise GradcliError(
-            "E204",
-            f"Module '{module}' has no parameter or buffer with name '{name}'",
-            raises="ValueError",
-        )
+        raise value_error(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if weight.ndim < 2:
-        raise GradcliError(
-            "E204",
-            f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.",
-            raises="ValueError",
+        raise value_error(
+            f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions."
         )
     is_complex = weight.dtype.category == "complex"
     if orthogonal_map is None:
         square = weight.array.shape[-2] == weight.array.shape[-1]
         orthogonal_map = "matrix_exp" if square or is_complex else "householder"
     if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
-        raise GradcliError(
-            "E204",
+        raise value_error(
             'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got:'
-            f" {orthogonal_map}",
-            raises="ValueError",
+            f" {orthogonal_map}"
         )
     if is_complex and orthogonal_map == "householder":
-        raise GradcliError(
-            "E204",
-            "The householder parametrization does not support complex tensors.",
-            raises="ValueError",
-        )
+        raise value_error("The householder parametrization does not support complex tensors.")
     made = _Orthogonal(weight, orthogonal_map, use_trivialization)
     return register_parametrization(module, name, made, unsafe=True)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.nn.attributes import is_parameter, kind_of
 from gradcli.nn.layers.containers import ModuleDict, ModuleList
 from gradcli.nn.module import Module, check_module
@@ -141,14 +141,13 @@ def register_parametrization(
     if original is None:
         original = module._buffers.get(tensor_name)
     if original is None:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"the module has no parameter or buffer '{tensor_name}'",
             text=f"Module '{module!r}' does not have a parameter, a buffer, or a parametrized"
             f" element with name '{tensor_name}'",
         )
     if not isinstance(parametrization, Module):
-        raise GradcliError("E202", f"a parametrization is a module, not {kind_of(parametrization)}")
+        raise type_error(f"a parametrization is a module, not {kind_of(parametrization)}")
     shape, dtype = original.shape, original.dtype
     made = ParametrizationList([parametrization], original)
     if not unsafe:

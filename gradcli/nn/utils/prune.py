@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.nn.extensible import Extensible
 from gradcli.nn.module import check_module
 from gradcli.nn.utils.clipping import parameters_to_vector
@@ -143,13 +143,11 @@ class PruningContainer(BasePruningMethod):
     def add_pruning_method(self, method: Any) -> None:
         """Add one as the last."""
         if not isinstance(method, BasePruningMethod):
-            raise GradcliError("E202", "a container takes pruning methods")
+            raise type_error("a container takes pruning methods")
         if method._tensor_name != self._tensor_name:
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 "Can only add pruning methods acting on the parameter named"
-                f" '{self._tensor_name}' to PruningContainer {self}. Found '{method._tensor_name}'",
-                raises="ValueError",
+                f" '{self._tensor_name}' to PruningContainer {self}. Found '{method._tensor_name}'"
             )
         self._pruning_methods.append(method)
 
@@ -193,13 +191,11 @@ class _Amount(BasePruningMethod):
 
     def __init__(self, amount: Any) -> None:
         if isinstance(amount, bool) or not isinstance(amount, (int, float)):
-            raise GradcliError("E202", f"Invalid type for amount: {amount}. Must be int or float.")
+            raise type_error(f"Invalid type for amount: {amount}. Must be int or float.")
         if amount < 0 or (isinstance(amount, float) and amount > 1):
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 f"amount={amount} should either be a float in the range [0, 1] or a non-negative"
-                " integer",
-                raises="ValueError",
+                " integer"
             )
         self.amount = amount
 
@@ -207,10 +203,8 @@ class _Amount(BasePruningMethod):
         """How many of `size` to prune."""
         found = self.amount if isinstance(self.amount, int) else round(self.amount * size)
         if found > size:
-            raise GradcliError(
-                "E204",
-                f"amount={found} should be smaller than the number of parameters to prune={size}",
-                raises="ValueError",
+            raise value_error(
+                f"amount={found} should be smaller than the number of parameters to prune={size}"
             )
         return found
 
@@ -264,11 +258,9 @@ class RandomStructured(_Amount):
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         sizes = t.array.shape
         if len(sizes) <= 1:
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 "Structured pruning can only be applied to multidimensional tensors. Found tensor"
-                f" of shape {t.shape} with {len(sizes)} dims",
-                raises="ValueError",
+                f" of shape {t.shape} with {len(sizes)} dims"
             )
         if self.dim >= len(sizes):
             raise GradcliError(
@@ -389,7 +381,7 @@ def global_unstructured(
     pairs = list(parameters)
     scores = importance_scores or {}
     if not isinstance(scores, Mapping):
-        raise GradcliError("E202", "global_unstructured(): importance_scores is a dict")
+        raise type_error("global_unstructured(): importance_scores is a dict")
     tensors = [getattr(module, name) for module, name in pairs]
     values = [scores.get(pair, own) for pair, own in zip(pairs, tensors, strict=True)]
     left = [
@@ -400,10 +392,9 @@ def global_unstructured(
     ]
     method = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
-        raise GradcliError(
-            "E202",
+        raise type_error(
             'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method'
-            f" {pruning_method} of type {method.PRUNING_TYPE}",
+            f" {pruning_method} of type {method.PRUNING_TYPE}"
         )
     method._tensor_name = "temp"
     mask = PruningContainer(method).compute_mask(
@@ -424,10 +415,8 @@ def remove(module: Any, name: str) -> Any:
     check_module("remove", module)
     found = _hook_of(module, name)
     if found is None:
-        raise GradcliError(
-            "E204",
-            f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed",
-            raises="ValueError",
+        raise value_error(
+            f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
         )
     key, hook = found
     hook.remove(module)

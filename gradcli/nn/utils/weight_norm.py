@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.nn.layer import FUNCTIONS
 from gradcli.nn.module import Module, check_module
 from gradcli.nn.utils.parametrize import as_matrix, register_parametrization
@@ -228,7 +228,7 @@ def _unhooked(module: Any, name: str, kind: type[_NormHook]) -> Tensor:
             del hooks[key]
             with NoGrad():
                 return detach(hook.weight(module))
-    raise GradcliError("E204", f"the weight '{name}' is not normalised")
+    raise value_error(f"the weight '{name}' is not normalised")
 
 
 @function("remove_weight_norm", module="torch.nn.utils")

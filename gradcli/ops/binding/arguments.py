@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.codegen.runtime import type_name
@@ -38,8 +38,7 @@ def check_tensors(name: str, **operands: Any) -> None:
 
 def not_a_tensor(name: str, argument: str, number: int, value: Any) -> GradcliError:
     """The error of an argument, by its name and position, that is not a tensor."""
-    return GradcliError(
-        "E202",
+    return type_error(
         f"{name}(): argument '{argument}' must be a tensor, not {type_name(value)}",
         text=f"{name}(): argument '{argument}' (position {number}) must be Tensor, not"
         f" {type_name(value)}",
@@ -53,16 +52,14 @@ def check_filled(name: str, input: Tensor, batched: int) -> None:
     """
     shape = input.array.shape
     if 0 in shape[1 if len(shape) == batched else 0 :]:
-        raise GradcliError(
-            "E301", f"{name}(): of the sizes {tuple(shape)} only that of the batch may be 0"
-        )
+        raise shape_error(f"{name}(): of the sizes {tuple(shape)} only that of the batch may be 0")
 
 
 def check_number(name: str, argument: str, value: Any) -> None:
     """Raise E202 unless an argument is a Python number."""
     if type(value) not in (int, float, bool):
-        raise GradcliError(
-            "E202", f"{name}(): argument '{argument}' must be a number, not {type_name(value)}"
+        raise type_error(
+            f"{name}(): argument '{argument}' must be a number, not {type_name(value)}"
         )
 
 
@@ -101,8 +98,8 @@ def plain_integer(name: str, argument: str, value: Any) -> int:
     if type(value) is Tensor and not value.array.ndim and value.dtype.category == "int":
         value = value.item()
     if type(value) is not int:
-        raise GradcliError(
-            "E202", f"{name}(): argument '{argument}' must be an integer, not {type_name(value)}"
+        raise type_error(
+            f"{name}(): argument '{argument}' must be an integer, not {type_name(value)}"
         )
     return value
 
@@ -142,7 +139,7 @@ def check_same_dtype(name: str, input: Tensor, other: Tensor, text: str | None =
     """Raise E203 where two operands that are not promoted differ in dtype; `text` is PyTorch's."""
     if input.dtype is not other.dtype:
         problem = f"{name}(): the dtypes {input.dtype} and {other.dtype} differ"
-        raise GradcliError("E203", problem, text=text)
+        raise dtype_error(problem, text=text)
 
 
 def check_constants(name: str, **operands: Tensor | None) -> None:

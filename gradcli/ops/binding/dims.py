@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error
 
 Dims = int | Sequence[int] | None
 
@@ -40,8 +40,7 @@ def normal_dim(name: str, dim: Any, ndim: int) -> int:
     if isinstance(dim, Tensor):
         dim = dim.__index__()
     if type(dim) is not int and type(dim) is not FromTheEnd:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"{name}(): dim must be an integer, not {type(dim).__name__}",
             text=f"{name}(): argument 'dim' must be int, not {type(dim).__name__}",
         )
@@ -118,8 +117,6 @@ def sizes_of(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
                     f"{name}(): argument 'size' failed to unpack the object at pos {number + 1}"
                     f' with error "type must be tuple of ints,but got {kind}"'
                 )
-            raise GradcliError(
-                "E202", f"{name}(): a size must be an integer, not {kind}", text=text
-            )
+            raise type_error(f"{name}(): a size must be an integer, not {kind}", text=text)
         plain.append(size)
     return tuple(plain)

@@ -14,7 +14,7 @@ from gradcli.arrays import dtypes
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, dtype_error, type_error
 from gradcli.ops.binding.results import ReturnType, named
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.definition.lints import check_resized
@@ -145,16 +145,15 @@ def written(name: str, function: Function, out: Any, *args: Any, **kwargs: Any) 
     if name in _IN_DTYPE_OF_OUT:
         dtype = targets[0].dtype
         if kwargs.setdefault("dtype", dtype) not in (dtype, None):
-            raise GradcliError(
-                "E203",
+            raise dtype_error(
                 f"dtype {scalar_type(kwargs['dtype'])} does not match dtype of out parameter"
-                f" ({scalar_type(dtype)})",
+                f" ({scalar_type(dtype)})"
             )
     result = function(*args, **kwargs)
     results = (result,) if type(result) is Tensor else tuple(result)
     if len(results) != len(targets) or isinstance(out, Tensor) is not isinstance(result, Tensor):
         wanted = "a tensor" if type(result) is Tensor else f"a tuple of {len(results)} tensors"
-        raise GradcliError("E202", f"{name}(): argument 'out' must be {wanted}")
+        raise type_error(f"{name}(): argument 'out' must be {wanted}")
     if name == "bernoulli":  # 0 and 1 are of any dtype
         results = (Tensor(dtypes.cast(result.array, targets[0].dtype)),)
     same = name in _SAME_DTYPE or (len(results) > 1 and name != "lstsq")
@@ -172,7 +171,7 @@ def written(name: str, function: Function, out: Any, *args: Any, **kwargs: Any) 
 def _targets(name: str, out: Any) -> tuple[Tensor, ...]:
     targets = (out,) if type(out) is Tensor else out
     if type(targets) not in (tuple, list) or not all(type(each) is Tensor for each in targets):
-        raise GradcliError("E202", f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
+        raise type_error(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
     return tuple(targets)
 
 
@@ -190,14 +189,11 @@ def _check(name: str, target: Tensor, result: Tensor, same: bool) -> None:
         )
     found, wanted = result.dtype, target.dtype
     if name in _FOUND and found is not wanted:
-        raise GradcliError(
-            "E203", f"Found dtype {scalar_type(wanted)} but expected {scalar_type(found)}"
-        )
+        raise dtype_error(f"Found dtype {scalar_type(wanted)} but expected {scalar_type(found)}")
     if same and found is not wanted:
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"Expected out tensor to have dtype {_C_NAMES.get(found.name, found.name)}, but got"
-            f" {_C_NAMES.get(wanted.name, wanted.name)} instead",
+            f" {_C_NAMES.get(wanted.name, wanted.name)} instead"
         )
     if not dtypes.can_cast(found, wanted) or (name in _REAL and wanted.is_complex):
         joins = name in _JOINS

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import device_of, moved
 from gradcli.arrays.fusion.lazy import as_lazy
 from gradcli.arrays.strides import cast_in_order
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
 from gradcli.ops.codegen.runtime import check_devices, type_name, wrong_operand
 from gradcli.ops.definition.half_precision import is_half
 from gradcli.ops.definition.op import Function
@@ -122,20 +122,19 @@ def check_alpha(self: Any, other: Any, alpha: Any) -> None:
     with one that is a float.
     """
     if type(alpha) not in NUMBERS and not isinstance(alpha, np.generic):
-        raise GradcliError("E202", f"alpha must be a number, not {type_name(alpha)}")
+        raise type_error(f"alpha must be a number, not {type_name(alpha)}")
     kind = np.result_type(self, other).kind
     if isinstance(alpha, (complex, np.complexfloating)) and kind != "c":
         raise runtime_error("alpha must be real for tensors that are")
     if type(alpha) is float and kind in "iub":
-        raise GradcliError("E203", "alpha must be an integer for tensors of integers")
+        raise dtype_error("alpha must be an integer for tensors of integers")
 
 
 def check_subtraction(*operands: Any) -> None:
     """Raise E203 where a bool is subtracted, or subtracted from: a number, or an array's dtype."""
     for operand in operands:
         if _is_bool(operand):
-            raise GradcliError(
-                "E203",
+            raise dtype_error(
                 "`-` is not defined for bools",
                 text=_NO_SUBTRACTION[all(map(_is_bool, operands))],
                 help="make it a number first, `mask.float()`, or use `^` or `~`",

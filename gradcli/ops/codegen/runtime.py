@@ -14,7 +14,7 @@ from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, shape_error, type_error
 from gradcli.ops.definition.dtype_support import check_dtype
 from gradcli.ops.definition.ref import ref
 from gradcli.state import active, charge_tensors
@@ -26,8 +26,7 @@ def wrong_operand(op: Any, name: str, value: Any) -> GradcliError:
     """The error of an operand that is no tensor."""
     shown = "input" if name == "self" else name
     number = op.parameters.index(name) + 1 if name in op.parameters else 1
-    return GradcliError(
-        "E202",
+    return type_error(
         f"{op.name}(): argument '{shown}' must be a tensor, not {type_name(value)}",
         text=f"{op.name}(): argument '{shown}' (position {number}) must be Tensor, not"
         f" {type_name(value)}",
@@ -45,10 +44,9 @@ def number_of(op: Any, value: Tensor) -> Any:
     tensors, and for one that requires grad.
     """
     if value.array.ndim:
-        raise GradcliError("E202", f"{op.name}(): expected a number, not a tensor of several")
+        raise type_error(f"{op.name}(): expected a number, not a tensor of several")
     if value.requires_grad:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"{op.name}(): expected a number, and no gradient reaches the tensor given for it",
             help="take its value: `x.item()`",
         )
@@ -58,8 +56,7 @@ def number_of(op: Any, value: Tensor) -> Any:
 def listed(name: str, tensors: Any) -> list[Tensor]:
     """The tensors of a list argument; raises E202 for anything but a list of tensors."""
     if not isinstance(tensors, (list, tuple)):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"{name}(): expected a list of tensors, not {type_name(tensors)}",
             text=f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not"
             f" {type_name(tensors)}",
@@ -68,8 +65,7 @@ def listed(name: str, tensors: Any) -> list[Tensor]:
     charge_tensors(len(tensors))
     for number, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"{name}(): element {number} must be a tensor, not {type_name(tensor)}",
                 text=f"expected Tensor as element {number} in argument 0, but got"
                 f" {type_name(tensor)}",
@@ -99,7 +95,7 @@ def misfit(
     if isinstance(failure, TypeError) and not str(failure).startswith(_OF_UFUNCS):
         return failure
     if any(kind in str(failure) for kind in _NO_NUMBERS):
-        return GradcliError("E202", f"{op.name}: an argument is no number")
+        return type_error(f"{op.name}: an argument is no number")
     impossible = no_such_shape(failure)
     if impossible is not None:
         return impossible
@@ -118,12 +114,11 @@ def misfit(
     ]
     shown = " and ".join(str(shape) for shape in shapes if shape is not None)
     if op.pointwise:
-        return GradcliError(
-            "E301",
+        return shape_error(
             f"{op.name}: the shapes {shown} cannot be broadcast",
             text=sizes_apart(*[shape for shape in shapes if shape is not None]) or None,
         )
-    return GradcliError("E301", f"{op.name}: {failure}")
+    return shape_error(f"{op.name}: {failure}")
 
 
 def check_operand(op: Any, array: Any, operands: tuple[Any, ...]) -> None:

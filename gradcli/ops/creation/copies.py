@@ -24,7 +24,7 @@ from gradcli.autograd.inplace.writes import (
     write,
 )
 from gradcli.autograd.tensor import Tensor, alias, meta_of, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.codegen.promotion import NUMBERS
@@ -106,9 +106,7 @@ def wanted(
         elif isinstance(value, (str, Device)) or type(value) is int:
             device = value
         elif not isinstance(value, bool):
-            raise GradcliError(
-                "E202", f"{name}(): expected a dtype or a device, not {type(value).__name__}"
-            )
+            raise type_error(f"{name}(): expected a dtype or a device, not {type(value).__name__}")
     if dtype is not None:
         dtype = checked_dtype(name, dtype, dtype)
     return dtype, None if device is None else located(name, device)
@@ -296,7 +294,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if isinstance(src, (bool, int, float, complex)):
         src = Tensor(dtypes.cast(src, self.dtype))
     elif not isinstance(src, Tensor):
-        raise GradcliError("E202", f"copy_() needs a tensor, not {type(src).__name__}")
+        raise type_error(f"copy_() needs a tensor, not {type(src).__name__}")
     overlapping = check_inplace(self, src)
     if self.array.dtype.kind in "iub":
         src = Tensor(src.array)  # a copy to integers carries no gradient
@@ -344,12 +342,11 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     Example: torch.fill_(tensor([0.5, 1., 2.]), 7)
     """
     if type(value) is not Tensor and type(value) not in NUMBERS:
-        raise GradcliError("E202", f"fill_(): the value must be a number, not {type_name(value)}")
+        raise type_error(f"fill_(): the value must be a number, not {type_name(value)}")
     check_graph(input)
     if isinstance(value, Tensor):
         if value.array.ndim:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"fill_(): the value must be 0-dim, not of shape {tuple(value.array.shape)}",
                 text="fill_ only supports 0-dimension value tensor but got tensor with"
                 f" {value.array.ndim} dimensions.",
@@ -395,13 +392,11 @@ def fill(input: Tensor, value: Any) -> Tensor:
     """
     if type(value) is not Tensor:
         if type(value) not in NUMBERS:
-            raise GradcliError(
-                "E202", f"fill(): the value must be a number, not {type_name(value)}"
-            )
+            raise type_error(f"fill(): the value must be a number, not {type_name(value)}")
         return fill_number.apply(input, checked_cast(value, input.dtype))
     if value.array.ndim:
-        raise GradcliError(
-            "E301", f"fill(): the value must be 0-dim, not of shape {tuple(value.array.shape)}"
+        raise shape_error(
+            f"fill(): the value must be 0-dim, not of shape {tuple(value.array.shape)}"
         )
     return fill_tensor.apply(input, value)
 

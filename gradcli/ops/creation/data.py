@@ -13,7 +13,7 @@ from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.sizes import Size
 from gradcli.autograd.tensor import Tensor, alias, meta_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.creation.copies import clone_, detach, to
 from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
@@ -36,7 +36,7 @@ def _shape_of(data: Any) -> tuple[int, ...]:
             break
         data = data[0]
         if len(shape) > 64:
-            raise GradcliError("E204", "tensor(): the lists are nested too deeply")
+            raise value_error("tensor(): the lists are nested too deeply")
     return tuple(shape)
 
 
@@ -45,24 +45,20 @@ def _flatten(data: Any, shape: tuple[int, ...], path: str, flat: list[Any]) -> N
     if not shape:
         if isinstance(data, Tensor):
             if data.array.size != 1:
-                raise GradcliError(
-                    "E204",
+                raise value_error(
                     f"tensor(): {path} is a tensor of {data.array.size} elements, where a number"
                     " should be",
                     help="join tensors with torch.stack()",
                 )
             data = to_host(data.array.reshape(-1)[0])
         elif isinstance(data, SEQUENCES):
-            raise GradcliError("E202", f"tensor(): {path} is a list, where a number should be")
+            raise type_error(f"tensor(): {path} is a list, where a number should be")
         flat.append(data)
         return
     if not isinstance(data, SEQUENCES):
-        raise GradcliError(
-            "E202", f"tensor(): {path} is {_described(data)}, where a list should be"
-        )
+        raise type_error(f"tensor(): {path} is {_described(data)}, where a list should be")
     if len(data) != shape[0]:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"tensor(): {path} has {_counted(len(data))}, the lists beside it have {shape[0]}",
             text=f"expected sequence of length {shape[0]} at dim {path.count('[')}"
             f" (got {len(data)})",
@@ -143,7 +139,7 @@ def _as_array(flat: list[Any], shape: tuple[int, ...], dtype: DType) -> Any:
         if dtype is dtypes.uint8:
             flat = [value % 256 for value in flat]
     elif dtype.category == "float" and any(isinstance(value, complex) for value in flat):
-        raise GradcliError("E202", f"tensor(): a complex number does not fit {dtype}")
+        raise type_error(f"tensor(): a complex number does not fit {dtype}")
     numpy_dtype = dtype.numpy_dtype
     try:
         if dtype.itemsize == 2 and dtype.category == "float":
@@ -320,7 +316,7 @@ def set_default_tensor_type(t: Any) -> None:
     """
     dtype = _named_dtype(t)
     if dtype is None or not dtype.is_floating_point:
-        raise GradcliError("E202", "only floating-point types are supported as the default type")
+        raise type_error("only floating-point types are supported as the default type")
     active.state.default_dtype = dtype.name
 
 
@@ -337,9 +333,9 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     if named is not None:
         return to(self, named)
     if isinstance(dtype, str):
-        raise GradcliError("E204", f"invalid type: {dtype!r}")
+        raise value_error(f"invalid type: {dtype!r}")
     if not isinstance(dtype, DType) and hasattr(dtype, "hosts"):
-        raise GradcliError("E204", f"type(): Python's {dtype} is no type of tensors")
+        raise value_error(f"type(): Python's {dtype} is no type of tensors")
     return to(self, checked_dtype("type", dtype, self.dtype))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from gradcli.arrays import backend
 from gradcli.arrays.gpu.runtime import cupy
 from gradcli.arrays.sizes import Device
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.creation.random import manual_seed_of, seed_of
 from gradcli.ops.definition.doc import STATE, effects
@@ -54,7 +54,7 @@ def _index(name: str, device: Any) -> int:
     else:
         target_device = backend.located(name, device)
     if target_device.index is None:
-        raise GradcliError("E204", f"{name}() takes a GPU, not {device}")
+        raise value_error(f"{name}() takes a GPU, not {device}")
     return target_device.index
 
 

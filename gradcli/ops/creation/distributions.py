@@ -16,7 +16,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
     check_floating,
@@ -148,8 +148,8 @@ def normal(
     try:
         shape = np.broadcast_shapes(np.shape(means), np.shape(deviations))
     except ValueError:
-        raise GradcliError(
-            "E301", f"normal(): the shapes {np.shape(means)} and {np.shape(deviations)} differ"
+        raise shape_error(
+            f"normal(): the shapes {np.shape(means)} and {np.shape(deviations)} differ"
         ) from None
     home = (mean if of_mean else std).device.type
     drawn = normal_array("normal", shape, target, generator, 0.0, 1.0, home)
@@ -333,10 +333,9 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
                 else methods["expand"](p, shape)
             )
         except (ValueError, GradcliError):
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"bernoulli_(): probabilities of shape {tuple(p.array.shape)} cannot be broadcast"
-                f" to {tuple(shape)}",
+                f" to {tuple(shape)}"
             ) from None
         values = _bernoulli_each(chances, generator)
         return _written(self, _bernoulli_each_written, shaped(values, shape, self.dtype))
@@ -414,7 +413,7 @@ def multinomial(
     check_floating("multinomial", input, "RuntimeError")
     chances = input.array
     if chances.ndim not in (1, 2):
-        raise GradcliError("E301", "multinomial() takes a vector or a matrix of probabilities")
+        raise shape_error("multinomial() takes a vector or a matrix of probabilities")
     if num_samples < 1 or (not replacement and num_samples > chances.shape[-1]):
         raise runtime_error(
             f"multinomial(): {num_samples} samples of {chances.shape[-1]} categories",

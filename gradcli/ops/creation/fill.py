@@ -18,7 +18,7 @@ from gradcli.arrays.scalars import as_zero_dim, checked_cast
 from gradcli.arrays.sizes import Device
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error
 from gradcli.ops.binding.arguments import number_in
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import one_by_one, sizes_of
@@ -53,8 +53,7 @@ def checked_dtype(name: str, dtype: Any, default: DType | None) -> DType | None:
     for host in getattr(dtype, "hosts", (dtype,)):
         if isinstance(host, type) and host in PYTHON_TYPES:
             return PYTHON_TYPES[host]
-    raise GradcliError(
-        "E202",
+    raise type_error(
         f"{name}(): dtype must be a dtype, not {type_name(dtype)}",
         text=f"{name}(): argument 'dtype' must be torch.dtype, not {type_name(dtype)}",
         help=f"write `torch.{dtype}`" if type(dtype) is str and dtype in dtypes.DTYPES else None,
@@ -121,7 +120,7 @@ def plain_number(name: str, value: Any) -> Any:
     """
     value = number_in(value)
     if type(value) not in PYTHON_TYPES:
-        raise GradcliError("E202", f"{name} must be a number, not {type_name(value)}")
+        raise type_error(f"{name} must be a number, not {type_name(value)}")
     return value
 
 
@@ -249,7 +248,7 @@ def full(
     Example: torch.full((2, 3), 7.)
     """
     if not isinstance(size, (tuple, list)):
-        raise GradcliError("E202", f"full(): size must be a tuple of ints, not {type_name(size)}")
+        raise type_error(f"full(): size must be a tuple of ints, not {type_name(size)}")
     value = plain_number("full(): fill_value", fill_value)
     target = checked_dtype("full", dtype, number_dtype(value))
     sizes = checked_sizes("full", (size,))

@@ -19,7 +19,7 @@ from gradcli.arrays.random.generator import KINDS, OF_TENSORS, Generator, sessio
 from gradcli.arrays.strides import inverse_order, outermost_first
 from gradcli.arrays.typeinfo import iinfo
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import one_by_one
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, chosen_device, made
@@ -56,7 +56,7 @@ def get_state(generator: Generator) -> Tensor:
 def set_state(generator: Generator, new_state: Any) -> Generator:
     """Go back to where a generator stood; raises E202, E204 for what is no state of one."""
     if not isinstance(new_state, Tensor) or new_state.array.dtype != np.uint8:
-        raise GradcliError("E202", "RNG state must be a torch.ByteTensor")
+        raise type_error("RNG state must be a torch.ByteTensor")
     try:
         generator.restore_bytes(new_state.array.tobytes())
     except ValueError as error:
@@ -70,9 +70,7 @@ OF_TENSORS.update(get_state=get_state, set_state=set_state)
 def check_generator(generator: Any) -> None:
     """Raise E202 for what is neither a generator nor None."""
     if generator is not None and not isinstance(generator, Generator):
-        raise GradcliError(
-            "E202", f"generator must be a torch.Generator, not {type(generator).__name__}"
-        )
+        raise type_error(f"generator must be a torch.Generator, not {type(generator).__name__}")
 
 
 def generator_of(generator: Any, device: str = "cpu") -> Generator:
@@ -103,8 +101,7 @@ def manual_seed_of(device: str, seed: Any) -> Generator:
     """Start one of the session's generators again from a seed; returns it."""
     number = int(seed)
     if not -(2**63) <= number < 2**64:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"manual_seed(): {number} does not fit 64 bits",
             text="Overflow when unpacking long long",
         )

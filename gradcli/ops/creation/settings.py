@@ -11,7 +11,7 @@ from gradcli.arrays.printing import set_printoptions
 from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.typeinfo import finfo, iinfo
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import shape_error, type_error
 from gradcli.ops.binding.catalogue import function, modules, properties
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.definition.doc import STATE, effects
@@ -49,7 +49,7 @@ def wants_channels_last(tensor: Tensor, memory_format: Any) -> bool:
     """
     for ndim, known in CHANNELS_LAST.items():
         if memory_format is known and tensor.array.ndim != ndim:
-            raise GradcliError("E301", f"required rank {ndim} tensor to use {known.name} format")
+            raise shape_error(f"required rank {ndim} tensor to use {known.name} format")
     return memory_format in CHANNELS_LAST.values()
 
 
@@ -58,7 +58,7 @@ def by_rows(name: str, memory_format: Any) -> bool:
     memory format.
     """
     if memory_format not in (None, CONTIGUOUS, PRESERVED):
-        raise GradcliError("E202", f"{name}(): {memory_format!r} is no memory format known here")
+        raise type_error(f"{name}(): {memory_format!r} is no memory format known here")
     return memory_format is CONTIGUOUS
 
 
@@ -94,8 +94,7 @@ def set_default_dtype(d: DType) -> None:
     Example: torch.set_default_dtype(torch.float32)
     """
     if not isinstance(d, DType) or not d.is_floating_point:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"only a floating dtype can be the default, not {d}",
             text="only floating-point types are supported as the default type",
         )
@@ -126,9 +125,8 @@ def promote_types(type1: DType, type2: DType) -> DType:
     """
     for argument, value in (("type1", type1), ("type2", type2)):
         if type(value) is not DType:
-            raise GradcliError(
-                "E202",
-                f"promote_types(): argument '{argument}' must be a dtype, not {type_name(value)}",
+            raise type_error(
+                f"promote_types(): argument '{argument}' must be a dtype, not {type_name(value)}"
             )
     return dtypes.promote_types(type1, type2)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gradcli.arrays.dtypes import DType
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, dtype_error
 
 Unsupported = Mapping[str, str]
 """The error class that is raised, by the name of the dtype."""
@@ -68,8 +68,7 @@ LEAVING_COMPLEX = frozenset(
 
 def no_complex_gradient(name: str) -> GradcliError:
     """The error for a complex result that would be recorded."""
-    return GradcliError(
-        "E203",
+    return dtype_error(
         f"{name}() has no derivative where the result is complex",
         help="detach() the operands where no gradient is needed",
     )

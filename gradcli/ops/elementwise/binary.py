@@ -12,7 +12,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import dtype_error
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.arithmetic.arithmetic import div, reciprocal, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
@@ -287,8 +287,8 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     check_write(check_inplace, float_power, self, exponent)
     result = float_power(self, exponent)
     if result.dtype is not self.dtype:
-        raise GradcliError(
-            "E203", f"float_power_(): the result is {result.dtype}, and the tensor {self.dtype}"
+        raise dtype_error(
+            f"float_power_(): the result is {result.dtype}, and the tensor {self.dtype}"
         )
     write(self, result)
     return self

@@ -12,7 +12,7 @@ from gradcli.arrays.scalars import as_zero_dim
 from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.tensor import Tensor, refuse_batched, storage_of
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import dtype_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.arithmetic.conjugate import COMPLEX
 from gradcli.ops.binding.arguments import (
@@ -344,13 +344,12 @@ def _checked_where(condition: Any, input: Any, other: Any) -> Tensor:
         if type(value) not in _COMPARED:
             raise wrong_operand(choose, argument, value)
     if condition.array.dtype not in (np.bool_, np.uint8):
-        raise GradcliError(
-            "E203", f"where(): the condition must be a bool tensor, and this one is"
-            f" {condition.dtype}",
+        raise dtype_error(
+            f"where(): the condition must be a bool tensor, and this one is {condition.dtype}",
             text="where expected condition to be a boolean tensor, but got a tensor with dtype"
             f" {condition.dtype.scalar_type}",
             help="compare: `x > 0`",
-        )  # fmt: skip
+        )
     if condition.array.dtype == np.uint8:
         condition = Tensor(condition.array.astype(np.bool_))
     pair = [input, other]

@@ -15,7 +15,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.strides import in_row_order, laid_out_like, laid_out_like_operands
 from gradcli.arrays.views import strides_of, window
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, dtype_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.arithmetic.conjugate import (
     conj,
@@ -102,8 +102,7 @@ def view_as_real_(input: Tensor) -> Tensor:
     """
     _check_complex("view_as_real", input)
     if _is_conjugate(input):
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             "view_as_real(): a conjugate has no memory of its own to show",
             help="copy it first: `x.resolve_conj()`",
         )
@@ -119,15 +118,14 @@ def view_as_complex_(input: Tensor) -> Tensor:
     Example: torch.view_as_complex(tensor([[2., 1.], [1., 3.]]))
     """
     if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise GradcliError("E203", f"view_as_complex() needs float32 or float64, not {input.dtype}")
+        raise dtype_error(f"view_as_complex() needs float32 or float64, not {input.dtype}")
     shape, strides = input.array.shape, strides_of(input.array)
     if not shape or shape[-1] != 2:
-        raise GradcliError(
-            "E301", f"view_as_complex(): the last dimension's size is 2, and this shape is {shape}"
+        raise shape_error(
+            f"view_as_complex(): the last dimension's size is 2, and this shape is {shape}"
         )
     if strides[-1] != 1 or any(step % 2 for step in strides[:-1]):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             "view_as_complex(): the two parts of a number do not lie beside each other",
             help="copy it first: `x.contiguous()`",
         )
@@ -136,7 +134,7 @@ def view_as_complex_(input: Tensor) -> Tensor:
 
 def _check_complex(name: str, input: Tensor) -> None:
     if not input.dtype.is_complex:
-        raise GradcliError("E203", f"{name}() is for complex tensors, and this is {input.dtype}")
+        raise dtype_error(f"{name}() is for complex tensors, and this is {input.dtype}")
 
 
 @function("real")
@@ -298,7 +296,7 @@ def _check_parts(name: str, first: Tensor, second: Tensor) -> None:
                 raises="NotImplementedError" if tensor.dtype is dtypes.float16 else "RuntimeError",
             )
     if first.dtype is not second.dtype:
-        raise GradcliError("E203", f"{name}(): the dtypes {first.dtype} and {second.dtype} differ")
+        raise dtype_error(f"{name}(): the dtypes {first.dtype} and {second.dtype} differ")
 
 
 @function("complex")

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.sizes import Size
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import dtype_error, shape_error
 from gradcli.ops.binding.arguments import check_tensors, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
@@ -86,7 +86,7 @@ def is_nonzero(input: Tensor) -> bool:
     Example: torch.is_nonzero(tensor([2.]))
     """
     if input.array.size != 1:
-        raise GradcliError("E203", f"is_nonzero(): the tensor has {input.array.size} elements")
+        raise dtype_error(f"is_nonzero(): the tensor has {input.array.size} elements")
     return bool(input.array)
 
 
@@ -120,4 +120,4 @@ def broadcast_shapes(*shapes: Any) -> Size:
     except ValueError:
         shown = " and ".join(map(str, plain))
         text = f"broadcast_shapes(): {shown} cannot be broadcast"
-        raise GradcliError("E301", text) from None
+        raise shape_error(text) from None

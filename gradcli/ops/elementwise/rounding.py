@@ -13,7 +13,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import of_array
 from gradcli.arrays.typeinfo import finfo
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.arguments import check_floating, check_real, plain_integer
 from gradcli.ops.binding.catalogue import expose, function
@@ -149,7 +149,7 @@ nan_to_num = pointwise(
 def positive(input: Tensor) -> Tensor:
     """The tensor itself. Raises E203 for bools."""
     if input.dtype.category == "bool":
-        raise GradcliError("E203", "positive() is not defined for bool tensors")
+        raise dtype_error("positive() is not defined for bool tensors")
     return input
 
 

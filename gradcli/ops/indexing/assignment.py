@@ -14,7 +14,7 @@ from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.aliasing import check_apart
 from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, operators
 from gradcli.ops.binding.dims import normal_dim
@@ -56,8 +56,7 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
     if isinstance(value, (bool, int, float, complex)):
         value = Tensor(as_zero_dim(value, tensor.dtype))
     elif not isinstance(value, Tensor):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"a value of type {type_name(value)} cannot be assigned to a part of a tensor",
             text=f"can't assign a {type_name(value)} to a torch.{tensor.dtype.scalar_type}Tensor",
             help="wrap it: `tensor(...)`",
@@ -162,8 +161,7 @@ def _put_reached(tensor: Tensor, picked: dict[int, Any], values: Tensor) -> None
 def _check_values(tensor: Tensor, key: Key, values: Tensor, any_dtype: bool = False) -> None:
     """Raise E203 or E301 unless the values can be put at an index of the tensor."""
     if values.array.dtype is not tensor.array.dtype and not any_dtype:
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"values of {values.dtype} cannot be put at an index of a tensor of {tensor.dtype}",
             text="Index put requires the source and destination dtypes match, got"
             f" {tensor.dtype.scalar_type} for the destination and {values.dtype.scalar_type} for"
@@ -177,8 +175,7 @@ def _check_values(tensor: Tensor, key: Key, values: Tensor, any_dtype: bool = Fa
     except ValueError:
         fits = False
     if not fits:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"values of shape {tuple(values.array.shape)} do not fit the indexed part, of shape"
             f" {tuple(shape)}",
             text=f"shape mismatch: value tensor of shape {list(values.array.shape)} cannot be"
@@ -194,13 +191,10 @@ def _key_of(name: str, tensor: Tensor, indices: Any, values: Any, accumulate: bo
     have any dtype where a mask takes it.
     """
     if not isinstance(indices, (tuple, list)):
-        raise GradcliError("E202", f"{name}(): the indices must be a tuple of tensors")
+        raise type_error(f"{name}(): the indices must be a tuple of tensors")
     for number, part in enumerate(indices):
         if not isinstance(part, Tensor):
-            raise GradcliError(
-                "E202",
-                f"{name}(): index {number} must be a tensor, not {type_name(part)}",
-            )
+            raise type_error(f"{name}(): index {number} must be a tensor, not {type_name(part)}")
     if not isinstance(values, Tensor):
         raise wrong_operand(index_put, "values", values)
     # A 0-dim index would drop its dimension; as a vector of one it broadcasts with the others.
@@ -321,10 +315,9 @@ def _replaced(
         raise wrong_operand(entry, "src", src)
     shape = part(input.array, *bounds).shape
     if src.array.shape != shape:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{entry.name}(): a source of shape {tuple(src.array.shape)} for a part of shape"
-            f" {tuple(shape)}",
+            f" {tuple(shape)}"
         )
     return entry.apply(input, src, *bounds)
 

@@ -18,7 +18,7 @@ from gradcli.arrays.views import strides_of
 from gradcli.autograd.batched import BatchedArray, NeedsExamples, shared
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, refuse_batched
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.kernels import in_c
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import operators
@@ -324,9 +324,9 @@ def _item(part: Any) -> Any:
         try:
             array = np.array(_plain(part))
         except ValueError:  # lists of several lengths
-            raise GradcliError("E204", "the lists of an index differ in length") from None
+            raise value_error("the lists of an index differ in length") from None
         if array.dtype.kind not in "bif":
-            raise GradcliError("E202", f"a list of {array.dtype} is no index")
+            raise type_error(f"a list of {array.dtype} is no index")
         return array if array.dtype.kind == "b" else array.astype(np.int64)
     raise GradcliError(
         "E302" if not isinstance(part, str) else "E202",
@@ -407,8 +407,7 @@ def _bounds(part: slice, extent: int) -> tuple[int, int, int]:
     """A slice's start, end and step, the first two within a dimension."""
     step = _bound(part.step)
     if step is not None and step <= 0:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"the step of a slice must be positive, not {step}",
             text="step must be greater than zero",
             help="use flip() for the reverse order",

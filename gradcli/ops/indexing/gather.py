@@ -16,7 +16,7 @@ from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.scalars import checked_cast, checked_number
 from gradcli.autograd.inplace.writes import check_distinct, check_graph
 from gradcli.autograd.tensor import Tensor, alias
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import checked_values
@@ -62,8 +62,7 @@ def checked_index(name: str, index: Any) -> None:
     if not isinstance(index, Tensor):
         raise wrong_operand(gather, "index", index)
     if index.array.dtype not in (np.dtype(np.int64), np.dtype(np.int32)) and index.array.size:
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"{name}(): the index must be torch.int64, and this one is {index.dtype}",
             text=f"{name}(): Expected dtype int32{' or ' if name == 'index_select' else '/'}int64"
             " for index",
@@ -132,8 +131,7 @@ def checked_dim(name: str, tensor: Tensor, dim: int, index: Any, source: Any = N
         text = None
         if len(index_shape or (1,)) != len(shape or (1,)):
             text = "Index tensor must have the same number of dimensions as input tensor"
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): an index of shape {tuple(index_shape)} does not fit"
             f" {' and '.join(map(str, shapes))} along dimension {at}",
             text=text,
@@ -147,9 +145,7 @@ def same_dtype(name: str, tensor: Tensor, source: Any) -> None:
     if not isinstance(source, Tensor):
         raise wrong_operand(scatter_tensor, "src", source)
     if source.array.dtype is not tensor.array.dtype:
-        raise GradcliError(
-            "E203", f"{name}(): the tensor is {tensor.dtype}, the source {source.dtype}"
-        )
+        raise dtype_error(f"{name}(): the tensor is {tensor.dtype}, the source {source.dtype}")
 
 
 # --- gather and scatter -------------------------------------------------------------------------
@@ -197,9 +193,7 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
     """
     checked_index("take_along_dim", indices)
     if indices.dtype is dtypes.int32:
-        raise GradcliError(
-            "E203", "take_along_dim(): the index must be torch.int64", help="use `.long()`"
-        )
+        raise dtype_error("take_along_dim(): the index must be torch.int64", help="use `.long()`")
     if dim is None:
         input = reshape(input, (input.array.size,))
         flat = alias(indices)  # a write to it shows
@@ -210,8 +204,7 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
     if not input.array.ndim and not indices.array.ndim:
         raise GradcliError("E302", f"Dimension specified as {dim} but tensor has no dimensions")
     if input.array.ndim != indices.array.ndim:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"take_along_dim(): {indices.array.ndim} dimensions of the index for"
             f" {input.array.ndim} of the tensor",
             text="torch.take_along_dim(): input and indices should have the same number of"
@@ -223,10 +216,9 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
     try:
         common = list(np.broadcast_shapes(tuple(shape), tuple(index_shape)))
     except ValueError:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"take_along_dim(): an index of shape {tuple(indices.array.shape)} does not"
-            f" broadcast to {tuple(input.array.shape)} but for dimension {at}",
+            f" broadcast to {tuple(input.array.shape)} but for dimension {at}"
         ) from None
     common[at] = indices.array.shape[at]
     indices = Tensor(np.broadcast_to(indices.array, common))

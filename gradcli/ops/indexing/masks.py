@@ -14,7 +14,7 @@ from gradcli.arrays.sizes import sizes_apart
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_inplace
 from gradcli.autograd.tensor import Tensor, refuse_batched
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
@@ -34,8 +34,7 @@ def _checked_mask(name: str, tensor: Tensor, mask: Any) -> None:
     if not isinstance(mask, Tensor):
         raise wrong_operand(masked_select, "mask", mask)
     if mask.array.dtype != np.bool_:
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"{name}(): the mask must be a bool tensor, and this one is {mask.dtype}",
             text=f"{name}_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}"
             if name == "masked_fill"
@@ -45,8 +44,7 @@ def _checked_mask(name: str, tensor: Tensor, mask: Any) -> None:
     try:
         np.broadcast_shapes(tensor.array.shape, mask.array.shape)
     except ValueError:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): a mask of shape {tuple(mask.array.shape)} does not fit a tensor of shape"
             f" {tuple(tensor.array.shape)}",
             text=sizes_apart(mask.array.shape, tensor.array.shape) or None,
@@ -88,11 +86,11 @@ def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         raise wrong_operand(masked_fill_tensor, "value", value)
     if value.array.ndim:
-        raise GradcliError(
-            "E301", f"masked_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
+        raise shape_error(
+            f"masked_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
         )
     if value.dtype.is_complex and not input.dtype.is_complex:
-        raise GradcliError("E203", f"masked_fill(): a complex value does not fit {input.dtype}")
+        raise dtype_error(f"masked_fill(): a complex value does not fit {input.dtype}")
     return masked_fill_tensor.apply(input, mask, value)
 
 
@@ -189,14 +187,13 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
     if not isinstance(source, Tensor):
         raise wrong_operand(masked_scatter, "source", source)
     if source.array.dtype is not input.array.dtype:
-        raise GradcliError(
-            "E203", f"masked_scatter(): the tensor is {input.dtype}, the source {source.dtype}"
+        raise dtype_error(
+            f"masked_scatter(): the tensor is {input.dtype}, the source {source.dtype}"
         )
     shape = np.broadcast_shapes(input.array.shape, mask.array.shape)
     wanted = int(np.count_nonzero(np.broadcast_to(mask.array, shape)))
     if source.array.size < wanted:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"masked_scatter(): {source.array.size} elements for {wanted} places",
             text="Number of elements of source < number of ones in mask",
         )
@@ -275,9 +272,7 @@ def _checked_flat(name: str, tensor: Tensor, index: Any) -> None:
     if not isinstance(index, Tensor):
         raise wrong_operand(take, "index", index)
     if index.array.dtype != np.int64:
-        raise GradcliError(
-            "E203", f"{name}(): the index must be torch.int64, and this one is {index.dtype}"
-        )
+        raise dtype_error(f"{name}(): the index must be torch.int64, and this one is {index.dtype}")
     size = tensor.array.size
     outside = (index.array < -size) | (index.array >= size)
     if outside.any():
@@ -349,7 +344,7 @@ def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Te
     if not isinstance(source, Tensor):
         raise wrong_operand(put, "source", source)
     if source.array.dtype is not input.array.dtype:
-        raise GradcliError("E203", f"put(): the tensor is {input.dtype}, the source {source.dtype}")
+        raise dtype_error(f"put(): the tensor is {input.dtype}, the source {source.dtype}")
     _checked_flat("put", input, index)
     if source.array.size != index.array.size:
         raise GradcliError(
@@ -370,13 +365,12 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     Example: torch.combinations(tensor([1, 2, 3]))
     """
     if isinstance(r, Tensor) or type(r) is float:
-        raise GradcliError("E202", f"combinations(): `r` must be an int, not {type_name(r)}")
+        raise type_error(f"combinations(): `r` must be an int, not {type_name(r)}")
     if input.array.ndim != 1 or r < 0:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"Expect a non-negative number, but got {r}"
             if r < 0
-            else f"Expect a 1D vector, but got shape {list(input.array.shape)}",
+            else f"Expect a 1D vector, but got shape {list(input.array.shape)}"
         )
     if not r:
         return Tensor(module_of(input.array).empty((0,), input.array.dtype))

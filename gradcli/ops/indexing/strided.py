@@ -13,7 +13,7 @@ from gradcli.autograd.inplace import views, writes
 from gradcli.autograd.inplace.views import extent
 from gradcli.autograd.inplace.writes import base_array
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import sizes_of
@@ -99,8 +99,7 @@ def _checked_window(
         or min((*sizes, *strides, offset), default=0) < 0
         or (0 not in sizes and reach >= count)
     ):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"as_strided(): sizes {sizes} with strides {strides} and offset {offset} reach beyond"
             f" the {count} elements in memory",
             text=f"setStorage: sizes {list(sizes)}, strides {list(strides)}, storage offset"
@@ -144,10 +143,9 @@ def as_strided_scatter_(
     """
     sizes, strides, offset, _ = _checked_window(input, size, stride, storage_offset)
     if src.array.shape != sizes:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             "expected src to have a size equal to the slice of self. src size ="
-            f" {list(src.array.shape)}, slice size = {list(sizes)}",
+            f" {list(src.array.shape)}, slice size = {list(sizes)}"
         )
     return as_strided_scatter.apply(input, src, sizes, strides, offset)
 
@@ -180,11 +178,10 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """
     fill_value = plain_number("fill_diagonal_(): fill_value", fill_value)
     if type(wrap) is not bool:
-        raise GradcliError("E202", f"fill_diagonal_(): wrap must be a bool, not {type_name(wrap)}")
+        raise type_error(f"fill_diagonal_(): wrap must be a bool, not {type_name(wrap)}")
     shape = self.array.shape
     if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"fill_diagonal_(): a tensor of shape {tuple(shape)} has no main diagonal",
             text="dimensions must larger than 1"
             if len(shape) < 2

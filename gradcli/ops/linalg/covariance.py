@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import div, mul, sub
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
@@ -25,9 +25,9 @@ from gradcli.ops.shape.views import squeeze, t, unsqueeze, view
 def _checked_weights(name: str, weights: Any, count: int, kinds: tuple[str, ...]) -> None:
     check_tensors("cov", **{name: weights})
     if weights.array.shape != (count,):
-        raise GradcliError("E301", f"cov(): {name} must be a vector of {count} elements")
+        raise shape_error(f"cov(): {name} must be a vector of {count} elements")
     if weights.dtype.category not in kinds:
-        raise GradcliError("E203", f"cov(): {name} cannot be {weights.dtype}")
+        raise dtype_error(f"cov(): {name} cannot be {weights.dtype}")
     if (unbatched(weights.array) < 0).any():
         raise runtime_error(f"cov(): {name} cannot be negative")
 
@@ -48,8 +48,8 @@ def cov(
     Example: torch.cov(tensor([0.5, 1., 2.]))
     """
     if input.array.ndim > 2:
-        raise GradcliError(
-            "E301", f"cov(): the input has {input.array.ndim} dimensions, and two are the most"
+        raise shape_error(
+            f"cov(): the input has {input.array.ndim} dimensions, and two are the most"
         )
     rows = input if input.array.ndim == 2 else view.apply(input, (1, input.array.size))
     count = rows.array.shape[1]

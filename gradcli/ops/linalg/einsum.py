@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, shape_error, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import mul
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.runtime import listed
@@ -35,7 +35,7 @@ Subscripts = list[str]
 
 def _wrong(message: str, text: str | None = None) -> GradcliError:
     shown = None if text is None else f"einsum(): {text}"
-    return GradcliError("E301", f"einsum(): {message}", text=shown)
+    return shape_error(f"einsum(): {message}", text=shown)
 
 
 def _subscripts(term: str) -> Subscripts:
@@ -236,10 +236,9 @@ def _sublist(subscripts: Any) -> str:
         elif type(subscript) is int and 0 <= subscript < len(_SUBLIST_LETTERS):
             letters.append(_SUBLIST_LETTERS[subscript])
         else:
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 f"einsum(): {subscript!r} is no subscript of a sublist: an integer from 0 to 51, or"
-                " `...`",
+                " `...`"
             )
     return "".join(letters)
 
@@ -247,7 +246,7 @@ def _sublist(subscripts: Any) -> str:
 def _of_sublists(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """The equation and operands of `einsum(x, [0, 1], y, [1, 2], [0, 2])`."""
     if len(args) < 2:
-        raise GradcliError("E204", "einsum(): an operand needs its list of subscripts")
+        raise value_error("einsum(): an operand needs its list of subscripts")
     equation = ",".join(_sublist(subscripts) for subscripts in args[1::2])
     if len(args) % 2:
         equation += "->" + _sublist(args[-1])
@@ -268,12 +267,12 @@ def einsum(*args: Any) -> Tensor:
     Example: torch.einsum('ij,jk->ik', tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
     if len(args) < 2:
-        raise GradcliError("E204", "einsum() needs an equation and one operand at least")
+        raise value_error("einsum() needs an equation and one operand at least")
     equation, operands = args[0], args[1:]
     if type(equation) is Tensor:
         equation, operands = _of_sublists(args)
     elif type(equation) is not str:
-        raise GradcliError("E202", "einsum(): the equation must be a string")
+        raise type_error("einsum(): the equation must be a string")
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     tensors = listed("einsum", operands)

@@ -10,7 +10,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.batched import fresh_leaf
 from gradcli.autograd.engine.backward import grad as gradient_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import shape_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
@@ -114,11 +114,11 @@ def _check_reflections(name: str, input: Tensor, tau: Tensor) -> None:
     check_same_dtype(name, input, tau)
     shape, factors = input.array.shape, tau.array.shape
     if len(shape) < 2 or shape[-2] < shape[-1]:
-        raise GradcliError(
-            "E301", f"{name}(): at least as many rows as columns are needed, not shape {shape}"
+        raise shape_error(
+            f"{name}(): at least as many rows as columns are needed, not shape {shape}"
         )
     if factors[:-1] != shape[:-2] or not factors or factors[-1] > shape[-1]:
-        raise GradcliError("E301", f"{name}(): factors of shape {factors} for vectors of {shape}")
+        raise shape_error(f"{name}(): factors of shape {factors} for vectors of {shape}")
 
 
 @function("householder_product", module="torch.linalg")
@@ -147,8 +147,8 @@ def ormqr(
     check_same_dtype("ormqr", input, other)
     rows = input.array.shape[-2]
     if other.array.ndim < 2 or other.array.shape[-2 if left else -1] != rows:
-        raise GradcliError(
-            "E301", f"ormqr(): a matrix of shape {other.array.shape} does not go with {rows} rows"
+        raise shape_error(
+            f"ormqr(): a matrix of shape {other.array.shape} does not go with {rows} rows"
         )
     return ormqr_.apply(input, tau, other, left, transpose)
 

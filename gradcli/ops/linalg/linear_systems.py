@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.arrays.views import row_strides, window
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, shape_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.definition.dtype_support import INTEGRAL, check_dtype, dtype_names
@@ -33,8 +33,7 @@ def check_matrices(name: str, square: bool = True, **operands: Any) -> None:
     for argument, tensor in operands.items():
         shape = tuple(tensor.array.shape)
         if len(shape) < 2:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"{name}(): {argument} needs two dimensions or more, not {len(shape)}",
                 text=f"linalg.{name}: The input tensor {argument} must have at least 2 dimensions.",
             )
@@ -53,8 +52,8 @@ def check_square(name: str, tensor: Tensor) -> None:
                 f"linalg.{name}: A must be batches of square matrices, but they are {shape[-2]} by"
                 f" {shape[-1]} matrices"
             )
-        raise GradcliError(
-            "E301", f"{name}(): a tensor of shape {shape} holds no square matrices", text=text
+        raise shape_error(
+            f"{name}(): a tensor of shape {shape} holds no square matrices", text=text
         )
 
 

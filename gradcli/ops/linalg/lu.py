@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
@@ -311,10 +311,9 @@ def linalg_lu_solve(
     check_matrices("lu_solve", square=False, B=B)
     check_same_dtype("lu_solve", LU, B)
     if B.array.shape[-2 if left else -1] != LU.array.shape[-1]:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"lu_solve(): factors of {tuple(LU.array.shape)} and right sides of"
-            f" {tuple(B.array.shape)} do not fit",
+            f" {tuple(B.array.shape)} do not fit"
         )
     return lu_solve.apply(LU, pivots, B, left, adjoint)
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import reciprocal
 from gradcli.ops.arithmetic.conjugate import conj
@@ -108,7 +108,7 @@ def _vector_norm(
     text = "linalg.vector_norm: Expected a floating point or complex tensor as input. Got"
     check_floating_dtype(name, input.dtype, f"{text} {input.dtype.scalar_type}")
     if type(ord) not in (int, float):
-        raise GradcliError("E202", f"{name}(): the order must be a number, not {type_name(ord)}")
+        raise type_error(f"{name}(): the order must be a number, not {type_name(ord)}")
     dims = None if dim is None else normal_dims(name, input, dim)
     return vector_norm.apply(input, float(ord), dims, keepdim, dtype)
 
@@ -143,7 +143,7 @@ def _matrix_norm(
         raise _no_order(ord)
     if ndim < 2:
         text = "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
-        raise GradcliError("E301", text)
+        raise shape_error(text)
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise runtime_error(f"{name}(): dim must be two dimensions")
     # PyTorch counts them from the front before anything is saved.
@@ -220,10 +220,9 @@ def linalg_norm(
     ndim = A.array.ndim
     if dim is None:
         if ndim not in (1, 2):
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got"
-                f" {ndim}D.",
+                f" {ndim}D."
             )
         if ndim == 1 and not isinstance(ord, str):
             return _vector_norm("norm", A, ord, None, keepdim, dtype)
@@ -340,6 +339,6 @@ def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
             f"renorm(): p is positive and maxnorm not negative, not {p} and {maxnorm}"
         )
     if input.array.ndim < 2:
-        raise GradcliError("E301", "renorm() needs at least two dimensions")
+        raise shape_error("renorm() needs at least two dimensions")
     at = normal_dim("renorm", dim, input.array.ndim)
     return renorm.apply(input, float(p), at, float(maxnorm))

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
@@ -208,10 +208,9 @@ def lstsq(
     check_same_dtype("lstsq", input, b)
     vector = b.array.ndim == input.array.ndim - 1
     if b.array.shape[: b.array.ndim - (not vector)] != input.array.shape[:-1]:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"lstsq(): matrices of {tuple(input.array.shape)} and right sides of"
-            f" {tuple(b.array.shape)} do not fit",
+            f" {tuple(b.array.shape)} do not fit"
         )
     limit = max(input.array.shape[-2:]) * float(np.finfo(input.array.dtype).eps)
     return named(

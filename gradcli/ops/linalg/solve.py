@@ -11,7 +11,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import add
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype
@@ -140,10 +140,9 @@ def _solve(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]
     matrices, right = tuple(A.array.shape), tuple(B.array.shape)
     vector = len(right) == 1 or right == matrices[:-1]
     if vector and not left:
-        raise GradcliError("E301", f"{name}(): a vector stands on the right only with left=True")
+        raise shape_error(f"{name}(): a vector stands on the right only with left=True")
     if not right or right[-1 if vector or not left else -2] != matrices[-1]:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): matrices of {matrices} and right sides of {right} do not fit",
             text=f"linalg.solve: Incompatible shapes of A and B for the equation"
             f" {'AX' if left else 'XA'} = B ({'x'.join(map(str, matrices[-2:]))} and"
@@ -319,7 +318,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     shape = tuple(A.array.shape)
     rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
     if rows != columns:
-        raise GradcliError("E301", f"tensorinv(): {rows} rows and {columns} columns are not square")
+        raise shape_error(f"tensorinv(): {rows} rows and {columns} columns are not square")
     inverse = inverted("tensorinv", reshape(A, (rows, columns)))
     return reshape(inverse, (*shape[ind:], *shape[:ind]))
 
@@ -339,6 +338,6 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     sizes = tuple(A.array.shape[B.array.ndim :])
     columns, rows = math.prod(sizes), B.array.size
     if columns * rows != A.array.size or columns != rows:
-        raise GradcliError("E301", f"tensorsolve(): {rows} equations for {columns} unknowns")
+        raise shape_error(f"tensorsolve(): {rows} equations for {columns} unknowns")
     solution = solve(reshape(A, (rows, columns)), flatten(B))
     return reshape(solution, sizes)

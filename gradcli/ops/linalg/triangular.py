@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import shape_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype
 from gradcli.ops.binding.catalogue import function
@@ -82,11 +82,10 @@ def _check_system(name: str, A: Tensor, B: Tensor, left: bool = True) -> None:
     check_same_dtype(name, A, B)
     matrices, right = tuple(A.array.shape), tuple(B.array.shape)
     if right[-2 if left else -1] != matrices[-1]:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"linalg.{name}: Incompatible shapes of A and B for the equation"
             f" {'AX' if left else 'XA'} = B ({'x'.join(map(str, matrices[-2:]))} and"
-            f" {'x'.join(map(str, right[-2:]))})",
+            f" {'x'.join(map(str, right[-2:]))})"
         )
 
 

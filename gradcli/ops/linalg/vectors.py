@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.kernels.sums.fused_multiply_add import is_fused, multiply_add
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.arithmetic.conjugate import conj
@@ -64,8 +64,7 @@ def cross_(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     if dim is None:
         sizes = tuple(input.array.shape)
         if 3 not in sizes:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"cross(): no dimension of {sizes} has 3 elements",
                 text="no dimension of size 3 in input",
             )
@@ -75,25 +74,23 @@ def cross_(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
     if input.array.ndim != other.array.ndim:
-        raise GradcliError(
-            "E301",
-            f"{name}(): the operands have {input.array.ndim} and {other.array.ndim} dimensions",
+        raise shape_error(
+            f"{name}(): the operands have {input.array.ndim} and {other.array.ndim} dimensions"
         )
     if not input.array.ndim:
         raise GradcliError("E302", f"{name}(): a 0-dim tensor has no dimension of 3 elements")
     at = normal_dim(name, dim, input.array.ndim)
     sizes = tuple(input.array.shape), tuple(other.array.shape)
     if any(not shape or shape[at] != 3 for shape in sizes):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got"
-            f" {' and '.join(str(shape[at] if shape else 1) for shape in sizes)}",
+            f" {' and '.join(str(shape[at] if shape else 1) for shape in sizes)}"
         )
     try:
         np.broadcast_shapes(*sizes)
     except ValueError:
-        raise GradcliError(
-            "E301", f"{name}(): the shapes {sizes[0]} and {sizes[1]} cannot be broadcast"
+        raise shape_error(
+            f"{name}(): the shapes {sizes[0]} and {sizes[1]} cannot be broadcast"
         ) from None
     check_dtype(name, input.dtype, dtype_names("bool"))
     check_same_dtype(name, input, other)
@@ -110,7 +107,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     Example: torch.linalg.vander(tensor([1, 2, 3]))
     """
     if not x.array.ndim:
-        raise GradcliError("E301", "vander() needs one dimension or more")
+        raise shape_error("vander() needs one dimension or more")
     count = x.array.shape[-1] if N is None else N
     check_dtype("vander", x.dtype, dtype_names("bool", "half", raises="RuntimeError"))
     if count <= 1:
@@ -129,7 +126,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     Example: torch.vander(tensor([1, 2, 3]))
     """
     if x.array.ndim != 1:
-        raise GradcliError("E301", "vander(): x must be one-dimensional")
+        raise shape_error("vander(): x must be one-dimensional")
     count = x.array.shape[0] if N is None else N
     if count < 0:
         raise runtime_error("vander(): N must not be negative")
@@ -161,9 +158,8 @@ def _steps(x: Tensor, y: Tensor, dim: int) -> Tensor:
     ndim = y.array.ndim
     if x.array.ndim == 1:
         if x.array.shape[0] != y.array.shape[dim]:
-            raise GradcliError(
-                "E301",
-                f"trapezoid(): {x.array.shape[0]} places for {y.array.shape[dim]} values",
+            raise shape_error(
+                f"trapezoid(): {x.array.shape[0]} places for {y.array.shape[dim]} values"
             )
         sizes = [1] * ndim
         sizes[dim] = x.array.shape[0]

@@ -61,7 +61,7 @@ class _Sample:
         own = select(log_probs, 1, number)
         whole = length == log_probs.array.shape[0]
         self.own = own if whole else slice_(own, 0, 0, length, 1)
-        self.extended, self.length = extended, length
+        self.length = length
         self.steps = index_select(self.own, 1, Tensor(extended))
         self.dtype = log_probs.array.dtype
         count = len(extended)

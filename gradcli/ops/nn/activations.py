@@ -17,7 +17,7 @@ import numpy as np
 from gradcli.arrays.dtypes import bfloat16, float32, of_array
 from gradcli.arrays.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 from gradcli.kernels import half_precision, vector_math
 from gradcli.kernels.in_c import elementwise
 from gradcli.ops.arithmetic.arithmetic import add, div, sub
@@ -372,11 +372,11 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     Example: F.glu(tensor([[2., 1.], [1., 3.]]))
     """
     if not input.array.ndim:
-        raise GradcliError("E301", "glu(): a 0-dim tensor cannot be halved")
+        raise shape_error("glu(): a 0-dim tensor cannot be halved")
     at = normal_dim("glu", dim, input.array.ndim)
     size = input.array.shape[at]
     if size % 2:
         text = f"Halving dimension must be even, but dimension {at} is size {size}"
-        raise GradcliError("E301", text)
+        raise shape_error(text)
     check_floating("glu", input)
     return glu_.apply(input, at)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import shape_error, value_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul
 from gradcli.ops.binding.arguments import check_tensors
@@ -26,8 +26,7 @@ from gradcli.state import computed
 def _check_probability(name: str, input: Tensor, p: float) -> None:
     check_tensors(name, input=input)
     if not 0 <= p <= 1:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"{name}(): p is a probability, and {p} is none",
             text=f"dropout probability has to be between 0 and 1, but got {p}",
         )
@@ -75,7 +74,7 @@ def _channels(name: str, input: Tensor) -> Any:
     """An array of one number per channel, for the noise; raises E301 where there are none."""
     shape = tuple(input.array.shape)
     if len(shape) < 2:
-        raise GradcliError("E301", f"{name}(): the shape {shape} has no channels")
+        raise shape_error(f"{name}(): the shape {shape} has no channels")
     return np.empty((*shape[:2], *(1,) * (len(shape) - 2)))
 
 
@@ -152,10 +151,9 @@ def _of_channels(name: str, counts: tuple[int, int], sample: str) -> None:
     def of_channels(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         _check_probability(name, input, p)
         if name != "dropout2d" and input.array.ndim not in counts:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"{name}(): {counts[0]} or {counts[1]} dimensions are needed, not"
-                f" {input.array.ndim}",
+                f" {input.array.ndim}"
             )
         if input.array.ndim == counts[0] and name != "dropout2d":
             batched = unsqueeze.apply(input, 0)

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, value_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import (
@@ -99,8 +99,7 @@ def _check(name: str, indices: Any, weight: Any, sparse: bool, raises: str = "In
     if sparse:
         raise GradcliError("E205", f"{name}(): sparse gradients are outside the catalogue")
     if indices.dtype not in (dtypes.int64, dtypes.int32):
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"{name}(): the indices must be torch.int64, and these are {indices.dtype}",
             text="Expected tensor for argument #1 'indices' to have one of the following scalar"
             f" types: Long, Int; but got torch.{indices.dtype.scalar_type}Tensor instead (while"
@@ -329,19 +328,17 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
             raises="ValueError",
         )
     if offsets is None:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "embedding_bag(): a vector of indices needs `offsets`",
             text="offsets has to be a 1D Tensor but got None",
         )
     check_tensors("embedding_bag", offsets=offsets)
     starts = offsets.array
     if starts.dtype.kind not in "iu":
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types:"
             f" Long, Int; but got torch.{offsets.dtype.scalar_type}Tensor instead (while checking"
-            " arguments for embedding_bag)",
+            " arguments for embedding_bag)"
         )
     if starts.ndim != 1:
         raise GradcliError(
@@ -434,10 +431,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     Example: F.one_hot(tensor([3, 1, 2]))
     """
     if tensor.dtype is not dtypes.int64:
-        raise GradcliError(
-            "E203",
-            "one_hot is only applicable to index tensor of type LongTensor.",
-            help="use `.long()`",
+        raise dtype_error(
+            "one_hot is only applicable to index tensor of type LongTensor.", help="use `.long()`"
         )
     classes = module_of(tensor.array).asarray(tensor.array)
     if num_classes == -1 and classes.size:

@@ -212,7 +212,7 @@ _expose_spread("var", lambda value: value)
 _expose_spread("std", lambda value: _TORCH["sqrt"](value))
 
 
-def _expose_reduction(name: str, fill: float) -> None:
+def _expose_reduction(name: str, fill: float, dims: Callable[[Tensor, Any], Any] = _dims) -> None:
     """A reduction of what is shown, beside a number that changes nothing."""
 
     @function(name, module=_MODULE)
@@ -224,28 +224,11 @@ def _expose_reduction(name: str, fill: float) -> None:
         dtype: DType | None = None,
         mask: Tensor | None = None,
     ) -> Tensor:
-        result = _TORCH[name](_filled(input, mask, fill), _dims(input, dim), keepdim)
+        result = _TORCH[name](_filled(input, mask, fill), dims(input, dim), keepdim)
         return methods["to"](result, dtype or input.dtype)
 
     example = f"torch.masked.{name}({_X}, 1, {_MASK})"
     describe(reduction, f"`torch.{name}` of what the mask shows.", example=example)
-
-
-def _expose_choice(name: str, fill: float) -> None:
-    @function(name, module=_MODULE)
-    def choice(
-        input: Tensor,
-        dim: int | None = None,
-        *,
-        keepdim: bool = False,
-        dtype: DType | None = None,
-        mask: Tensor | None = None,
-    ) -> Tensor:
-        result = _TORCH[name](_filled(input, mask, fill), dim, keepdim)
-        return methods["to"](result, dtype or input.dtype)
-
-    example = f"torch.masked.{name}({_X}, 1, {_MASK})"
-    describe(choice, f"`torch.{name}` of what the mask shows.", example=example)
 
 
 def _expose_along(name: str, fill: float, module: str = "torch") -> None:
@@ -265,7 +248,7 @@ def _expose_along(name: str, fill: float, module: str = "torch") -> None:
 for _name, _fill in (("amax", -inf), ("amin", inf), ("logsumexp", -inf)):
     _expose_reduction(_name, _fill)
 for _name, _fill in (("argmax", -inf), ("argmin", inf)):
-    _expose_choice(_name, _fill)
+    _expose_reduction(_name, _fill, lambda input, dim: dim)
 for _name, _fill in (("cumsum", 0.0), ("cumprod", 1.0)):
     _expose_along(_name, _fill)
 for _name, _fill in (("softmax", -inf), ("log_softmax", -inf), ("softmin", inf)):

@@ -128,12 +128,15 @@ def _leaky_backward_array(grad_output: Any, self: Any, negative_slope: float) ->
     return choose(self > 0, grad_output, grad_output * negative_slope)[()]
 
 
-leaky_relu_backward: Op = pointwise(
-    "leaky_relu_backward",
-    _leaky_backward_array,
-    half=rounded_once,
-    linear=True,
-    self=lambda grad: zeros_like(grad),
+leaky_relu_backward, rrelu_backward = (
+    pointwise(
+        name,
+        _leaky_backward_array,
+        half=rounded_once,
+        linear=True,
+        self=lambda grad: zeros_like(grad),
+    )
+    for name in ("leaky_relu_backward", "rrelu_with_noise_backward")
 )
 
 leaky_relu_ = pointwise(
@@ -205,14 +208,6 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """
     return _leaky(leaky_relu_, "leaky_relu", input, negative_slope)
 
-
-rrelu_backward: Op = pointwise(
-    "rrelu_with_noise_backward",
-    _leaky_backward_array,
-    half=rounded_once,
-    linear=True,
-    self=lambda grad: zeros_like(grad),
-)
 
 rrelu_ = pointwise(
     "rrelu_with_noise",

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
 from gradcli.kernels import in_c
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
@@ -148,14 +148,13 @@ def _batch_normed(
     channels = shape[1]
     running_mean, running_var = running
     if training and (running_mean is None) is not (running_var is None):
-        raise GradcliError("E204", f"{name}(): running_mean and running_var go together")
+        raise value_error(f"{name}(): running_mean and running_var go together")
     if training or (running_mean is not None and running_var is not None):
         check_floating(name, input)
     given_sizes = dict(zip(("running_mean", "running_var"), running, strict=True))
     for argument, tensor in {**given_sizes, "weight": weight, "bias": bias}.items():
         if isinstance(tensor, Tensor) and tensor.array.shape != (channels,):
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"{name}(): `{argument}` has the shape {tuple(tensor.array.shape)}, and the input"
                 f" {channels} channels",
                 text=f"{argument} should contain {channels} elements not {tensor.array.size}",
@@ -357,8 +356,7 @@ def local_response_norm(
     """
     shape = input.array.shape
     if len(shape) < 3:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "local_response_norm(): expected three dimensions or more",
             text=f"Expected 3D or higher dimensionality {' ' * 24} input (got {len(shape)}"
             " dimensions)",

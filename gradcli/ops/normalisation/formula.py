@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import shape_error, value_error
 from gradcli.kernels import half_precision
 from gradcli.kernels.sums.cascade_sum import LARGEST, wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
@@ -399,8 +399,7 @@ def check_affine(name: str, input: Tensor, sizes: Sizes, **affine: Tensor | None
     check_floating(name, input)
     for argument, tensor in given.items():
         if tensor.array.shape != sizes:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"{name}(): `{argument}` has the shape {tuple(tensor.array.shape)}, and should have"
                 f" {sizes}",
                 text=f"Expected {argument} to be a vector of size equal to the number of channels"
@@ -432,8 +431,7 @@ def check_several(name: str, given: Sizes, first: int, others: Sizes) -> None:
     input's shape.
     """
     if first * prod(others) == 1:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"{name}(): more than one value per channel is needed",
             text="Expected more than 1 value per channel when training, got input size"
             f" torch.Size({[*given]})",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.kernels.layer_norm import LONGEST, row_variances
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
@@ -231,7 +231,7 @@ def group_norm(
     """
     shape = input.array.shape
     if len(shape) < 2:
-        raise GradcliError("E301", "group_norm(): expected two dimensions or more")
+        raise shape_error("group_norm(): expected two dimensions or more")
     if type(num_groups) is int and num_groups:
         check_several("group_norm", shape, shape[0] * shape[1] // num_groups, shape[2:])
     return _group_normed(input, num_groups, weight, bias, eps)[0]
@@ -254,7 +254,7 @@ def native_group_norm_(
     Example: torch.native_group_norm(tensor([[2., 1.], [1., 3.]]), None, None, 2, 2, 1, 1, 1e-5)
     """
     if input.array.size != N * C * HxW:
-        raise GradcliError("E301", "Expected X.numel() == N * C * HxW to be true, but got false.")
+        raise shape_error("Expected X.numel() == N * C * HxW to be true, but got false.")
     result, mean, rstd = _group_normed(input, group, weight, bias, eps)
     return result, reshape(mean, (N, group)), reshape(rstd, (N, group))
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
 from gradcli.kernels.in_c import layer_norm as layer_norm_in_c
 from gradcli.kernels.in_c import layer_norm_backward as layer_norm_backward_in_c
 from gradcli.kernels.layer_norm import LONGEST, row_gradient, row_moments
@@ -90,7 +90,7 @@ def _normalized_sizes(name: str, input: Any, normalized_shape: Any) -> Sizes:
     """The sizes to normalise over; raises E301 unless they are the input's last."""
     check_tensors(name, input=input)
     if not isinstance(normalized_shape, (tuple, list)):
-        raise GradcliError("E202", f"{name}(): normalized_shape must be a tuple of integers")
+        raise type_error(f"{name}(): normalized_shape must be a tuple of integers")
     sizes = sizes_of(name, (normalized_shape,))
     shape = input.array.shape
     if not sizes:
@@ -173,9 +173,8 @@ def rms_norm(
     if weight is not None:
         check_tensors("rms_norm", weight=weight)
         if weight.array.shape != sizes:
-            raise GradcliError(
-                "E301",
-                f"rms_norm(): a weight of shape {tuple(weight.array.shape)} does not fit {sizes}",
+            raise shape_error(
+                f"rms_norm(): a weight of shape {tuple(weight.array.shape)} does not fit {sizes}"
             )
     dtype = input.dtype
     if dtype.itemsize == 2:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
@@ -28,7 +28,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     check_dtype("bincount", input.dtype, dtype_names("bool", "float", "complex"))
     array = input.array
     if array.ndim != 1:
-        raise GradcliError("E203", "bincount() needs a vector of integers")
+        raise dtype_error("bincount() needs a vector of integers")
     if array.size and array.min() < 0:
         raise runtime_error(
             "bincount(): an element is negative",
@@ -41,7 +41,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if weights is None:
         return Tensor(np.bincount(array, minlength=minlength))
     if weights.array.shape != array.shape:
-        raise GradcliError("E301", "bincount(): the weights have another shape than the vector")
+        raise shape_error("bincount(): the weights have another shape than the vector")
     counts = np.bincount(array, weights.array, minlength)
     single = weights.array.dtype == np.float32
     return Tensor(counts.astype(np.float32) if single else counts)
@@ -104,7 +104,7 @@ def histogram(
             text=f"torch.histogram(): bins must be > 0, but got {edges} for dimension 0",
         )
     if weight is not None and weight.array.shape != input.array.shape:
-        raise GradcliError("E301", "histogram(): the weights have another shape than the input")
+        raise shape_error("histogram(): the weights have another shape than the input")
     values = np.asarray(input.array, np.float64)
     between = None if range is None else (float(range[0]), float(range[1]))
     if between is not None and not between[0] <= between[1]:

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays.backend import moved
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import mul, mul_number
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import methods
@@ -42,7 +42,7 @@ _INTERPOLATIONS = {
 def _checked_fractions(name: str, input: Tensor, q: Any) -> Tensor:
     """The fractions as a tensor. Raises E203 for dtypes that differ, E204 outside of 0 to 1."""
     if str(input.array.dtype) not in ("float32", "float64"):
-        raise GradcliError("E203", f"{name}() input tensor must be either float or double dtype")
+        raise dtype_error(f"{name}() input tensor must be either float or double dtype")
     if type(q) in (int, float):
         if not 0 <= q <= 1:
             raise runtime_error(
@@ -52,9 +52,9 @@ def _checked_fractions(name: str, input: Tensor, q: Any) -> Tensor:
         return Tensor(moved(input.array.dtype.type(q), input.device))
     check_tensors(name, q=q)
     if q.array.ndim > 1:
-        raise GradcliError("E301", f"{name}(): q must be a number or a vector")
+        raise shape_error(f"{name}(): q must be a number or a vector")
     if q.dtype is not input.dtype:
-        raise GradcliError("E203", f"{name}(): q is {q.dtype} and the input {input.dtype}")
+        raise dtype_error(f"{name}(): q is {q.dtype} and the input {input.dtype}")
     if not ((unbatched(q.array) >= 0) & (unbatched(q.array) <= 1)).all():
         raise runtime_error(f"{name}(): every q must lie between 0 and 1")
     return q

@@ -12,7 +12,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
 from gradcli.kernels import selection
 from gradcli.kernels.rows_in_order import largest_of_rows, sorted_rows
 from gradcli.kernels.sums.cascade_sum import wide
@@ -62,7 +62,7 @@ def _put_sorted(grads: Any, indices: Any, self_sizes: tuple[int, ...], dim: int)
 
 def _sort_array(self: Any, dim: int, descending: bool, stable: bool) -> tuple[Any, Any]:
     if self.dtype.kind == "c":
-        raise GradcliError("E203", "sort() is not defined for complex tensors")
+        raise dtype_error("sort() is not defined for complex tensors")
     if not self.ndim:
         return self[()], np.int64(0)
     found = sorted_rows(self, dim, descending, stable)
@@ -228,10 +228,9 @@ def _check_sequences(sequences: Tensor, values: Any) -> None:
     shape = tuple(sequences.array.shape)
     wanted = tuple(values.array.shape) if type(values) is Tensor else ()
     if not shape or (len(shape) > 1 and (not wanted or shape[:-1] != wanted[:-1])):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"searchsorted(): the sequences' shape {shape} and the values' {wanted} differ before"
-            " the last dimension",
+            " the last dimension"
         )
 
 
@@ -286,5 +285,5 @@ def bucketize(
     if type(input) not in NUMBERS:
         check_tensors("bucketize", input=input)
     if boundaries.array.ndim != 1:
-        raise GradcliError("E301", "bucketize(): the boundaries must be a vector")
+        raise shape_error("bucketize(): the boundaries must be a vector")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)

@@ -20,7 +20,7 @@ from gradcli.arrays.fusion.lazy import LAZY, LONG
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import dtype_error, shape_error, type_error
 from gradcli.kernels import vector_math
 from gradcli.kernels.sums.cascade_sum import (
     LARGEST,
@@ -91,9 +91,7 @@ def check_reduced(name: str, input: Any, keepdim: Any = False) -> None:
     if type(input) is not Tensor:  # the usual case is not worth a call
         check_tensors(name, input=input)
     if type(keepdim) is not bool:
-        raise GradcliError(
-            "E202", f"{name}(): keepdim must be True or False, not {type_name(keepdim)}"
-        )
+        raise type_error(f"{name}(): keepdim must be True or False, not {type_name(keepdim)}")
 
 
 def fold(ufunc: Any, array: Any, dims: Axes, keepdim: bool = False, dtype: Any = None) -> Any:
@@ -251,8 +249,8 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     try:
         summed: Tensor = sum_to(input, wanted)
     except ValueError:
-        raise GradcliError(
-            "E301", f"sum_to_size(): a tensor of shape {shape} cannot be summed to {wanted}"
+        raise shape_error(
+            f"sum_to_size(): a tensor of shape {shape} cannot be summed to {wanted}"
         ) from None
     return summed
 
@@ -264,7 +262,7 @@ def _nansum_array(
     self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
 ) -> Any:
     if self.dtype.kind == "c":
-        raise GradcliError("E203", "nansum() is not defined for complex tensors")
+        raise dtype_error("nansum() is not defined for complex tensors")
     if is_float(self):
         self = np.where(np.isnan(self), self.dtype.type(0), self)
     return _sum_array(self, dims, keepdim, dtype)
@@ -399,7 +397,7 @@ def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials over the dimensions. Integers become floating."""
     check_reduced("logsumexp", input, keepdim)
     if dim is None:
-        raise GradcliError("E202", "logsumexp() needs the dimensions to reduce, not None")
+        raise type_error("logsumexp() needs the dimensions to reduce, not None")
     if input.dtype.category in ("int", "bool"):
         input = Tensor(dtypes.cast(input.array, dtypes.default_dtype()))
     return logsumexp.apply(input, normal_dims("logsumexp", input, dim), keepdim)

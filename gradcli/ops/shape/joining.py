@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import normal_dim
@@ -88,8 +88,7 @@ def cat_(tensors: Any, dim: int = 0) -> Tensor:
     """
     parts = listed("cat", tensors)
     if not parts:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "cat(): there is nothing to join",
             text="torch.cat(): expected a non-empty list of Tensors",
         )
@@ -97,8 +96,7 @@ def cat_(tensors: Any, dim: int = 0) -> Tensor:
     full = [shape for shape in shapes if shape != (0,)]
     for number, shape in enumerate(shapes):
         if not shape:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"cat(): tensor {number} is 0-dim",
                 text=f"zero-dimensional tensor (at position {number}) cannot be concatenated",
                 help="use stack()",
@@ -108,16 +106,14 @@ def cat_(tensors: Any, dim: int = 0) -> Tensor:
     at = normal_dim("cat", dim, len(full[0]))
     for shape in shapes:
         if shape != (0,) and len(shape) != len(full[0]):
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"cat(): shapes {full[0]} and {shape} differ in their number of dimensions",
                 text="Tensors must have same number of dimensions: got"
                 f" {len(full[0])} and {len(shape)}",
             )
     for shape in full:
         if shape[:at] + shape[at + 1 :] != full[0][:at] + full[0][at + 1 :]:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"cat(): shapes {full[0]} and {shape} differ outside dimension {at}",
                 text=_sizes_differ(at, full[0], shape, shapes.index(shape)),
             )
@@ -147,8 +143,7 @@ def stack_(tensors: Any, dim: int = 0) -> Tensor:
     at = normal_dim("stack", dim, len(first) + 1)
     for number, part in enumerate(parts):
         if part.array.shape != first:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"stack(): the shapes {tuple(first)} and {tuple(part.array.shape)} differ",
                 text=f"stack expects each tensor to be equal size, but got {list(first)} at entry 0"
                 f" and {list(part.array.shape)} at entry {number}",
@@ -236,7 +231,7 @@ def block_diag(*tensors: Any) -> Tensor:
         return modules["torch"]["empty"](1, 0)
     parts = listed("block_diag", tensors)
     if any(part.array.ndim > 2 for part in parts):
-        raise GradcliError("E301", "block_diag(): the blocks are matrices, vectors or numbers")
+        raise shape_error("block_diag(): the blocks are matrices, vectors or numbers")
     return block_diagonal.apply(parts)
 
 
@@ -253,7 +248,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     if any(axis.array.ndim != 1 for axis in axes):
         wrong = next(axis for axis in axes if axis.array.ndim != 1)
         text = f"Expect a 1D vector, but got shape {list(wrong.array.shape)}"
-        raise GradcliError("E301", text)
+        raise shape_error(text)
     if len(axes) == 1:
         return axes[0]
     return stack_([flatten(grid) for grid in meshgrid(*axes)], 1)

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.strides import copied_in_order, laid_out_like
 from gradcli.autograd.inplace.writes import check_graph
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
@@ -56,8 +56,7 @@ def flip_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
 def _check_dims(name: str, tensor: Tensor, least: int) -> None:
     if tensor.array.ndim < least:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): a tensor of {tensor.array.ndim} dimensions has too few, it takes {least}",
             text=f"{name}: input tensor must have at least {least} dimensions",
         )
@@ -188,8 +187,7 @@ def repeat_(self: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
 
 def _repeated(name: str, tensor: Tensor, counts: tuple[int, ...]) -> Tensor:
     if len(counts) < tensor.array.ndim or min(counts, default=0) < 0:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): a tensor of {tensor.array.ndim} dimensions cannot be repeated {counts}"
             " times",
             text="Number of dimensions of repeat dims can not be smaller than number of dimensions"
@@ -278,8 +276,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     if input.array.ndim == 1:
         return diag_embed.apply(input, diagonal, 0, 1)
     if input.array.ndim != 2:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"diag(): takes a vector or a matrix, not {input.array.ndim} dimensions",
             text=f"diag(): Supports 1D or 2D tensors. Got {input.array.ndim}D",
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.arrays.sizes import sizes_apart
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
@@ -66,7 +66,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     shape = input.array.shape
     at = normal_dim("unflatten", dim, len(shape))
     if not shape:
-        raise GradcliError("E301", "unflatten(): a 0-dim tensor has no dimension to cut")
+        raise shape_error("unflatten(): a 0-dim tensor has no dimension to cut")
     given = sizes_of("unflatten", (sizes,))
     try:
         wanted = inferred_sizes("unflatten", given, shape[at])
@@ -226,8 +226,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     try:
         common = np.broadcast_shapes(*shapes)
     except ValueError:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"broadcast_tensors(): the shapes {shapes} cannot be broadcast",
             text=sizes_apart(*shapes),
         ) from None
@@ -248,7 +247,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     if not axes:
         raise runtime_error("meshgrid expects a non-empty TensorList")
     if any(axis.array.ndim > 1 for axis in axes):
-        raise GradcliError("E301", "meshgrid(): the axes must be vectors or 0-dim tensors")
+        raise shape_error("meshgrid(): the axes must be vectors or 0-dim tensors")
     for axis in axes[1:]:
         text = "meshgrid expects all tensors to have the same dtype"
         check_same_dtype("meshgrid", axes[0], axis, text)

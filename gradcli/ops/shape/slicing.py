@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.arrays.views import sliced, with_strides
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import FromTheEnd, normal_dim
@@ -59,7 +59,7 @@ def checked_position(name: str, index: Any, size: int, dim: int) -> int:
         index = index.__index__()
     if not -size <= index < size:
         if index.bit_length() > 63:
-            raise GradcliError("E204", f"{name}: no position has more than 64 bits")
+            raise value_error(f"{name}: no position has more than 64 bits")
         raise GradcliError(
             "E302",
             f"{name}: position {index} does not exist in dimension {dim}, which has {size}"
@@ -125,7 +125,7 @@ def narrowed(
     """The arguments of the slice that `narrow` stands for: dimension, start, end and step."""
     shape = input.array.shape
     if not shape:
-        raise GradcliError("E301", f"{name}(): a 0-dim tensor has no dimension")
+        raise shape_error(f"{name}(): a 0-dim tensor has no dimension")
     at = normal_dim(name, dim, len(shape))
     first = start if type(start) is int else start.__index__()
     if not -shape[at] <= first <= shape[at]:
@@ -137,8 +137,7 @@ def narrowed(
         )
     first = first + shape[at] if first < 0 else first
     if length < 0 or first + length > shape[at]:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): dimension {at} has {shape[at]} elements, not {length} from {first} on",
             text=f"start ({first}) + length ({length}) exceeds dimension size ({shape[at]}).",
         )
@@ -185,8 +184,7 @@ def diagonal_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]
     """
     first, second = normal_dim(name, dim1, ndim), normal_dim(name, dim2, ndim)
     if first == second:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): dim1 and dim2 are the same, {first}",
             text=f"diagonal dimensions cannot be identical {dim1}, {dim2}",
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.arrays.views import sliced
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, sizes_of
@@ -80,7 +80,7 @@ unbind: Op = op(
 )
 
 
-def _equal_sizes(name: str, extent: int, size: int) -> list[int]:
+def _equal_sizes(extent: int, size: int) -> list[int]:
     """The sizes of parts of `size` elements, the last one smaller where they do not fit."""
     if type(size) is not int:
         size = size.__index__()
@@ -116,7 +116,7 @@ def split_(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Parts:
     """
     at, extent = _extent("split", tensor, dim)
     if not isinstance(split_size_or_sections, (list, tuple)):
-        return split.apply(tensor, _equal_sizes("split", extent, split_size_or_sections), at)
+        return split.apply(tensor, _equal_sizes(extent, split_size_or_sections), at)
     return split_with_sizes_(tensor, split_size_or_sections, dim)
 
 
@@ -136,8 +136,7 @@ def _given_sizes(
     at, extent = _extent(name, input, dim)
     sizes = sizes_of(name, (split_sizes,))
     if sum(sizes) != extent or min(sizes, default=0) < 0:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"split(): parts of {sizes} do not make up dimension {at} of {extent}",
             text=f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's"
             f" size at dimension {at}), but got split_sizes={list(sizes)}",
@@ -152,7 +151,7 @@ def _chunk_sizes(name: str, tensor: Tensor, chunks: int, dim: int) -> tuple[list
     if not extent:
         charge_tensors(chunks)
         return [0] * chunks, at
-    return _equal_sizes(name, extent, -(-extent // chunks)), at
+    return _equal_sizes(extent, -(-extent // chunks)), at
 
 
 @function("chunk", method=True)
@@ -182,7 +181,7 @@ def unsafe_split_(input: Tensor, split_size: int, dim: int = 0) -> Parts:
     Example: torch.unsafe_split(tensor([[2., 1.], [1., 3.]]), 1)
     """
     at, extent = _extent("unsafe_split", input, dim)
-    return unsafe_split.apply(input, _equal_sizes("unsafe_split", extent, split_size), at)
+    return unsafe_split.apply(input, _equal_sizes(extent, split_size), at)
 
 
 @function("unsafe_split_with_sizes", method=True)
@@ -219,10 +218,10 @@ def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
         where = where.array.tolist()
     if isinstance(where, (list, tuple)):
         if not all(isinstance(cut, int) for cut in where):
-            raise GradcliError("E202", f"{name}(): the positions must be integers in one dimension")
+            raise type_error(f"{name}(): the positions must be integers in one dimension")
         bounds = [0, *(slice(cut).indices(extent)[1] for cut in where), extent]
     elif not isinstance(where, int):
-        raise GradcliError("E202", f"{name}(): the number of parts must be an integer")
+        raise type_error(f"{name}(): the number of parts must be an integer")
     elif where <= 0:
         raise runtime_error(f"{name}(): {where} parts are no parts")
     else:
@@ -258,14 +257,13 @@ def _split_along(name: str, dim: int, least: int) -> None:
     def split_along(input: Tensor, indices_or_sections: Any) -> Parts:
         ndim = input.array.ndim
         if ndim < least:
-            raise GradcliError("E301", f"{name}(): a tensor of {ndim} dimensions is too flat")
+            raise shape_error(f"{name}(): a tensor of {ndim} dimensions is too flat")
         at = min(dim, ndim - 1)
         sections = indices_or_sections
         if type(sections) is int and (sections <= 0 or input.array.shape[at] % sections):
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"{name}(): {sections} equal parts of dimension {at}, which has"
-                f" {input.array.shape[at]} elements",
+                f" {input.array.shape[at]} elements"
             )
         return _tensor_split(name, input, sections, at)
 

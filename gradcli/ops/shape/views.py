@@ -15,7 +15,7 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.views import window, with_strides
 from gradcli.autograd.inplace.writes import check_graph, replace_layout
 from gradcli.autograd.tensor import Tensor, alias
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, dtype_error, shape_error
 from gradcli.ops.binding.catalogue import check_write, function, method
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.codegen.promotion import NATIVE_SCALARS
@@ -54,11 +54,10 @@ def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
     strides = [0] * (len(size) - self.ndim)
     if self.ndim > len(size):
         text = not_expanded(of_array(self), self.shape, size)
-        raise GradcliError("E301", text)
+        raise shape_error(text)
     for have, want, step in zip(self.shape, size[len(strides) :], self.strides, strict=True):
         if have not in (1, want):
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"expand: {tuple(self.shape)} cannot be expanded to {tuple(size)}",
                 text=not_expanded(of_array(self), self.shape, size),
             )
@@ -99,8 +98,7 @@ def expand_(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False)
         want < 0 or (i >= leading and shape[i - leading] not in (1, want))
         for i, want in enumerate(wanted)
     ):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"expand(): a tensor of shape {tuple(shape)} cannot be expanded to {tuple(wanted)}",
             text=not_expanded(self.dtype, shape, wanted),
         )
@@ -149,8 +147,7 @@ def inferred_sizes(name: str, sizes: Sequence[int], count: int) -> tuple[int, ..
         if size == -1 and unknown < 0:
             unknown = i
         elif size < 0:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"{name}(): {tuple(sizes)} is no shape",
                 text="only one dimension can be inferred"
                 if size == -1
@@ -168,8 +165,7 @@ def inferred_sizes(name: str, sizes: Sequence[int], count: int) -> tuple[int, ..
             " dimension size -1 can be any value and is ambiguous",
         )
     if known != count or (unknown >= 0 and not known and sizes[unknown] == -1):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): {count} elements cannot have the shape {tuple(sizes)}",
             text=f"shape '{written}' is invalid for input of size {count}",
         )
@@ -180,8 +176,7 @@ def _view_array(self: Any, size: tuple[int, ...]) -> Any:
     try:
         return self.reshape(size, copy=False)
     except ValueError:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"view(): a tensor of shape {tuple(self.shape)} and strides"
             f" {tuple(stride // self.itemsize for stride in self.strides)} cannot show its elements"
             f" as {size} without copying",
@@ -262,10 +257,9 @@ def bits_as(tensor: Tensor, dtype: DType) -> Tensor:
         elif array.shape[-1] * old % new:
             problem = f"the last dimension, of {array.shape[-1]} elements, is no multiple of it"
         if problem:
-            raise GradcliError(
-                "E203",
+            raise dtype_error(
                 f"view(): elements of {tensor.dtype} have {old} bytes and those of {dtype} {new}:"
-                f" {problem}",
+                f" {problem}"
             )
     result.array = array.view(dtype.numpy_dtype)
     return result
@@ -498,8 +492,7 @@ def transpose_in_place(self: Tensor, dim0: int, dim1: int) -> Tensor:
 
 def _check_flat(name: str, tensor: Tensor) -> None:
     if tensor.array.ndim > 2:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}() expects a tensor with <= 2 dimensions, but self is {tensor.array.ndim}D",
             help="use transpose(dim0, dim1), permute() or .mT",
         )
@@ -528,8 +521,7 @@ def permute_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     given = sizes_of("permute", one_by_one("permute", "dims", order, dims))
     ndim = input.array.ndim
     if len(given) != ndim:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"permute(): {len(given)} dimensions named, of {ndim}",
             text="permute(sparse_coo): number of dimensions in the tensor input does not match the"
             f" length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal"
@@ -537,8 +529,7 @@ def permute_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
         )
     turned = tuple(normal_dim("permute", dim, ndim) for dim in given)
     if sorted(turned) != list(range(ndim)):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"permute(): {given} does not name each of the {ndim} dimensions once",
             text="permute(): duplicate dims are not allowed.",
         )

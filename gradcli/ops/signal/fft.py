@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
 from gradcli.ops.arithmetic.conjugate import conj, conj_physical
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, normal_dims
@@ -27,7 +27,7 @@ from gradcli.ops.spatial.padding import constant_pad_nd
 def _prepared(name: str, input: Any) -> Tensor:
     """The operand as a floating or complex tensor. Raises E203 for half precision."""
     if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
-        raise GradcliError("E203", f"{name}() is not defined for {input.dtype}")
+        raise dtype_error(f"{name}() is not defined for {input.dtype}")
     if input.dtype.category in ("int", "bool"):
         return to(input, dtypes.default_dtype())
     return input
@@ -35,9 +35,7 @@ def _prepared(name: str, input: Any) -> Tensor:
 
 def _check_real(name: str, input: Tensor) -> None:
     if input.dtype.is_complex:
-        raise GradcliError(
-            "E203", f"{name} expects a real input tensor, but got {input.dtype.scalar_type}"
-        )
+        raise dtype_error(f"{name} expects a real input tensor, but got {input.dtype.scalar_type}")
 
 
 def _normalization(name: str, norm: Any, forward: bool) -> str:
@@ -54,7 +52,7 @@ def _normalization(name: str, norm: Any, forward: bool) -> str:
 def _length(name: str, size: Any) -> int:
     """A number of points; raises E202 for what is no integer, E204 for none."""
     if type(size) is not int:
-        raise GradcliError("E202", f"{name}(): a length must be an integer")
+        raise type_error(f"{name}(): a length must be an integer")
     if size < 1:
         text = f"Invalid number of data points ({size}) specified"
         raise runtime_error(f"{name}(): a transform of {size} points", text)
@@ -310,11 +308,11 @@ for _kind, (_body, _words) in _SEVERAL.items():
 
 def _spacing(name: str, n: Any, d: Any) -> tuple[int, float]:
     if type(n) is not int:
-        raise GradcliError("E202", f"{name}(): n must be an integer")
+        raise type_error(f"{name}(): n must be an integer")
     return n, float(plain_number(f"{name}()", d))
 
 
-def _frequencies(name: str, steps: Any, n: int, d: float, dtype: Any, device: Any) -> Any:
+def _frequencies(name: str, steps: Any, n: int, d: float, dtype: Any) -> Any:
     target = checked_dtype(name, dtype, dtypes.default_dtype())
     array = steps.astype(target.numpy_dtype) * (1.0 / (n * d) if n else 1.0)
     return array.astype(target.numpy_dtype)
@@ -330,7 +328,7 @@ def fftfreq(
     """
     n, d = _spacing("fftfreq", n, d)
     steps = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
-    array = _frequencies("fftfreq", steps, n, d, dtype, device)
+    array = _frequencies("fftfreq", steps, n, d, dtype)
     return made("fftfreq", array, device, requires_grad)
 
 
@@ -343,7 +341,7 @@ def rfftfreq(
     Example: torch.fft.rfftfreq(4)
     """
     n, d = _spacing("rfftfreq", n, d)
-    array = _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
+    array = _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype)
     return made("rfftfreq", array, device, requires_grad)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import div, mul
 from gradcli.ops.binding.arguments import check_not_integral
 from gradcli.ops.binding.catalogue import function
@@ -80,7 +80,7 @@ def stft(
         )
     ndim = input.array.ndim
     if ndim not in (1, 2):
-        raise GradcliError("E301", f"stft(): a signal of shape {tuple(input.array.shape)}")
+        raise shape_error(f"stft(): a signal of shape {tuple(input.array.shape)}")
     hop, win = _lengths("stft", n_fft, hop_length, win_length)
     weights = _window("stft", window, win, n_fft)
     if center:
@@ -125,12 +125,12 @@ def istft(
     Example: torch.istft(torch.stft(arange(8.), 4, return_complex=True), 4)
     """
     if not input.dtype.is_complex:
-        raise GradcliError("E203", "istft() needs a complex tensor")
+        raise dtype_error("istft() needs a complex tensor")
     single = input.array.ndim == 2
     if single:
         input = unsqueeze.apply(input, 0)
     if input.array.ndim != 3:
-        raise GradcliError("E301", f"istft(): transforms of shape {tuple(input.array.shape)}")
+        raise shape_error(f"istft(): transforms of shape {tuple(input.array.shape)}")
     hop, win = _lengths("istft", n_fft, hop_length, win_length)
     batch, frequencies, count = input.array.shape
     if onesided is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.ops.binding.catalogue import function, methods, modules, operators
 from gradcli.ops.creation.data import tensor as made
 from gradcli.ops.creation.fill import checked_dtype
@@ -28,7 +28,7 @@ def _call(tensor: Any, name: str, *args: Any) -> Any:
 
 
 def _invalid(text: str) -> GradcliError:
-    return GradcliError("E204", text, raises="ValueError")
+    return value_error(text)
 
 
 def _bind(
@@ -131,7 +131,7 @@ def _bartlett(M: int, sym: bool, points: Points) -> Any:
 @_window("general_cosine", "A window that is a sum of cosines of the weights `a`", a=None)
 def _general_cosine(M: int, sym: bool, points: Points, a: Any) -> Any:
     if not isinstance(a, (list, tuple)):
-        raise GradcliError("E202", "Coefficients must be a list/tuple")
+        raise type_error("Coefficients must be a list/tuple")
     if not a:
         raise _invalid("Coefficients cannot be empty")
     k = points(0, (M - 1) * (2 * math.pi / (M - 1 if sym else M)))

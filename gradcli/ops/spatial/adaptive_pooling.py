@@ -16,7 +16,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, type_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.binding.arguments import check_floating, check_not_integral
@@ -126,7 +126,7 @@ def _output_size(name: str, given: Any, sizes: Sizes) -> Sizes:
     for size, own in zip(wanted, sizes, strict=True):
         size = own if size is None else size
         if type(size) is not int:
-            raise GradcliError("E202", f"{name}(): output_size must be integers, not {given}")
+            raise type_error(f"{name}(): output_size must be integers, not {given}")
         if size < 0:
             raise runtime_error(f"{name}(): a size of {size} is none")
         plain.append(size)

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
@@ -274,8 +274,7 @@ def grid_sample(
     ndim = len(shape) - 2
     fits = ndim in (2, 3) and len(grid_shape) == len(shape) and grid_shape[-1] == ndim
     if not fits or grid_shape[0] != shape[0] or 0 in shape[2:]:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"grid_sample(): a grid of shape {grid_shape} does not go with images of {shape}",
             text=_wrong_grid(list(shape), list(grid_shape)),
         )
@@ -290,11 +289,11 @@ def _expose_sampler(name: str, ndims: tuple[int, ...]) -> None:
         input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
     ) -> Tensor:
         if input.array.ndim - 2 not in ndims:
-            raise GradcliError("E301", f"{name}() does not take images of {input.array.ndim - 2}")
+            raise shape_error(f"{name}() does not take images of {input.array.ndim - 2}")
         modes = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
         for number, known in zip((interpolation_mode, padding_mode), modes, strict=True):
             if number not in range(3):
-                raise GradcliError("E204", f"{name}(): the modes are {known}, not {number}")
+                raise value_error(f"{name}(): the modes are {known}, not {number}")
         mode, padding = modes[0][interpolation_mode], modes[1][padding_mode]
         return grid_sample(input, grid, mode, padding, align_corners)
 

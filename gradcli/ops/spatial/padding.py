@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled
 from gradcli.ops.binding.catalogue import function
@@ -60,8 +60,7 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Tensor:
     ndim = input.array.ndim
     for i in range(len(pad) // 2):
         if i >= ndim or input.array.shape[ndim - 1 - i] + pad[2 * i] + pad[2 * i + 1] < 0:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"pad(): {pad} does not fit a tensor of shape {tuple(input.array.shape)}",
                 text="Padding length should be less than or equal to two times the input dimension"
                 f" but got padding length {len(pad)} and input of dimension {ndim}"
@@ -189,11 +188,10 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
     Example: F.pad(tensor([0.5, 1., 2.]), (1, 1))
     """
     if not isinstance(pad, (tuple, list)):
-        raise GradcliError("E202", f"pad(): the sizes must be a tuple, not {type_name(pad)}")
+        raise type_error(f"pad(): the sizes must be a tuple, not {type_name(pad)}")
     sizes = sizes_of("pad", (pad,))
     if len(sizes) % 2:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"pad(): sizes come in pairs, and {sizes} is odd",
             text="Padding length must be divisible by 2",
         )
@@ -206,7 +204,7 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
         raise runtime_error(f"pad(): mode {mode!r} takes no value")
     count, ndim = len(sizes) // 2, input.array.ndim
     if count > ndim:
-        raise GradcliError("E301", f"pad(): {count} pairs of sizes, and {ndim} dimensions")
+        raise shape_error(f"pad(): {count} pairs of sizes, and {ndim} dimensions")
     if not 1 <= count <= 3 or ndim not in (count + 1, count + 2):
         raise GradcliError(
             "E301",
@@ -233,8 +231,7 @@ def _check_own(input: Tensor, sizes: Sizes, mode: str) -> None:
         extent = input.array.shape[input.array.ndim - 1 - i]
         least = 0 if mode == "circular" else 1
         if extent + sizes[2 * i] + sizes[2 * i + 1] < least:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"pad(): {sizes} leaves nothing of a tensor of {tuple(input.array.shape)}",
                 text="Negative padding value is resulting in an empty dimension"
                 if mode == "circular"
@@ -242,8 +239,7 @@ def _check_own(input: Tensor, sizes: Sizes, mode: str) -> None:
             )
         most = {"reflect": extent - 1, "circular": extent}.get(mode)
         if not extent or (most is not None and max(sizes[2 * i], sizes[2 * i + 1]) > most):
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"pad(): {sizes} is too much for mode {mode!r} and a tensor of shape"
                 f" {tuple(input.array.shape)}",
                 text="Padding value causes wrapping around more than once."

@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.kernels import in_c
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.max_pool import largest_of_windows
@@ -268,8 +268,7 @@ def check_pooled(name: str, input: Tensor, ndim: int, filled: int | None = None)
     if len(shape) not in (ndim + 1, ndim + 2):
         raise _wrong_rank(name, ndim, list(shape))
     if not all(shape[len(shape) - (ndim + 1 if filled is None else filled) :]):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): a tensor of shape {tuple(shape)} has no elements",
             text=f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with optional 0 dim"
             f" batch size for input, but got:{list(shape)}",

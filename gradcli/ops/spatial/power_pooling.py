@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import type_error
 from gradcli.ops.arithmetic.arithmetic import mul
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import LAST, SAMPLES, describe
@@ -33,7 +33,7 @@ def _expose_lp_pool(ndim: int) -> None:
         ceil_mode: bool = False,
     ) -> Tensor:
         if ndim == 1 and type(kernel_size) is not int:
-            raise GradcliError("E202", f"{name}(): kernel_size must be an integer")
+            raise type_error(f"{name}(): kernel_size must be an integer")
         windows = windows_of(name, ndim, kernel_size, stride, 0)
         count = prod(windows.kernel)
         averaging = Averaging(windows, ceil_mode, True, None)

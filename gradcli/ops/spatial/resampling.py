@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, shape_error, type_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
@@ -317,15 +317,14 @@ channel_shuffle_: Op = op(
 
 def _check_pixels(name: str, input: Tensor, factor: Any, argument: str) -> None:
     if type(factor) is not int:
-        raise GradcliError("E202", f"{name}(): {argument} must be an integer")
+        raise type_error(f"{name}(): {argument} must be an integer")
     if input.array.ndim < 3:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name} expects input to have at least 3 dimensions, but got input with"
-            f" {input.array.ndim} dimension(s)",
+            f" {input.array.ndim} dimension(s)"
         )
     if factor < 1:
-        raise GradcliError("E301", f"{name} expects a positive {argument}, but got {factor}")
+        raise shape_error(f"{name} expects a positive {argument}, but got {factor}")
 
 
 @function("pixel_shuffle", also="torch.nn.functional")
@@ -337,11 +336,10 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     _check_pixels("pixel_shuffle", input, upscale_factor, "upscale_factor")
     channels = input.array.shape[-3]
     if channels % upscale_factor**2:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of"
             f" upscale_factor, but input.size(-3)={channels} is not divisible by"
-            f" {upscale_factor**2}",
+            f" {upscale_factor**2}"
         )
     return pixel_shuffle_.apply(input, upscale_factor)
 
@@ -356,10 +354,9 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     height, width = input.array.shape[-2:]
     for name, size, dim in (("height", height, -2), ("width", width, -1)):
         if size % downscale_factor:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but"
-                f" input.size({dim})={size} is not divisible by {downscale_factor}",
+                f" input.size({dim})={size} is not divisible by {downscale_factor}"
             )
     return pixel_unshuffle_.apply(input, downscale_factor)
 
@@ -372,8 +369,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """
     shape = input.array.shape
     if len(shape) < 3 or type(groups) is not int or groups < 1 or shape[1] % groups:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"channel_shuffle(): {groups} groups do not fit the shape {tuple(shape)}",
             text=f"Number of channels must be divisible by groups. Got {shape[1]} channels and"
             f" {groups} groups."

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_filled, plain_integer
 from gradcli.ops.binding.catalogue import function
@@ -72,10 +72,8 @@ def windows_from(
 def check_counts(name: str, sizes: Sizes, counts: Sizes, text: str | None = None) -> None:
     """Raise E301 where no window fits; `text` is what PyTorch says."""
     if any(count < 1 for count in counts):
-        raise GradcliError(
-            "E301",
-            f"{name}(): no window fits a tensor whose last sizes are {tuple(sizes)}",
-            text=text,
+        raise shape_error(
+            f"{name}(): no window fits a tensor whose last sizes are {tuple(sizes)}", text=text
         )
 
 
@@ -180,13 +178,12 @@ def fold(
     sizes = per_dimension("fold", "output_size", output_size, 2)
     shape = input.array.shape
     if len(shape) not in (2, 3):
-        raise GradcliError("E301", "fold(): expected a tensor of 2 or 3 dimensions")
+        raise shape_error("fold(): expected a tensor of 2 or 3 dimensions")
     check_filled("fold", input, 3)
     counts = windows.counts(sizes)
     check_counts("fold", sizes, counts)
     if shape[-2] % prod(windows.kernel) or shape[-1] != prod(counts):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"fold(): windows over {sizes} make columns of a multiple of {prod(windows.kernel)}"
             f" elements, {prod(counts)} of them, and the tensor's last sizes are {shape[-2:]}",
             text=_wrong_columns(shape, sizes, windows, counts),

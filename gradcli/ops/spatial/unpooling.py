@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import GradcliError, dtype_error, shape_error, value_error
 from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled, check_floating
@@ -75,9 +75,8 @@ def _unpooled_sizes(
     given = tuple(output_size)[-len(sizes) :]
     for wanted, usual, step in zip(given, default, stride, strict=False):
         if not usual - step < wanted < usual + step:
-            raise GradcliError(
-                "E204",
-                f"{name}(): the output size {given} cannot have been pooled to {sizes}",
+            raise value_error(
+                f"{name}(): the output size {given} cannot have been pooled to {sizes}"
             )
     return given
 
@@ -95,15 +94,13 @@ def _expose_unpool(ndim: int) -> None:
         output_size: Any = None,
     ) -> Tensor:
         if indices.dtype.name != "int64":
-            raise GradcliError(
-                "E203",
-                f"elements in indices should be type int64 but got: {indices.dtype.scalar_type}",
+            raise dtype_error(
+                f"elements in indices should be type int64 but got: {indices.dtype.scalar_type}"
             )
         shape = input.array.shape
         if shape != indices.array.shape or len(shape) not in (ndim + 1, ndim + 2):
-            raise GradcliError(
-                "E301",
-                f"{name}(): an input of shape {shape} and indices of {indices.array.shape}",
+            raise shape_error(
+                f"{name}(): an input of shape {shape} and indices of {indices.array.shape}"
             )
         check_filled(name, input, ndim + 2)
         check_floating(name, input)
@@ -192,7 +189,7 @@ def _expose_fractional(ndim: int) -> None:
         check_floating(name, input)
         shape = input.array.shape
         if len(shape) not in (ndim + 1, ndim + 2):
-            raise GradcliError("E301", f"{name}(): an input of shape {shape}")
+            raise shape_error(f"{name}(): an input of shape {shape}")
         if (output_size is None) == (output_ratio is None):
             raise value_error(
                 f"{name} requires specifying either an output_size or an output_ratio"
@@ -209,9 +206,8 @@ def _expose_fractional(ndim: int) -> None:
             counts = per_dimension(name, "output_size", output_size, ndim)
         for size, count, window in zip(sizes, counts, kernel, strict=True):
             if count < 1 or count + window - 1 > size:
-                raise GradcliError(
-                    "E301",
-                    f"{name}(): {count} windows of {window} elements do not fit into {size}",
+                raise shape_error(
+                    f"{name}(): {count} windows of {window} elements do not fit into {size}"
                 )
         if _random_samples is None:
             batch = 1 if len(shape) == ndim + 1 else shape[0]

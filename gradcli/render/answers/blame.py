@@ -64,7 +64,7 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
     parts.append(_context(blamed))
     parts.append(_numbers(blamed))
     if blamed.fix is not None:
-        parts.append(_cure(blamed.fix, blamed, style))
+        parts.append(_cure(blamed.fix, style))
     elif blamed.diverges:
         named = sorted({f"`{leaf.name}`" for leaf in blamed.diverges if leaf.name})
         grown = " and ".join(named[:_MOST_NAMES]) or "what is trained"
@@ -136,7 +136,7 @@ def _numbers(blamed: Blamed) -> str:
     return head + "\n".join(f"  {name.ljust(width)}{text}" for name, text in rows)
 
 
-def _cure(cure: Fix, blamed: Blamed, style: Style) -> str:
+def _cure(cure: Fix, style: Style) -> str:
     rewrite = cure.rewrite
     if rewrite.dtype is not None:
         head = wrapped(f"{style.paint('cure', 'strong')}: {rewrite.reason}")

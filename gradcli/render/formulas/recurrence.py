@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 _NUMBERED = re.compile(r"(\b[A-Za-z_]\w*?|(?<=\[))(\d*)\b(?!\()")
 """A name and the number at its end, or a position in brackets."""
@@ -15,18 +15,14 @@ _LONGEST = 4
 """The most lines that a block has."""
 
 
-def _told(count: int) -> str:
-    return f"# … and so on {count} times, the numbers in names going on by the same steps, up to"
+_BETWEEN = "# … and so on {} times, the numbers in names going on by the same steps, up to"
 
 
-def elided(lines: Sequence[str], named: Callable[[int], str] = _told) -> list[str]:
+def elided(lines: Sequence[str]) -> list[str]:
     """The lines, but of blocks that repeat with other numbers in their names the first two and the
     last.
-
-    Args:
-        named: what stands for as many blocks as it is given.
     """
-    return [named(-each) if each < 0 else lines[each] for each in left_of(lines)]
+    return [_BETWEEN.format(-each) if each < 0 else lines[each] for each in left_of(lines)]
 
 
 def left_of(lines: Sequence[str]) -> Iterator[int]:

@@ -100,9 +100,7 @@ def dtype_of(value: Any) -> np.dtype[Any]:
         try:
             return supported(np.dtype(value[:80]))
         except (TypeError, ValueError, SyntaxError):
-            raise GradcliError(
-                "E202", f"data type {value[:80]!r} not understood", raises="TypeError"
-            ) from None
+            raise type_error(f"data type {value[:80]!r} not understood") from None
     shown = f"'{value}'" if type(value) is DType else type_name(value)
     raise type_error(f"Cannot interpret {shown} as a data type")
 

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.language.objects.borders import is_array
 from gradcli.language.objects.types import type_of
 from gradcli.ops.binding.catalogue import methods, modules, operators, setters
@@ -262,7 +262,7 @@ def _bounds(dtype: DType, low: Any, high: Any) -> tuple[Any, Any]:
 
 
 def _invalid(text: str) -> GradcliError:
-    return GradcliError("E204", text, raises="ValueError")
+    return value_error(text)
 
 
 def make_tensor(

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 def call(walk: Capture, node: tree.Call, frame: Frame) -> Any:
     """`function(arguments)`."""
-    if _is_super(node, frame):
+    if _is_super(node):
         return walk.compiler.expression(node, frame.scope)(frame.variables)
     callee = _callee(walk, node, frame)
     walk.state.place = node.span
@@ -64,7 +64,7 @@ def call(walk: Capture, node: tree.Call, frame: Frame) -> Any:
     return host_call(walk, callee)
 
 
-def _is_super(node: tree.Call, frame: Frame) -> bool:
+def _is_super(node: tree.Call) -> bool:
     name = node.function
     return isinstance(name, tree.Name) and name.name == "super" and not node.arguments
 

@@ -37,14 +37,12 @@ def _assign(walk: Capture, node: tree.Assign, frame: Frame) -> None:
     if len(node.targets) == 1 and isinstance(node.targets[0], tree.Name):
         name = node.targets[0]
         if f"{name.name}.grad" in node.value.span.text:  # which the interpreter watches
-            _warn_of_leaf(walk, node, name, value, frame)
+            _warn_of_leaf(walk, name, value, frame)
     for target in node.targets:
         walk.store(target, value, frame, assigned=True)
 
 
-def _warn_of_leaf(
-    walk: Capture, node: tree.Assign, target: tree.Name, value: Any, frame: Frame
-) -> None:
+def _warn_of_leaf(walk: Capture, target: tree.Name, value: Any, frame: Frame) -> None:
     old = walk.holder(target.name, frame).get(target.name)
     if type(old) is Tensor and type(value) is Tensor and value.grad_fn is not None:
         walk.refuse(
