@@ -18,6 +18,7 @@ from gradcli.functional.batching.custom import no_tensor, shown_class
 from gradcli.functional.batching.frame import Frame
 from gradcli.functional.structure import leaves, rebuilt
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.random import generator_of
 from gradcli.ops.shape.joining import cat_
 from gradcli.ops.shape.slicing import narrow
 from gradcli.state import active
@@ -68,7 +69,11 @@ def vmap(
             structure, found, _ = run(flat, size)
             return rebuilt(structure, found)
         parts = []
+        generator = generator_of(None)
+        drawn = generator.snapshot() if randomness == "same" else None
         for start in range(0, size, chunk_size):
+            if drawn is not None:  # the examples of every part see the same numbers
+                generator.restore(drawn)
             count = min(chunk_size, size - start)
             part = [
                 leaf if dim is None else narrow(leaf, dim, start, count)

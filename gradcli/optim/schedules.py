@@ -186,18 +186,20 @@ class _LRScheduler(LRScheduler):
 modules["torch.optim.lr_scheduler"]["_LRScheduler"] = _LRScheduler
 
 
+_OF_EPOCH = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where"
+    " possible. Please use `scheduler.step()` to step the scheduler. During the deprecation, if"
+    " epoch is different from None, the closed form is used instead of the new chainable form,"
+    " where available. Please open an issue if you are unable to replicate your use case:"
+    " https://github.com/pytorch/pytorch/issues/new/choose."
+)
+
+
 def warn_of_epoch(epoch: Any) -> None:
     """Warn (W015) of an epoch that is given to `step`."""
     if epoch is not None:
-        text = (
-            "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated"
-            " where possible. Please use `scheduler.step()` to step the scheduler. During the"
-            " deprecation, if epoch is different from None, the closed form is used instead of the"
-            " new chainable form, where available. Please open an issue if you are unable to"
-            " replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
-        )
         message = "the epoch of `scheduler.step(epoch)` is deprecated"
-        active.state.warn("W015", message, text=text, help="write `scheduler.step()`")
+        active.state.warn("W015", message, text=_OF_EPOCH, help="write `scheduler.step()`")
 
 
 def _held_by(function: Any) -> dict[str, Any] | None:
