@@ -282,3 +282,16 @@ print(x.max() == x.float().max(), x.amin() == x.float().amin())
     assert lines[0].startswith("True True (1, ")
     assert lines[1] == f"tensor(-0., dtype=torch.{kind}) tensor(0, dtype=torch.int16)"
     assert lines[2] == "tensor(True) tensor(True)"
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "log1p", "sin", "tan", "sinh", "tanh", "atanh"])
+def test_many_bfloat16_are_those_of_a_few(name: str) -> None:
+    """Many are looked up by their bits; every number, in an order of its own."""
+    x = f"{BITS}.view(torch.bfloat16)"
+    parts = "".join([f", torch.{name}(x[{i}:{i} + 8192])" for i in range(0, 65536, 8192)])
+    program = f"x = {x}\na, b = torch.{name}(x), torch.cat([{parts[2:]}])\n"
+    outcome = run(f"{program}print(torch.equal(a.view(torch.int16), b.view(torch.int16)))")
+    assert outcome.stdout == "True\n"
+
+
+BITS = "(torch.arange(65536) * 40503 % 65536 - 32768).to(torch.int16)"

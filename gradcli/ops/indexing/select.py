@@ -85,6 +85,8 @@ def _add_parts(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> 
     if not whole.ndim:
         return whole + values.sum()
     if dim in (0, -whole.ndim):
+        if not values.size:
+            return whole
         width = whole.size // max(1, len(whole))
         add_rows(whole.reshape(-1, width), index.reshape(-1), values.reshape(index.size, width))
     else:
