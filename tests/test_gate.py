@@ -149,6 +149,10 @@ _PATH = "from pathlib import Path\n"
     [
         "np.loadtxt('f.csv')",
         "np.genfromtxt('f.csv')",
+        "np.load('f.npy')",
+        "np.load('nowhere.npz')",
+        "np.save('f.npy', [1])",
+        "np.savez('f', [1])",
         f"{_PATH}np.loadtxt(Path('f.csv'))",
         f"{_PATH}Path('f').read_text()",
         f"{_PATH}Path('f').read_bytes()",

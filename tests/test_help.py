@@ -283,11 +283,11 @@ def test_bash_completes(run: CommandLine) -> None:
 # fmt: off
 LOOKED_UP = (
     "hooks", "json", "zero_grad", "views", "broadcasting", "vjp", "double-backward", "version",
-    "leaf", "seed", "MulBackward0", "AccumulateGrad", "requires_grad", "is_leaf", "next_functions",
-    "lr", "keepdim", "retain_graph", "item()", ".data", "_version", "double_backward", "linalg",
-    "freeze", "OOM", "functorch", "init", "exploding", "tape", "ctx", "scheduler", "CopySlices",
-    "buffer", "retain_grad", "net.parameters", "opt.step", "x.shape", "torch.func.jacrev", ".why",
-    "vars",
+    "leaf", "seed", "MulBackward0", "AccumulateGrad", "requires_grad", "is_leaf",
+    "next_functions", "lr", "keepdim", "retain_graph", "item()", ".data", "_version",
+    "double_backward", "linalg", "freeze", "OOM", "functorch", "init", "exploding", "tape", "ctx",
+    "scheduler", "CopySlices", "buffer", "retain_grad", "net.parameters", "opt.step", "x.shape",
+    "torch.func.jacrev", ".why", "vars",
 )
 # fmt: on
 

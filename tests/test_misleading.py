@@ -273,6 +273,13 @@ model, loss = train()
 """
 
 _CHECK += [
+    Row(
+        "check",
+        "net = torch.nn.Linear(2, 1)\n"
+        "ws = [p.detach().clone().requires_grad_() for p in net.parameters()]\n"
+        "loss = (torch.ones(3, 2) @ ws[0].t() + ws[1]).pow(2).sum()",
+        ("ws[0].grad fine", "ws[1].grad fine"),
+    ),
     Row("check", _ACCUMULATED, ("model.bias.grad fine", "model.weight.grad fine")),
     Row(
         "why net.weight",
@@ -282,7 +289,54 @@ _CHECK += [
     ),
 ]
 
+_ROUND = """\
+class Round(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+    @staticmethod
+    def backward(ctx, g):
+        return g
+x = torch.tensor([0.3, 1.7], requires_grad=True)
+w = torch.tensor([2., 3.], requires_grad=True)
+y = (Round.apply(x) * w).sum()
+"""
+
+_WHY += [
+    Row(
+        "why mu.grad",
+        "mu = torch.tensor(0.5, requires_grad=True)\n"
+        "z = torch.distributions.Normal(mu, 1.).sample((3,))\nloss = z.sum()\nloss.backward()",
+        ("sample() draws outside the graph", "`rsample()` lets the gradient through"),
+    ),
+    Row(
+        "why mu.grad",
+        "mu = torch.ones(3, requires_grad=True)\nz = mu + torch.randn_like(mu)\n"
+        "loss = (z ** 2).sum()\nloss.backward()",
+        ("the gradient flows from loss to mu",),
+        ("without history",),
+    ),
+    Row(
+        "why emb.weight.grad",
+        "emb = torch.nn.Embedding(3, 2, padding_idx=0)\nemb(torch.tensor([0, 0])).sum().backward()",
+        ("only rows that were looked up get one, and that of padding_idx none",),
+    ),
+    Row(
+        "why net.weight.grad",
+        "net = torch.nn.Linear(2, 1)\nwith torch.no_grad():\n    h = net(torch.ones(2))\n"
+        "loss = h.sum()\nloss.backward()",
+        ("every way to loss from net.bias and net.weight leaves the graph",),
+    ),
+]
+
 _EXPLAIN = [
+    Row(
+        "derive",
+        f"{_LOOP}    opt.zero_grad()\n    loss.backward()\n    opt.step()",
+        ("in place, after the output was computed from it", "as before `opt.step()`"),
+        ("at these inputs only",),
+    ),
+    Row("derive", _ROUND, ("grad_w = x.round()", "grad_x = w"), ("E901",)),
     Row(
         "explain --derivatives hessian",
         "x = torch.tensor([1., 2.], requires_grad=True)\ny = (x ** 3).sum()\ny.backward()",

@@ -60,10 +60,11 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, st
     program = _program()
     file = tmp_path_factory.mktemp("rows") / "rows.grad"
     file.write_text(program, encoding="utf-8")
-    finished = invoke("run", str(file))
-    assert finished.code == 0, finished.stderr
-    ours = finished.stdout.split(f"{_MARK}\n")[1:]
-    theirs = _of_numpy(program)
+    with contextlib.chdir(file.parent):  # some rows write files
+        finished = invoke("run", str(file))
+        assert finished.code == 0, finished.stderr
+        ours = finished.stdout.split(f"{_MARK}\n")[1:]
+        theirs = _of_numpy(program)
     assert len(ours) == len(theirs) == len(ROWS)
     return dict(zip(ROWS, zip(ours, theirs, strict=True), strict=True))
 

@@ -25,8 +25,7 @@ class Packed(Record):
         """The unpacked tensor with its history; raises E202 for what is no tensor."""
         found = self.unpack(self.value)
         if not isinstance(found, Tensor):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"unpack_hook has to return a tensor, not {type(found).__name__}",
                 text="Output of saved tensor unpack_hook expected to be a Tensor but got result of"
                 f" type {type(found).__name__}",

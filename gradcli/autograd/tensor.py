@@ -20,7 +20,7 @@ from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.autograd import naming
 from gradcli.autograd.node import AccumulateGrad
-from gradcli.errors import GradcliError, runtime_error, type_error, value_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error, value_error
 from gradcli.state import active, look
 
 if TYPE_CHECKING:
@@ -205,8 +205,7 @@ class Tensor:
         """The one element as a Python number; raises E202 where there is not exactly one."""
         refuse_batched("item", self)
         if self.array.size != 1:
-            raise GradcliError(
-                "E203",
+            raise dtype_error(
                 f"a tensor with {self.array.size} elements cannot be turned into one number",
                 text=f"a Tensor with {self.array.size} elements cannot be converted to Scalar",
                 help="reduce it first, `x.mean().item()`; `x.tolist()` gives all its numbers",
@@ -255,8 +254,7 @@ class Tensor:
     def __bool__(self) -> bool:
         refuse_batched("bool", self)
         if self.array.size != 1:
-            raise GradcliError(
-                "E203",
+            raise dtype_error(
                 f"the truth of a tensor with {self.array.size} elements is ambiguous",
                 text=f"Boolean value of Tensor with {'more than one' if self.array.size else 'no'}"
                 f" value{'' if self.array.size else 's'} is ambiguous",
@@ -279,10 +277,8 @@ class Tensor:
         if type(number) is not complex:
             return number
         if number.imag:
-            raise GradcliError(
-                "E203",
-                "a complex number has no real value",
-                help="take its .real, or its abs()",
+            raise dtype_error(
+                "a complex number has no real value", help="take its .real, or its abs()"
             )
         return number.real
 

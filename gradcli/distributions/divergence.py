@@ -34,7 +34,9 @@ from gradcli.distributions.distribution import (
     sum_rightmost,
     times,
 )
+from gradcli.distributions.transformed import HalfNormal
 from gradcli.distributions.transforms import LogNormal
+from gradcli.distributions.unlike import UNLIKE
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import modules
 
@@ -48,6 +50,9 @@ def kl_divergence(p: Any, q: Any) -> Any:
     """
     for kinds, formula in _FORMULAS.items():
         if isinstance(p, kinds) and isinstance(q, kinds):
+            return formula(p, q)
+    for (first, second), formula in UNLIKE.items():
+        if isinstance(p, first) and isinstance(q, second):
             return formula(p, q)
     raise GradcliError(
         "E205",
@@ -163,6 +168,7 @@ _FORMULAS: dict[type, Callable[[Any, Any], Any]] = {
     Dirichlet: _dirichlet,
     Exponential: _exponential,
     Gamma: _gamma,
+    HalfNormal: lambda p, q: _normal(p.base_dist, q.base_dist),
     Independent: _independent,
     Laplace: _laplace,
     LogNormal: lambda p, q: _normal(p.base_dist, q.base_dist),

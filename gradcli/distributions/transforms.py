@@ -250,6 +250,10 @@ class ComposeTransform(Transform):
     def __init__(self, parts: Any, cache_size: int = 0) -> None:
         self.parts = list(parts)
 
+    def __repr__(self) -> str:
+        inner = ",\n    ".join(map(repr, self.parts))
+        return f"ComposeTransform(\n    {inner}\n)"
+
     def _call(self, x: Any) -> Any:
         for part in self.parts:
             x = part(x)

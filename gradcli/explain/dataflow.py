@@ -25,6 +25,8 @@ _WITHOUT_VALUES = frozenset((
     "device", "dim", "dtype", "element_size", "grad", "grad_fn", "is_complex",
     "is_floating_point", "is_leaf", "ndim", "nelement", "numel", "requires_grad", "retains_grad",
     "shape", "size", "stride", "type",
+    "empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like",
+    "new_empty", "new_full", "new_ones", "new_zeros",
 ))
 # fmt: on
 """Attributes and methods that do not depend on a tensor's values."""
@@ -213,7 +215,7 @@ def _ignores_values(node: tree.Expression) -> bool:
     if isinstance(node, tree.Call):
         node = node.function
         if isinstance(node, tree.Name):
-            return node.name in _WITHOUT_VALUES_OF
+            return node.name in _WITHOUT_VALUES_OF or node.name.endswith("_like")
         if isinstance(node, tree.Attribute) and node.name == "grad":
             return False  # `torch.autograd.grad()`, and no attribute
     return isinstance(node, tree.Attribute) and node.name in _WITHOUT_VALUES

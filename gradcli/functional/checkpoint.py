@@ -8,7 +8,7 @@ re-entry the function is recorded as one node, which runs it again and different
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad, GradMode, NoGrad
@@ -16,11 +16,40 @@ from gradcli.autograd.node import Node, freed
 from gradcli.autograd.tensor import Tensor, alias, join_graph, refresh
 from gradcli.errors import GradcliError, value_error
 from gradcli.functional.saved_tensors import PackingListener
-from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.random import generator_of
 from gradcli.state import active
 
 _MODULE = "torch.utils.checkpoint"
+
+
+_EARLY_STOP = "checkpoint.early_stop"
+
+
+class SetCheckpointEarlyStop:
+    """`torch.utils.checkpoint.set_checkpoint_early_stop(enable)`: the context in which calls of
+    checkpoint end their second run early, or not, whatever they say themselves.
+    """
+
+    __slots__ = ("before", "enable")
+
+    language_name: ClassVar[str] = "torch.utils.checkpoint.set_checkpoint_early_stop"
+    language_context: ClassVar[bool] = True
+
+    def __init__(self, enable: bool) -> None:
+        self.enable = bool(enable)
+
+    def __enter__(self) -> None:
+        self.before = active.state.library.get(_EARLY_STOP)
+        active.state.library[_EARLY_STOP] = self.enable
+
+    def __exit__(self, *exception: object) -> None:
+        active.state.library.pop(_EARLY_STOP)
+        if self.before is not None:
+            active.state.library[_EARLY_STOP] = self.before
+
+
+modules[_MODULE]["set_checkpoint_early_stop"] = SetCheckpointEarlyStop
 
 
 class _Call:
@@ -28,9 +57,10 @@ class _Call:
 
     Attributes:
         snapshot: the state of the generator, None where it need not be restored.
+        stops: whether it runs again only until every value is there.
     """
 
-    __slots__ = ("args", "function", "kwargs", "snapshot")
+    __slots__ = ("args", "function", "kwargs", "snapshot", "stops")
 
     def __init__(
         self,
@@ -38,11 +68,13 @@ class _Call:
         args: Sequence[Any],
         kwargs: dict[str, Any],
         preserve_rng_state: bool,
+        early_stop: bool = True,
     ) -> None:
         self.function = function
         self.args = args
         self.kwargs = kwargs
         self.snapshot = generator_of(None).snapshot() if preserve_rng_state else None
+        self.stops = bool(active.state.library.get(_EARLY_STOP, early_stop))
 
     def again(self, args: Sequence[Any]) -> Any:
         """Run the function with other arguments and the same random numbers."""
@@ -125,7 +157,7 @@ class _Recomputation:
             number = next(numbers, None)
             if number is not None:
                 self.values[number] = alias(tensor)
-            if number is None or number == self.count - 1:
+            if self.call.stops and (number is None or number == self.count - 1):
                 raise _Complete
 
         listener = PackingListener(keep, lambda nothing: nothing)
@@ -268,13 +300,14 @@ def checkpoint(
         args, kwargs: its arguments; no keywords with re-entry.
         use_reentrant: whether the graph holds one node for the function, which PyTorch takes for
             None too, or those that the function records.
+        early_stop: whether the second run ends when all that is saved is there.
         preserve_rng_state: whether a second run sees the random numbers of the first one.
 
     Raises E205 for `context_fn`, which is outside the language.
     """
     if context_fn is not None:
         raise GradcliError("E205", "checkpoint(): `context_fn` is outside the language")
-    call = _Call(function, args, kwargs, preserve_rng_state)
+    call = _Call(function, args, kwargs, preserve_rng_state, early_stop)
     if use_reentrant is None or use_reentrant:
         return _with_reentry(call)
     return _without_reentry(call)

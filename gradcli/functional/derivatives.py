@@ -11,7 +11,7 @@ from gradcli.autograd.engine import backward
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.modes import name_of
 from gradcli.autograd.tensor import Tensor, with_history
-from gradcli.errors import GradcliError, runtime_error, type_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
 from gradcli.functional.forward import pushforward
 from gradcli.functional.levels import Level, called, sizes_of_tangent, tensors_of
 from gradcli.functional.structure import leaves, rebuilt, same_form, spec_of, starred
@@ -109,10 +109,9 @@ def check_real(name: str, what: str, tensors: list[Any]) -> None:
     """Raise E203 for a complex tensor: a Jacobian is one of real inputs and outputs."""
     for number, tensor in enumerate(tensors):
         if isinstance(tensor, Tensor) and tensor.dtype.is_complex:
-            raise GradcliError(
-                "E203",
+            raise dtype_error(
                 f"{name}: Expected all {what} to be real but received complex tensor at flattened"
-                f" input idx: {number}",
+                f" input idx: {number}"
             )
 
 

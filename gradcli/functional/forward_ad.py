@@ -14,7 +14,7 @@ from gradcli.arrays.views import strides_of
 from gradcli.autograd.inplace.aliasing import check_places
 from gradcli.autograd.node import Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
-from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.functional.forward import pushforward
 from gradcli.functional.levels import Entry, reaches_leaf, sizes_of_tangent
 from gradcli.ops.binding.catalogue import function
@@ -254,8 +254,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     """The tensor without its tangent, and the tangent, None if it has none."""
     if not isinstance(tensor, Tensor):
         kind = type(tensor).__name__
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"unpack_dual() takes a tensor, not {kind}",
             text=f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {kind}",
         )

@@ -18,7 +18,7 @@ from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.node import AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.functional.batching.description import described
 from gradcli.functional.saved_tensors import refuse_hooks
 from gradcli.functional.structure import leaves, mapped
@@ -233,8 +233,7 @@ def called(name: str) -> str:
 def sizes_of_tangent(tensor: Tensor, tangent: Tensor) -> GradcliError:
     """The error of a tangent of another shape than its tensor's."""
     sizes = [list(each.array.shape) for each in (tensor, tangent)]
-    return GradcliError(
-        "E301",
+    return shape_error(
         f"a tangent of shape {tuple(sizes[1])} for a tensor of shape {tuple(sizes[0])}",
         text="Trying to set a forward gradient that has a different size than that of the original"
         f" Tensor, this is not supported. Tensor is of size {sizes[0]} while the given forward"

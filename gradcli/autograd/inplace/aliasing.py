@@ -79,6 +79,9 @@ def _check_overlap(written: Any, read: Any, same: bool = True) -> bool:
         raise GradcliError(
             "E405",
             "the written tensor and an operand share a part of their memory",
+            text="unsupported operation: some elements of the input tensor and the written-to"
+            " tensor refer to a single memory location. Please clone() the tensor before performing"
+            " the operation.",
             help="clone() the operand before the write",
         )
     return False

@@ -14,6 +14,7 @@ from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError, Label, Span
 from gradcli.explain.patterns import holds
 from gradcli.explain.why.why import why, without_grad
+from gradcli.language.paths import name_parameters
 from gradcli.language.tree import syntax as tree
 from gradcli.render.diagnostics.snippet import location
 
@@ -154,6 +155,8 @@ def _again(
         found = again.recorded(statements, value, differentiated)
     except GradcliError:
         return None
+    with again.session.running():
+        name_parameters()  # while the run has its modules
     found.inputs = {} if again.bindings is None else dict(again.bindings.inputs())
     return found
 

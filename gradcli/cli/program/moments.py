@@ -57,16 +57,18 @@ class Writes:
         self.depths.append(depth)
         number = len(self.made)
         self.made.append(self._run.session.state.sequence_nr)
-        for _, leaf in _leaves(self._run):
+        for _, leaf in leaves(self._run):
             now = np.array(to_host(leaf.array)) if self._by_value else leaf.version
             known = self._known.get(id(leaf))
             if known is not None and not np.array_equal(known[1], now, equal_nan=self._by_value):
                 self.at.setdefault(id(leaf), []).append(number)
             self._known[id(leaf)] = leaf, now
 
-    def ahead_of(self, leaf: Tensor, node: int) -> int | None:
-        """The last statement before the one that made a node, None where none wrote to a leaf."""
-        if id(leaf) not in self.at:
+    def ahead_of(self, leaf: Tensor, node: int, always: bool) -> int | None:
+        """The last statement before the one that made a node, None where none wrote to a leaf,
+        unless it is wanted `always`.
+        """
+        if id(leaf) not in self.at and not always:
             return None
         own = bisect_left(self.made, node)
         # The node of a custom function is made behind the statements of its forward().
@@ -74,19 +76,22 @@ class Writes:
         return next((n for n in reversed(range(own)) if self.depths[n] <= inside), None)
 
 
-def _leaves(run: Run) -> Iterator[tuple[str, Tensor]]:
-    """The leaves that require grad, with their names."""
+def leaves(run: Run) -> Iterator[tuple[str, Tensor]]:
+    """The leaves that require grad, with their names, those in lists too."""
     yield from named_parameters()
     for name, value in list(run.session.values.items()):
-        if type(value) is Tensor and value.is_leaf and value.requires_grad:
-            yield name, value
+        held = enumerate(value) if type(value) in (list, tuple) else ()
+        for called, each in [(name, value), *((f"{name}[{n}]", each) for n, each in held)]:
+            if type(each) is Tensor and each.is_leaf and each.requires_grad:
+                yield called, each
 
 
 def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
     """When the leaves got the values that the output was computed from, and these values; nothing
     of leaves that the program does not write to before.
     """
-    if not any(leaf.version for leaf in here.leaves.values()) and ".data" not in rerun.text:
+    written = any(leaf.version or "[" in name for name, leaf in here.leaves.items())
+    if not written and ".data" not in rerun.text:
         return {}, {}
     writes: list[Writes] = []
     there = rerun.execute(
@@ -103,12 +108,13 @@ def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
     numbers = {
         name: number
         for name, leaf in there.leaves.items()
-        if id(leaf) in first and (number := writes[0].ahead_of(leaf, first[id(leaf)])) is not None
+        if id(leaf) in first
+        and (number := writes[0].ahead_of(leaf, first[id(leaf)], "[" in name)) is not None
     }
     known: dict[int, list[tuple[Tensor, Any]]] = {}
 
-    def read(number: int, leaves: list[Tensor]) -> None:
-        known[number] = [(leaf, np.array(to_host(leaf.array), float)) for leaf in leaves]
+    def read(number: int, found: list[Tensor]) -> None:
+        known[number] = [(leaf, np.array(to_host(leaf.array), float)) for leaf in found]
 
     again = rerun.execute(
         dtype="float64", prepare=lambda run: at_statements(run, set(numbers.values()), read)
@@ -132,7 +138,7 @@ def at_statements(
     def ended(depth: int) -> None:
         nonlocal count
         if count in numbers:
-            visit(count, [leaf for _, leaf in _leaves(run)])
+            visit(count, [leaf for _, leaf in leaves(run)])
         count += 1
 
     tell_of_statements(run.session.interpreter, ended)
@@ -141,11 +147,11 @@ def at_statements(
 def at_moments(run: Run, moments: Moments, values: Mapping[str, Any]) -> None:
     """Let a run give leaves their values as it reaches the moments of these."""
 
-    def give(number: int, leaves: list[Tensor]) -> None:
+    def give(number: int, found: list[Tensor]) -> None:
         for name, array in values.items():
             moment = moments.get(name)
             if moment is not None and moment.number == number:
-                leaf = leaves[moment.position]
+                leaf = found[moment.position]
                 leaf.array = array.astype(leaf.array.dtype)
 
     at_statements(run, {moments[name].number for name in values if name in moments}, give)

@@ -12,7 +12,7 @@ from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.values import Argument
-from gradcli.cli.program.moments import Moments, at_moments
+from gradcli.cli.program.moments import Moments, at_moments, leaves
 from gradcli.cli.program.report import differentiated, find_output
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError, Source, Span
@@ -57,7 +57,9 @@ class Executed:
         if self.output is not None and run.bindings is not None:
             graph = run.session.graph(self.output)
             named = [(node.variable, node.leaf) for node in graph.nodes if node.leaf is not None]
+            held = {id(leaf): name for name, leaf in leaves(run) if "[" in name}
             for name, leaf in [*run.bindings.inputs(), *named]:
+                name = name or held.get(id(leaf))
                 if name is not None and leaf.requires_grad and leaf.dtype.is_floating_point:
                     self.leaves.setdefault(name, leaf)
 

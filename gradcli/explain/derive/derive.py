@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.recording.instructions import source_of
-from gradcli.autograd.recording.trace_recorder import TraceRecorder
+from gradcli.autograd.recording.trace_recorder import UPDATE, TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.explain.derive.program import Derivation, HasWordFor, derivation
@@ -46,6 +46,9 @@ def derive(
     wanted = _wanted(result)
     forward = len(recorder.values)
     inputs = {name: source_of(recorder.find(tensor)) for name, tensor in wanted.items()}
+    for name, value in inputs.items():
+        if value.number >= forward and value.maker is not None and value.maker.op is UPDATE:
+            raise _changed(f"`{name}` in place, after the output was computed from it")
     for name, tensor in _named(recorder).items():
         inputs.setdefault(name, source_of(recorder.find(tensor)))
     seed = result.seed
@@ -60,11 +63,7 @@ def derive(
         except GradcliError as error:
             if error.code != "E404":
                 raise
-            raise GradcliError(
-                "E413",
-                f"the program changed a value in place that its gradient needs: {error.message}",
-                help="derive the gradient of a program that ends before the change",
-            ) from error
+            raise _changed(f"a value in place that its gradient needs: {error.message}") from error
         gradients = {
             name: recorder.find(gradient)
             for name, gradient in zip(wanted, found, strict=True)
@@ -74,6 +73,14 @@ def derive(
     made.paths = {name: path for path, name in _identifiers(result).items() if path != name}
     _check(made, run)
     return made
+
+
+def _changed(what: str) -> GradcliError:
+    return GradcliError(
+        "E413",
+        f"the program changed {what}",
+        help="derive the gradient of a program that ends before the change, as before `opt.step()`",
+    )
 
 
 @contextmanager

@@ -58,7 +58,7 @@ _TO_COME = ("no backward", "no gradient at step", "no optimizer", "no step", "un
 def _if_it_ended(run: Recorded, found: Why) -> Why:
     """An answer, or that the program ended in an error before what it waits for."""
     error = run.error
-    if error is None or found.kind not in _TO_COME:
+    if error is None or found.kind not in _TO_COME or error.code.startswith("E4"):
         return found
     reason = f"the program ended in error {error.code} before anything else came of it"
     return Why(
@@ -123,7 +123,8 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
         named = [(leaf, leaf.name) for leaf in flow.tensors() if id(leaf) in leaves]
         every = {called for _, called in named if called}
         names = sorted({called for leaf, called in named if called and leaf.is_leaf} or every)
-        reason = f"every way to {name} from {' and '.join(names)} leaves the graph"
+        source = f" from {' and '.join(names)}" if names else ""
+        reason = f"every way to {name}{source} leaves the graph"
         return Why(question, False, "cut", reason, detachments)
     if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         detachment = Detachment(
@@ -190,6 +191,7 @@ _STEEPER = {
     " `x + (x.clamp(…) - x).detach()` keeps 1",
     "SigmoidBackward0": "what goes in is far from 0: scale or normalise it",
     "TanhBackward0": "what goes in is far from 0: scale or normalise it",
+    "EmbeddingBackward0": "only rows that were looked up get one, and that of padding_idx none",
 }
 """What to do about a node whose slope is 0 where it was used."""
 
@@ -504,6 +506,12 @@ class _Gradients:
             reason = f"{ways} from {name} to {output} leaves the graph"
             return self._none("cut", reason, detachments)
         used = flow.onward.get(id(tensor), [])
+        drawn = [each.place for each in used if each.place and ".sample(" in each.place.text]
+        if drawn:
+            text = "sample() draws outside the graph"
+            help = "`rsample()` lets the gradient through; `log_prob()` of the draw has one too"
+            reason = f"the only way from {name} to {output} leaves the graph"
+            return self._none("cut", reason, [Detachment(drawn[0], text, help)])
         if used:
             found = [
                 Detachment(

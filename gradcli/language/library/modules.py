@@ -103,6 +103,7 @@ LIBRARY: dict[str, str] = {
     "torch.nn.modules.utils": "torch.settings:TUPLES",
     "torch.serialization": "torch.serialization:SERIALIZATION",
     "torch.testing": "torch.testing:TESTING",
+    "torch.utils._pytree": "torch.pytree:PYTREE",
     "torch.utils.tensorboard": "drawing.undrawn:TENSORBOARD",
     "torch.utils.tensorboard.writer": "drawing.undrawn:TENSORBOARD",
     "torch.version": "torch.settings:VERSION",

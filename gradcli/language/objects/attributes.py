@@ -435,7 +435,7 @@ def attribute_names(value: Any) -> list[str]:
     return [*names, *value.language_names()] if hasattr(kind, "language_names") else names
 
 
-_FILES_OF_NUMPY = frozenset({"fromfile", "load", "memmap", "save", "savetxt", "savez"})
+_FILES_OF_NUMPY = frozenset({"fromfile", "memmap", "savetxt"})
 
 
 def no_attribute(value: Any, name: str) -> GradcliError:

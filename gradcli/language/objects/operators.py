@@ -242,6 +242,8 @@ def contains(element: Any, container: Any) -> bool:
             raise GradcliError(
                 "E202",
                 f"only a tensor or a number can be `in` a tensor, not {type(element).__name__}",
+                text="Tensor.__contains__ only supports Tensor or scalar, but you passed in a"
+                f" <class '{type(element).__name__}'>.",
                 raises="RuntimeError",
             )
         found = catalogue.operators["=="](container, element)

@@ -16,7 +16,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error
 from gradcli.kernels.sums.fused_multiply_add import is_fused, multiply_add
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.arithmetic.half_precision import with_multiple
@@ -165,8 +165,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 
 def _negative(self: Any) -> Any:
     if self.dtype is _BOOL:
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             "`-` is not defined for bool tensors",
             text="Negation, the `-` operator, on a bool tensor is not supported. If you are trying"
             " to invert a mask, use the `~` or `logical_not()` operator instead.",

@@ -23,7 +23,7 @@ from gradcli.autograd.tensor import (
     share_birth,
     storage_of,
 )
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.conjugate import lazy_conjugation_of
 from gradcli.ops.binding.catalogue import (
     function,
@@ -172,8 +172,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     E408 for a non-leaf or an integer dtype.
     """
     if not isinstance(requires_grad, bool):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"requires_grad_() takes True or False, not {type(requires_grad).__name__}",
             text="requires_grad_(): argument 'requires_grad' (position 1) must be bool, not"
             f" {type(requires_grad).__name__}",
@@ -255,15 +254,13 @@ def _unlike(gradient: Tensor, tensor: Tensor) -> str:
 def _set_grad(tensor: Tensor, value: Any) -> None:
     if value is not None:
         if not isinstance(value, Tensor):
-            raise GradcliError(
-                "E202",
+            raise type_error(
                 f"grad must be a tensor or None, not {type(value).__name__}",
                 text="assigned grad expected to be a Tensor or None but got grad of type"
                 f" {type(value).__name__}",
             )
         if value.array.shape != tensor.array.shape or value.dtype is not tensor.dtype:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"a gradient of shape {tuple(value.array.shape)} and {value.dtype} does not fit a"
                 f" tensor of shape {tuple(tensor.array.shape)} and {tensor.dtype}",
                 text=_unlike(value, tensor),
@@ -276,8 +273,7 @@ def _set_grad(tensor: Tensor, value: Any) -> None:
 def _set_data(tensor: Tensor, value: Any) -> None:
     refuse_transformed("setting .data")
     if not isinstance(value, Tensor):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"data must be a tensor, not {type(value).__name__}",
             text=f"Variable data has to be a tensor, but got {type(value).__name__}",
         )

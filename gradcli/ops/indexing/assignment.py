@@ -163,6 +163,9 @@ def _check_values(tensor: Tensor, key: Key, values: Tensor, any_dtype: bool = Fa
     if values.array.dtype is not tensor.array.dtype and not any_dtype:
         raise dtype_error(
             f"values of {values.dtype} cannot be put at an index of a tensor of {tensor.dtype}",
+            text="Index put requires the source and destination dtypes match, got"
+            f" {tensor.dtype.scalar_type} for the destination and {values.dtype.scalar_type} for"
+            " the source.",
             help=f"cast them first: `.to({tensor.dtype})`",
         )
     blank = module_of(tensor.array).zeros((), bool)
@@ -174,7 +177,9 @@ def _check_values(tensor: Tensor, key: Key, values: Tensor, any_dtype: bool = Fa
     if not fits:
         raise shape_error(
             f"values of shape {tuple(values.array.shape)} do not fit the indexed part, of shape"
-            f" {tuple(shape)}"
+            f" {tuple(shape)}",
+            text=f"shape mismatch: value tensor of shape {list(values.array.shape)} cannot be"
+            f" broadcast to indexing result of shape {list(shape)}",
         )
 
 

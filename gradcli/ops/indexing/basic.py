@@ -305,7 +305,15 @@ def _item(part: Any) -> Any:
             if array.dtype.kind == "b":
                 refuse_batched("indexing by a mask", part)
             array = positions_of_all(array)
-            return array if array.dtype != np.uint8 or not array.ndim else array.astype(bool)
+            if array.dtype != np.uint8 or not array.ndim:
+                return array
+            text = (
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool"
+                " instead."
+            )
+            message = "a mask of torch.uint8 is deprecated"
+            active.state.warn("W015", message, text=text, help="write `mask.bool()`")
+            return array.astype(bool)
         raise GradcliError(
             "E302",
             f"a tensor of {part.dtype} is no index",
@@ -388,7 +396,11 @@ def _bound(value: Any) -> int | None:
         return value
     if isinstance(value, (bool, Tensor)):
         return value.__index__()
-    raise type_error(f"a slice goes by integers, not by a {type_name(value)}")
+    raise GradcliError(
+        "E202",
+        f"a slice goes by integers, not by a {type_name(value)}",
+        text="slice indices must be integers or None or have an __index__ method",
+    )
 
 
 def _bounds(part: slice, extent: int) -> tuple[int, int, int]:

@@ -206,7 +206,10 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
     if input.array.ndim != indices.array.ndim:
         raise shape_error(
             f"take_along_dim(): {indices.array.ndim} dimensions of the index for"
-            f" {input.array.ndim} of the tensor"
+            f" {input.array.ndim} of the tensor",
+            text="torch.take_along_dim(): input and indices should have the same number of"
+            f" dimensions, but got {input.array.ndim} dimensions for input, and"
+            f" {indices.array.ndim} dimensions for indices",
         )
     shape, index_shape = list(input.array.shape), list(indices.array.shape)
     shape[at] = index_shape[at] = 1

@@ -14,7 +14,7 @@ from gradcli.arrays.sizes import sizes_apart
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_inplace
 from gradcli.autograd.tensor import Tensor, refuse_batched
-from gradcli.errors import GradcliError, dtype_error, shape_error, type_error, value_error
+from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
@@ -305,19 +305,26 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """
     if not isinstance(indices, Tensor):
         raise GradcliError(
-            "E202", "unravel_index(): the indices must be a tensor", raises="AttributeError"
+            "E202",
+            "unravel_index(): the indices must be a tensor",
+            text=f"'{type(indices).__name__}' object has no attribute 'is_complex'",
+            raises="AttributeError",
         )
     if indices.dtype.category != "int":
         raise GradcliError(
             "E203",
-            f"unravel_index(): the indices must be integers, not {indices.dtype}",
+            f"expected 'indices' to be integer dtype, but got {indices.dtype}",
             raises="TypeError",
         )
     sizes = (shape,) if type(shape) is int else shape
     if not isinstance(sizes, (tuple, list)) or any(type(size) is not int for size in sizes):
-        raise type_error("unravel_index(): the shape must be one integer or several")
+        raise GradcliError(
+            "E202",
+            "expected 'shape' to be int or sequence of ints, but got"
+            f" <class '{type(shape).__name__}'>",
+        )
     if any(size < 0 for size in sizes):
-        raise value_error(f"unravel_index(): {tuple(sizes)} has a negative size")
+        raise GradcliError("E204", f"'shape' cannot have negative values, but got {tuple(sizes)}")
     positions = module_of(indices.array).asarray(indices.array).astype(np.int64)
     if not sizes:
         return ()

@@ -85,6 +85,8 @@ def _add_parts(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> 
     if not whole.ndim:
         return whole + values.sum()
     if dim in (0, -whole.ndim):
+        if not values.size:
+            return whole
         width = whole.size // max(1, len(whole))
         add_rows(whole.reshape(-1, width), index.reshape(-1), values.reshape(index.size, width))
     else:
@@ -215,15 +217,14 @@ def checked_source(name: str, input: Tensor, dim: int, index: Any, source: Any, 
     same_dtype(name, input, source)
     given, own = list(source.array.shape), list(input.array.shape)
     count = index.array.size
-    if name == "index_copy":
-        problem, kind = _copy_misfit(given, own, at, count)
-    else:
-        problem, kind = _sum_misfit(given, own, at, count)
+    misfit_of = _copy_misfit if name == "index_copy" else _sum_misfit
+    problem, kind, text = misfit_of(name, given, own, at, count)
     if problem:
         raise GradcliError(
             "E301",
             f"{name}(): {count} positions along dimension {at} of {tuple(own)}, and a source of"
             f" shape {tuple(given)}: {problem}",
+            text=text,
             raises=kind,
         )
     extent = own[at] if own else 1
@@ -239,36 +240,67 @@ def _check_copied_dims(tensor: Tensor, index: Tensor, source: Tensor) -> None:
     """Raise E302 where the numbers of dimensions of what `index_copy` was given do not fit, which
     PyTorch finds before it looks at dtypes.
     """
-    problem = None
+    problem = text = None
+    given, own = source.array.ndim, tensor.array.ndim
     if index.array.ndim > 1:
         problem = "the index must be a vector"
-    elif not source.array.ndim and index.array.size != 1:
+    elif not given and index.array.size != 1:
         problem = "one element is no more than one part"
-    elif source.array.ndim and tensor.array.ndim and source.array.ndim != tensor.array.ndim:
-        problem = f"{source.array.ndim} dimensions cannot be copied into {tensor.array.ndim}"
+        text = (
+            "index_copy_(): When source is scalar, index should have one element (got"
+            f" {index.array.size})"
+        )
+    elif given and own and given != own:
+        problem = f"{given} dimensions cannot be copied into {own}"
+        text = (
+            "index_copy_(): When source and destination are not scalars, their dimensionality must"
+            f" match. Source dimensionality ({given}), destination dimensionality ({own})"
+        )
     if problem is not None:
-        raise GradcliError("E302", f"index_copy(): {problem}")
+        raise GradcliError("E302", f"index_copy(): {problem}", text=text)
 
 
-def _sum_misfit(given: list[int], own: list[int], at: int, count: int) -> tuple[str, str]:
+def _sum_misfit(
+    name: str, given: list[int], own: list[int], at: int, count: int
+) -> tuple[str, str, str]:
     """What is wrong with the shape of a source that is added to, or reduced with, a tensor of shape
-    `own`, and the class that PyTorch raises for it.
+    `own`, with the class that PyTorch raises for it and its text.
     """
     if not given and at == 0 and count != 1:
-        return "one element is no more than one part", "IndexError"
+        text = f"Dimension specified as {at} but tensor has no dimensions"
+        return "one element is no more than one part", "IndexError", text
     if at >= max(len(given), 1) or (given and given[at] != count):
-        return "it does not have a part for each", "RuntimeError"
+        if at < len(given):
+            words = f"Number of indices ({count}) should be equal to source.size(dim): "
+            text = f"{name}_(): {words}({given[at]}), for dim: {at}"
+        else:
+            words = f"Indexing dim {at} is out of bounds of the source tensor with dim"
+            text = f"{name}_(): {words} {len(given)}"
+        return "it does not have a part for each", "RuntimeError", text
     parts = (_without(given, at), _without(own, at)) if given and own else (given, own)
-    return ("" if parts[0] == parts[1] else "the parts have another shape"), "RuntimeError"
+    text = (
+        "source tensor shape must match self tensor shape, excluding the specified dimension. Got"
+        f" self.shape = {own} source.shape = {given}"
+    )
+    return "" if parts[0] == parts[1] else "the parts have another shape", "RuntimeError", text
 
 
-def _copy_misfit(given: list[int], own: list[int], at: int, count: int) -> tuple[str, str]:
+def _copy_misfit(
+    name: str, given: list[int], own: list[int], at: int, count: int
+) -> tuple[str, str, str]:
     """The same of a source that is copied."""
-    if _without(given, at) != _without(own, at):
-        return "the parts have another shape", "RuntimeError"
+    target, source = _without(own, at), _without(given, at)
+    if source != target:
+        text = (
+            f"{name}_(): Source/destination tensor must have same slice shapes. Destination slice"
+            f" shape: {' '.join(map(str, target))} at dimension {at} and source slice shape:"
+            f" {' '.join(map(str, source))} at dimension 0."
+        )
+        return "the parts have another shape", "RuntimeError", text
     if given and given[at] != count:
-        return "it does not have a part for each", "IndexError"
-    return "", "RuntimeError"
+        text = f"{name}_(): Number of indices ({count}) should be equal to source.size(dim)"
+        return "it does not have a part for each", "IndexError", f"{text} ({given[at]})"
+    return "", "RuntimeError", ""
 
 
 @function("index_add", method=True)

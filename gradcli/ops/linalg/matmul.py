@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor, refresh, storage_of
-from gradcli.errors import GradcliError
+from gradcli.errors import shape_error
 from gradcli.ops.arithmetic.arithmetic import add, mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, methods, operators
@@ -136,8 +136,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
             storage_of(product).version = 1
             return product
     if not left or not right:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             "matmul: a 0-dim tensor is no matrix",
             text="both arguments to matmul need to be at least 1D, but they are"
             f" {input.array.ndim}D and {other.array.ndim}D",
@@ -164,7 +163,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if active.state.autocast is not None:
         return active.state.autocast.short(linear, input, weight, bias)
     if weight.array.ndim > 2:
-        raise GradcliError("E301", f"linear(): a weight of shape {tuple(weight.array.shape)}")
+        raise shape_error(f"linear(): a weight of shape {tuple(weight.array.shape)}")
     if bias is None:
         return matmul(input, t.apply(weight))
     check_tensors("linear", bias=bias)

@@ -13,7 +13,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.sizes import sizes_apart
 from gradcli.arrays.strides import laid_out_like_operands
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, dtype_error, shape_error
 from gradcli.kernels import half_precision
 from gradcli.kernels.linalg.products import matrix_product
 from gradcli.ops.arithmetic.conjugate import conj
@@ -37,8 +37,7 @@ def check_dtypes(name: str, *arrays: Any) -> None:
     first = arrays[0].dtype
     for array in arrays[1:]:
         if array.dtype != first:
-            raise GradcliError(
-                "E203",
+            raise dtype_error(
                 f"{name}: operands of {dtypes.of_array(arrays[0])} and {dtypes.of_array(array)}",
                 text=_dtypes_apart(name, dtypes.of_array(arrays[0]), dtypes.of_array(array)),
                 help="products of matrices promote nothing: cast one,"
@@ -87,8 +86,7 @@ def check_ranks(name: str, *ranks: tuple[Any, int]) -> None:
     """Raise E301 where an operand has not the rank that the product is defined for."""
     for array, rank in ranks:
         if array.ndim != rank:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"{name}: an operand of shape {tuple(array.shape)} should have {rank}"
                 f" dimension{'s' if rank > 1 else ''}",
                 text=_wrong_rank(name, ranks),
@@ -106,8 +104,7 @@ def _with_dimensions(name: str, rank: int, array: Any) -> Any:
 
 def misfit_of_matrices(name: str, left: Any, right: Any) -> GradcliError:
     """The error of matrices whose shapes cannot be multiplied."""
-    return GradcliError(
-        "E301",
+    return shape_error(
         f"{name}: the shapes {tuple(left.shape)} and {tuple(right.shape)} cannot be multiplied",
         text=_not_multiplied(name, list(left.shape), list(right.shape)),
     )
@@ -306,8 +303,7 @@ def _sum(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
             return product
         whole = np.broadcast_to(self, product.shape)
     except ValueError:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}: a tensor of shape {tuple(self.shape)} cannot be added to a product of shape"
             f" {tuple(product.shape)}",
             text=not_expanded(dtypes.of_array(self), self.shape, product.shape),

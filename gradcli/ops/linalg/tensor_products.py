@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 from gradcli.kernels.sums.cascade_sum import wide, wider
 from gradcli.ops.arithmetic.arithmetic import add, mul, zeros
 from gradcli.ops.arithmetic.conjugate import conj
@@ -69,7 +69,7 @@ def _tensordot(
     name: str, a: Tensor, b: Tensor, first: tuple[int, ...], second: tuple[int, ...]
 ) -> Tensor:
     if len(first) != len(second):
-        raise GradcliError("E301", f"{name}(): {len(first)} dimensions for {len(second)}")
+        raise shape_error(f"{name}(): {len(first)} dimensions for {len(second)}")
     for i, j in zip(first, second, strict=True):
         left, right = a.array.shape[i], b.array.shape[j]
         if right == 1:
@@ -77,8 +77,7 @@ def _tensordot(
         elif left == 1:
             b = sum_(b, j, True)
         elif left != right:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"{name}(): dimension {i} has size {left}, its partner {j} size {right}",
                 text=f"contracted dimensions need to match, but first has size {left} in dim"
                 f" {i - a.array.ndim} and second has size {right} in dim {j}",
@@ -109,10 +108,9 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
         return mul.apply(input, other)
     check_dtypes("inner", input.array, other.array)
     if input.array.shape[-1] != other.array.shape[-1]:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"inner(): the last dimensions of {tuple(input.array.shape)} and"
-            f" {tuple(other.array.shape)} differ",
+            f" {tuple(other.array.shape)} differ"
         )
     return _tensordot("inner", input, other, (ndims[0] - 1,), (ndims[1] - 1,))
 
@@ -207,12 +205,11 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         sizes = (*sizes, *matrices[-1].array.shape[1:])
     for i, matrix in enumerate(matrices):
         if matrix.array.ndim != 2:
-            raise GradcliError("E301", f"multi_dot(): tensors[{i}] is no matrix")
+            raise shape_error(f"multi_dot(): tensors[{i}] is no matrix")
         if i and matrix.array.shape[0] != matrices[i - 1].array.shape[1]:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"multi_dot(): the shapes {tuple(matrices[i - 1].array.shape)} and"
-                f" {tuple(matrix.array.shape)} cannot be multiplied",
+                f" {tuple(matrix.array.shape)} cannot be multiplied"
             )
     extents = [matrices[0].array.shape[0], *[matrix.array.shape[1] for matrix in matrices]]
     product = _multiplied(matrices, _cheapest(extents), 0, len(matrices) - 1)
@@ -236,10 +233,9 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 
 def _addbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     if batch1.ndim != 3 or batch2.ndim != 3 or len(batch1) != len(batch2):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"addbmm(): two batches of as many matrices are needed, not {tuple(batch1.shape)} and"
-            f" {tuple(batch2.shape)}",
+            f" {tuple(batch2.shape)}"
         )
     if not len(batch1):
         empty = batch1.reshape(batch1.shape[1], 0), batch2.reshape(0, batch2.shape[2])
@@ -276,7 +272,7 @@ expose(addbmm, inplace=True)
 
 def _trace_array(self: Any) -> Any:
     if self.ndim != 2:
-        raise GradcliError("E301", f"trace: expected a matrix, but got tensor with dim {self.ndim}")
+        raise shape_error(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
     if self.dtype.kind in "iub":
         return np.trace(self, dtype=np.int64)
     # Added up in the next wider dtype, one after another, to 0: not even -0 stays negative.
@@ -389,8 +385,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     first, second, matrices = shapes
     fitting = len(matrices) == 3 and first[:-1] == second[:-1]
     if not fitting or matrices[1:] != (*first[-1:], *second[-1:]):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"bilinear(): the shapes {first} and {second} do not fit a weight of {matrices}",
             text=_not_bilinear(first, second, matrices),
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error
 from gradcli.kernels import vector_math
 from gradcli.ops.binding.arguments import (
     check_constants,
@@ -130,8 +130,7 @@ def binary_cross_entropy(
     """
     _check_target("binary_cross_entropy", input, target, _OF_PROBABILITIES)
     if target.dtype is not input.dtype:
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"Found dtype {target.dtype.scalar_type} but expected {input.dtype.scalar_type}",
             help="cast the target: `target.float()`",
         )

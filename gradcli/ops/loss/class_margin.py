@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import GradcliError, dtype_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
 from gradcli.ops.binding.arguments import check_constants
 from gradcli.ops.binding.catalogue import function
@@ -157,10 +157,9 @@ def _check_samples(name: str, input: Tensor, target: Tensor, fits: bool) -> None
     shape = input.array.shape
     if target.dtype.name != "int64":
         text = f"expected scalar type Long but found {target.dtype.scalar_type}"
-        raise GradcliError("E203", text)
+        raise dtype_error(text)
     if len(shape) not in (1, 2) or not fits or target.array.shape[:1] != shape[:1][: target.ndim]:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): a target of shape {tuple(target.array.shape)} does not go with an input of"
             f" shape {tuple(shape)}",
             text=f"inconsistent target size: {list(target.array.shape)} for input of size:"

@@ -12,7 +12,7 @@ from gradcli.arrays.backend import device_of, module_of, to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.fusion.tile_kernels import places_along
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
 from gradcli.kernels.row_reductions import picked, scattered
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.windows import Sizes
@@ -263,22 +263,18 @@ def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int
             raises="ValueError" if len(shape) == len(wanted) == 1 else None,
         )
     if target.dtype.name not in ("int64", "uint8"):
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"nll_loss(): the target must be torch.int64 or uint8, and is {target.dtype}",
             text=f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_type}",
             help=f"classes are numbers from 0: `{target.name or 'target'}.long()`",
         )
     if weight is not None and weight.array.shape != (classes,):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"weight tensor should be defined either for all {classes} classes or no classes but"
-            f" got weight tensor of shape: {list(weight.array.shape)}",
+            f" got weight tensor of shape: {list(weight.array.shape)}"
         )
     if weight is not None and weight.dtype is not input.dtype:
-        raise GradcliError(
-            "E203", f"nll_loss(): the weight is {weight.dtype}, the input {input.dtype}"
-        )
+        raise dtype_error(f"nll_loss(): the weight is {weight.dtype}, the input {input.dtype}")
     check_floating("nll_loss", input)
     checked_values(_check_range, target.array, classes, ignore_index)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.autocast import in_single
@@ -153,15 +153,13 @@ def _lengths(argument: str, values: Any, count: int) -> Lengths:
     """Lengths given as a tensor or a tuple; raises E204 unless there is one for each sample."""
     if isinstance(values, Tensor):
         if values.array.dtype.kind not in "iu":
-            raise GradcliError("E203", f"{argument} must be integral")
+            raise dtype_error(f"{argument} must be integral")
         values = np.atleast_1d(values.array).tolist()
     elif isinstance(values, int):
         values = [values]
     for value in values:
         if type(value) is not int:
-            raise GradcliError(
-                "E202", f"ctc_loss(): {argument} must be integers, not {type(value).__name__}"
-            )
+            raise type_error(f"ctc_loss(): {argument} must be integers, not {type(value).__name__}")
     if len(values) != count:
         raise runtime_error(
             f"ctc_loss(): {argument} has {len(values)} numbers for {count} sequences",
@@ -174,8 +172,8 @@ def _check_lengths(log_probs: Tensor, targets: Tensor, lengths: Lengths, sizes: 
     steps = log_probs.array.shape[0]
     shape = targets.array.shape
     if targets.array.ndim == 1 and sum(sizes) != shape[0]:
-        raise GradcliError(
-            "E301", f"ctc_loss(): {shape[0]} labels for target lengths that add up to {sum(sizes)}"
+        raise shape_error(
+            f"ctc_loss(): {shape[0]} labels for target lengths that add up to {sum(sizes)}"
         )
     wide = targets.array.ndim == 2 and any(size > shape[1] for size in sizes)
     if wide or any(not 0 <= length <= steps for length in lengths) or any(n < 0 for n in sizes):
@@ -223,14 +221,14 @@ def ctc_loss(
     if single:
         log_probs = unsqueeze.apply(log_probs, 1)
     if log_probs.array.ndim != 3:
-        raise GradcliError("E301", f"ctc_loss(): log_probs of shape {log_probs.array.shape}")
+        raise shape_error(f"ctc_loss(): log_probs of shape {log_probs.array.shape}")
     _, count, classes = log_probs.array.shape
     if not 0 <= blank < classes:
         raise GradcliError("E302", "blank must be in label range", raises="RuntimeError")
     if isinstance(input_lengths, Tensor) is not isinstance(target_lengths, Tensor):
-        raise GradcliError("E202", "ctc_loss(): give both lengths as tensors, or none")
+        raise type_error("ctc_loss(): give both lengths as tensors, or none")
     if not count:
-        raise GradcliError("E301", "ctc_loss(): there are no sequences")
+        raise shape_error("ctc_loss(): there are no sequences")
     lengths = _lengths("input_lengths", input_lengths, count)
     sizes = _lengths("target_lengths", target_lengths, count)
     _check_lengths(log_probs, targets, lengths, sizes)

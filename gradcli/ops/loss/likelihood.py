@@ -11,7 +11,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function, methods
@@ -116,7 +116,7 @@ def gaussian_nll_loss(
             raises="ValueError",
         )
     if np.any(unbatched(var.array) < 0):
-        raise GradcliError("E204", "var has negative entry/entries")
+        raise value_error("var has negative entry/entries")
     check_floating_dtype("gaussian_nll_loss", var.dtype)
     check_dtype("gaussian_nll_loss", var.dtype, COMPLEX)
     var = clone.apply(var)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import dtype_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul, neg, rsub
 from gradcli.ops.binding.arguments import (
     check_constants,
@@ -67,15 +67,14 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") 
     check_floating("soft_margin_loss", input, "RuntimeError")
     check_constants("soft_margin_loss", target=target)
     if target.dtype.is_complex and not input.dtype.is_complex:
-        raise GradcliError("E203", "soft_margin_loss(): a complex target, and a real input")
+        raise dtype_error("soft_margin_loss(): a complex target, and a real input")
     if target.array.dtype is not input.array.dtype:
         target = Tensor(target.array.astype(input.array.dtype))
     loss: Tensor = soft_margin_loss_.apply(input, target, number)
     if np.broadcast_shapes(input.array.shape, target.array.shape) != input.array.shape:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"soft_margin_loss(): targets of shape {tuple(target.array.shape)} do not fit an input"
-            f" of shape {tuple(input.array.shape)}",
+            f" of shape {tuple(input.array.shape)}"
         )
     return loss
 
@@ -164,8 +163,7 @@ def _check_ndim(name: str, *tensors: Tensor) -> None:
     """Raise E301 unless all have the same number of dimensions."""
     if len({tensor.array.ndim for tensor in tensors}) > 1:
         shapes = " and ".join(str(tuple(tensor.array.shape)) for tensor in tensors)
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): the shapes {shapes} differ in their number of dimensions",
             text=_wrong_ranks(name, tensors),
         )
@@ -197,8 +195,7 @@ def cosine_embedding_loss(
     number = reduction_number(reduction)
     ndim = target.array.ndim
     if ndim > 1 or input1.array.ndim != ndim + 1 or input2.array.ndim != ndim + 1:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"cosine_embedding_loss(): targets of shape {tuple(target.array.shape)} do not go with"
             f" inputs of shapes {tuple(input1.array.shape)} and {tuple(input2.array.shape)}",
             text=f"{ndim}D target tensor expects {ndim + 1}D input tensors, but found inputs with"
@@ -266,8 +263,7 @@ def triplet_margin_with_distance_loss(
     """
     number = reduction_number(reduction)
     if margin <= 0:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "triplet_margin_loss(): the margin must be positive",
             text=f"margin must be greater than 0, got {margin}",
         )

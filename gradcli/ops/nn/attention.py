@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import float32
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.kernels.attention import attended, attention_gradients
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
@@ -218,10 +218,9 @@ def scaled_dot_product_attention(
     check_dtype(name, query.dtype, dtype_names("bool", "int", raises="RuntimeError") | COMPLEX)
     ranks = [tensor.array.ndim for tensor in (query, key, value)]
     if min(ranks) < 2:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim:"
-            f" {ranks[0]} key.dim: {ranks[1]} and value.dim: {ranks[2]} instead.",
+            f" {ranks[0]} key.dim: {ranks[1]} and value.dim: {ranks[2]} instead."
         )
     mask = _mask_of(attn_mask, is_causal, query, key)
     if scale is None:

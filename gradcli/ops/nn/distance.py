@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.autograd.batched import change_values
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative, zeros_like
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype
 from gradcli.ops.binding.catalogue import function
@@ -246,7 +246,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     Example: torch.pdist(tensor([[2., 1.], [1., 3.]]))
     """
     if input.array.ndim != 2:
-        raise GradcliError("E301", f"pdist only supports 2D tensors, got: {input.array.ndim}D")
+        raise shape_error(f"pdist only supports 2D tensors, got: {input.array.ndim}D")
     check_dtype("pdist", input.dtype, _SINGLE_ONLY)
     if p < 0:
         raise runtime_error("pdist only supports non-negative p values")
@@ -271,15 +271,13 @@ def cdist(
     """
     for name, x in (("X1", x1), ("X2", x2)):
         if x.array.ndim < 2:
-            raise GradcliError(
-                "E301",
-                f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D",
+            raise shape_error(
+                f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D"
             )
     if x1.array.shape[-1] != x2.array.shape[-1]:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"X1 and X2 must have the same number of columns. X1: {x1.array.shape[-1]} X2:"
-            f" {x2.array.shape[-1]}",
+            f" {x2.array.shape[-1]}"
         )
     for x in (x1, x2):
         check_not_integral("cdist", x, "RuntimeError")

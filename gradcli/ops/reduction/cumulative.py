@@ -289,6 +289,21 @@ def logcumsumexp_(input: Tensor, dim: int) -> Tensor:
 # --- differences --------------------------------------------------------------------------------
 
 
+def _check_joined(input: Tensor, part: Tensor, dim: int) -> None:
+    """Raise E301 for what does not fit before or behind the tensor."""
+    if part.ndim != input.ndim:
+        text = "diff expects prepend or append to be the same dimension as input"
+        raise GradcliError("E301", text)
+    for d, (wanted, found) in enumerate(zip(input.array.shape, part.array.shape, strict=True)):
+        if d != dim and wanted != found:
+            raise GradcliError(
+                "E301",
+                "diff expects the shape of tensor to prepend or append to match that of input"
+                f" except along the differencing dimension; input.size({d}) = {wanted}, but got"
+                f" tensor.size({d}) = {found}",
+            )
+
+
 @function("diff", method=True)
 def diff(
     input: Tensor,
@@ -302,11 +317,13 @@ def diff(
     """
     check_reduced("diff", input)
     if not input.array.ndim:
-        raise GradcliError("E301", "diff() needs a tensor of at least one dimension")
+        raise GradcliError("E301", "diff expects input to be at least one-dimensional")
     at = normal_dim("diff", dim, input.array.ndim)
     if n < 0:
         raise runtime_error(f"diff(): no {n}-th differences")
     parts = [part for part in (prepend, input, append) if part is not None]
+    for part in parts:
+        _check_joined(input, part, at)
     if len(parts) > 1:
         input = cat(parts, at)
     difference = logical_xor if input.dtype.category == "bool" else sub

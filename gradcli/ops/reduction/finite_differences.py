@@ -161,7 +161,17 @@ def gradient(
     if isinstance(spacing, Tensor):
         given = [spacing]
     if len(given) != len(dims):
-        raise _wrong(f"{len(given)} distances were given for {len(dims)} dimensions")
+        rest = (
+            f", or a list of length equal to 'self.dim() = {input.ndim}', since dim argument was"
+            f" not given, but got a list of length {len(given)}"
+            if dim is None
+            else " or it's spacing and dim arguments to have the same length, but got a spacing"
+            f" argument of length {len(given)} and a dim argument of length {len(dims)}."
+        )
+        raise runtime_error(
+            f"gradient(): {len(given)} distances were given for {len(dims)} dimensions",
+            text=f"torch.gradient expected spacing to be unspecified, a scalar{rest}",
+        )
     slopes = []
     for d, distance in zip(dims, given, strict=True):
         if input.array.shape[d] < edge_order + 1:

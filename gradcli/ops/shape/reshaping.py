@@ -119,8 +119,12 @@ def matrix_adjoint(tensor: Tensor) -> Tensor:
 def conjugate_transpose(tensor: Tensor) -> Tensor:
     """`x.H`: the adjoint of a matrix. Raises E301 for a tensor that is none."""
     if tensor.array.ndim > 2:
-        raise shape_error(".H is for matrices", help="use .mH for batches of matrices")
-    return conj(_of_matrices("H", tensor))
+        raise GradcliError(
+            "E301",
+            f"tensor.H is only supported on matrices (2-D tensors). Got {tensor.ndim}-D tensor. For"
+            " batches of matrices, consider using tensor.mH",
+        )
+    return conj(_of_matrices("H", tensor, "matrices (2-D tensors)"))
 
 
 @function("adjoint", method=True)
@@ -129,10 +133,17 @@ def adjoint(input: Tensor) -> Tensor:
     return conj(_of_matrices("adjoint", input))
 
 
-def _of_matrices(name: str, tensor: Tensor) -> Tensor:
+def _of_matrices(
+    name: str, tensor: Tensor, wanted: str = "matrices or batches of matrices"
+) -> Tensor:
     ndim = tensor.array.ndim
     if ndim == 1:
-        raise shape_error(f"{name}: a vector has no matrix transpose")
+        raise GradcliError(
+            "E301",
+            f"{name}: a vector has no matrix transpose",
+            text=f"tensor.{name}{'()' * (name == 'adjoint')} is only supported on {wanted}. Got 1-D"
+            " tensor.",
+        )
     return transpose.apply(tensor, ndim - 2, ndim - 1) if ndim else tensor
 
 

@@ -101,7 +101,8 @@ def _extent(name: str, tensor: Tensor, dim: int) -> tuple[int, int]:
     """A dimension counted from the front, and its size; raises E301 for a 0-dim tensor."""
     shape = tensor.array.shape
     if not shape:
-        raise shape_error(f"{name}(): a 0-dim tensor cannot be cut")
+        text = f"{name} expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        raise GradcliError("E301", f"{name}(): a 0-dim tensor cannot be cut", text=text)
     at = normal_dim(name, dim, len(shape))
     return at, shape[at]
 

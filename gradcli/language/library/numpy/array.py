@@ -157,6 +157,11 @@ def array_of(tensor: Tensor) -> Any:
             "Can't call numpy() on Tensor that has conjugate bit set. Use"
             " tensor.resolve_conj().numpy() instead."
         )
+    if catalogue.methods["is_neg"](tensor):
+        raise runtime_error(
+            "Can't call numpy() on Tensor that has negative bit set. Use"
+            " tensor.resolve_neg().numpy() instead."
+        )
     array = tensor.array = forced(tensor.array)
     if module_of(array) is not np:
         raise type_error(

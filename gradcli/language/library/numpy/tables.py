@@ -1,21 +1,26 @@
-"""`np.loadtxt` and `np.genfromtxt`: tables of numbers from files and from texts."""
+"""NumPy's functions that touch files: `np.loadtxt` and `np.genfromtxt` read tables of numbers, from
+texts too; `np.load`, `np.save` and `np.savez` read and write arrays through the gate of files.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.errors import GradcliError, type_error
-from gradcli.language.library.load_save import read_file
-from gradcli.language.library.numpy.array import compute
+from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.language.library.load_save import file_name, read_file
+from gradcli.language.library.numpy.array import compute, unwrap, wrap
 from gradcli.language.library.numpy.functions import given
 from gradcli.language.library.python.system.streams import StringIO
 from gradcli.language.limits import check_text
+from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import called
+from gradcli.state import active
 
 _REFUSED = {
     "converters": "change the numbers after they are read",
@@ -59,5 +64,91 @@ def _reader(host: Callable[..., Any]) -> Callable[..., Any]:
     return called(name, read)
 
 
-TABLES = {"genfromtxt": _reader(np.genfromtxt), "loadtxt": _reader(np.loadtxt)}
-"""The functions of `numpy` that read tables."""
+class Archive:
+    """What `np.load` gives for an .npz file: its arrays by name, read when they are asked for."""
+
+    __slots__ = ("_arrays",)
+
+    language_name: ClassVar[str] = "numpy.lib.npyio.NpzFile"
+    language_context: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"close", "files", "keys"})
+
+    def __init__(self, arrays: Mapping[str, Any]) -> None:
+        self._arrays = arrays
+
+    @property
+    def files(self) -> list[str]:
+        """The names."""
+        return list(self._arrays)
+
+    def keys(self) -> list[str]:
+        """The names."""
+        return self.files
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def __getitem__(self, name: Any) -> Any:
+        if name not in self._arrays:
+            text = f"{name} is not a file in the archive"
+            raise Raised("KeyError", display(text), (text,), "E207")
+        return wrap(self._arrays[name])
+
+    def __contains__(self, name: Any) -> bool:
+        return name in self._arrays
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        """Nothing is open."""
+
+
+def load(file: Any, mmap_mode: Any = None, allow_pickle: Any = False, **named: Any) -> Any:
+    """`np.load("x.npy")`: an array; the arrays by name of an .npz file. No pickle is read."""
+    from gradcli.files.data_file import DataFile  # lazy: start-up
+    from gradcli.files.reading import read  # lazy: start-up
+
+    path = file_name("np.load()", file)
+    active.state.limits.check_file(path)
+    kind = "npz" if path.endswith(".npz") else "npy"
+    found = read(DataFile(f"./{path}" if path == "-" else path, "", kind))
+    return Archive(found) if isinstance(found, Mapping) else wrap(found)
+
+
+def save(file: Any, arr: Any, allow_pickle: Any = True, **named: Any) -> None:
+    """`np.save("x.npy", array)`, whose suffix may be left out."""
+    _write(file, ".npy", np.asarray(unwrap(arr)))
+
+
+def savez(file: Any, *args: Any, **kwds: Any) -> None:
+    """`np.savez("x.npz", array, name=array)`: those without a name are `arr_0`, `arr_1`, …"""
+    named = {f"arr_{number}": each for number, each in enumerate(args)}
+    for name in named:
+        if name in kwds:
+            raise value_error(f"Cannot use un-named variables and keyword {name}")
+    _write(file, ".npz", {n: np.asarray(unwrap(v)) for n, v in {**named, **kwds}.items()})
+
+
+def _write(file: Any, suffix: str, value: Any) -> None:
+    from gradcli.files.writing import write_arrays  # lazy: start-up
+
+    path = file_name("np.save()", file)
+    write_arrays(path if path.endswith(suffix) else path + suffix, value)
+
+
+TABLES = {
+    "load": load,
+    "save": save,
+    "savez": savez,
+    "savez_compressed": called("savez_compressed", lambda file, *a, **k: savez(file, *a, **k)),
+    "genfromtxt": _reader(np.genfromtxt),
+    "loadtxt": _reader(np.loadtxt),
+}
+"""The functions of `numpy` that touch files."""

@@ -28,8 +28,8 @@ def _no(*values: Any) -> bool:
 
 
 def _named(name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
-    def tell(*values: Any) -> Any:
-        return answer(*values)
+    def tell(*values: Any, **named: Any) -> Any:
+        return answer(*values, **named)
 
     return called(name, tell)
 
@@ -112,8 +112,31 @@ MATMUL: dict[str, Any] = {
         "allow_tf32",
     )
 }
+
+
+class Flags:
+    """`torch.backends.cudnn.flags(…)`: the context of settings that change nothing here."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "contextlib._GeneratorContextManager"
+    language_context: ClassVar[bool] = True
+
+    def __init__(self, *settings: Any, **named: Any) -> None:
+        """Take settings of a library that is not there."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exception: object) -> None:
+        """Nothing was changed."""
+
+
+_FLAGS = _named("flags", Flags)
+
 CUDNN: dict[str, Any] = {
     **_UNAVAILABLE,
+    "flags": _FLAGS,
     "version": _named("version", lambda: None),
     **{
         name: _setting(f"torch.backends.cudnn.{name}", start)
@@ -129,6 +152,7 @@ CUDNN: dict[str, Any] = {
 MKL: dict[str, Any] = dict(_UNAVAILABLE)
 MKLDNN: dict[str, Any] = {
     **_UNAVAILABLE,
+    "flags": _FLAGS,
     "enabled": _setting("torch.backends.mkldnn.enabled", True),
 }
 MPS: dict[str, Any] = {**_UNAVAILABLE, "is_built": _named("is_built", _no)}

@@ -257,17 +257,17 @@ NODES: dict[str, Callable[..., Expression | tuple[Expression | None, Expression]
     ),
     "lambda_parameter": lambda span, text, default: Parameter(span, text, "", default),
     "rest_parameter": lambda span, text, annotation=None: Parameter(
-        span, text or "", "*", None, written(annotation)
+        span, text or "", "*", None, annotation_text(annotation)
     ),
     "positional_marker": lambda span: Parameter(span, "", "/", None),
     "keywords_parameter": lambda span, text, annotation=None: Parameter(
-        span, text, "**", None, written(annotation)
+        span, text, "**", None, annotation_text(annotation)
     ),
 }
 """The rules whose node differs from their parts by little: an order, a word, what is left out."""
 
 
-def written(annotation: Expression | None) -> str:
+def annotation_text(annotation: Expression | None) -> str:
     """The text of an annotation, "" for none."""
     return "" if annotation is None else annotation.span.text
 

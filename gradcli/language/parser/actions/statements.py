@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.errors import GradcliError, Span
-from gradcli.language.parser.actions.expressions import checked_parameters, written
+from gradcli.language.parser.actions.expressions import annotation_text, checked_parameters
 from gradcli.language.parser.actions.targets import (
     check_deletable,
     check_single_target,
@@ -76,8 +76,10 @@ def annotated_assignment(
     """`target: annotation = value`, which is an assignment; without a value, a declaration."""
     check_single_target(target, "be annotated")
     if value is not None:
-        return Assign(span, [target], value, written(annotation))
-    return Declare(span, target.name if isinstance(target, Name) else "", written(annotation))
+        return Assign(span, [target], value, annotation_text(annotation))
+    return Declare(
+        span, target.name if isinstance(target, Name) else "", annotation_text(annotation)
+    )
 
 
 def del_statement(span: Span, targets: list[Expression]) -> Del:
@@ -175,11 +177,11 @@ NODES: dict[str, Callable[..., Any]] = {
         checked_parameters(span, parameters),
         body,
         decorators or [],
-        written(annotation),
+        annotation_text(annotation),
     ),
     "group_handler": lambda span, exception, name, body: Handler(span, exception, name, body, True),
     "parameter": lambda span, text, annotation, default: Parameter(
-        span, text, "", default, written(annotation)
+        span, text, "", default, annotation_text(annotation)
     ),
 }
 """The rules whose node differs from their parts by little."""
