@@ -17,6 +17,7 @@ from gradcli.distributions.constraints import Constraint
 from gradcli.errors import GradcliError, value_error
 from gradcli.nn.extensible import Extensible
 from gradcli.ops.binding.catalogue import methods, modules, operators
+from gradcli.state import active
 
 TABLE = modules["torch.distributions"]
 
@@ -81,6 +82,9 @@ def read_from(part: str, *names: str) -> Formulas:
     return {name: attrgetter(f"{part}.{name}") for name in names}
 
 
+_VALIDATES = "distributions.validate_args"
+
+
 class Distribution(Extensible):
     """The base of all, and of a program's own.
 
@@ -92,8 +96,18 @@ class Distribution(Extensible):
 
     __slots__ = ("batch_shape", "event_shape", "given", "is_checked")
 
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"arg_constraints", "batch_shape", "cdf", "entropy", "event_shape", "expand"}
+    language_class_attributes: ClassVar[frozenset[str]] = frozenset({"set_default_validate_args"})
+    language_attributes: ClassVar[frozenset[str]] = language_class_attributes | frozenset(
+        {
+            "_batch_shape",
+            "_event_shape",
+            "arg_constraints",
+            "batch_shape",
+            "cdf",
+            "entropy",
+            "event_shape",
+            "expand",
+        }
         | {"has_enumerate_support", "has_rsample", "icdf", "log_prob", "mean", "mode"}
         | {"perplexity", "rsample", "sample", "sample_n", "stddev", "support", "variance"}
     )
@@ -111,6 +125,8 @@ class Distribution(Extensible):
     ) -> None:
         self.batch_shape = size_of(batch_shape)
         self.event_shape = size_of(event_shape)
+        if validate_args is None:
+            validate_args = active.state.library.get(_VALIDATES, True)
         self.is_checked = validate_args is not False
         if not hasattr(self, "given"):
             self.given: dict[str, Any] = {}
@@ -118,6 +134,13 @@ class Distribution(Extensible):
             for name, constraint in self.constraints.items():
                 if name in self.given:
                     self._check(f"parameter {name}", self.given[name], constraint)
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether parameters and values are checked where `validate_args` does not say."""
+        if not isinstance(value, int) or value not in (True, False):
+            raise value_error("")
+        active.state.library[_VALIDATES] = bool(value)
 
     def set_up(self, validate_args: bool | None, **parameters: Any) -> None:
         """Set up a distribution of parameters of one number each."""
@@ -250,7 +273,36 @@ class Distribution(Extensible):
         }
         made.batch_shape, made.event_shape = batch, self.event_shape
         made.is_checked = self.is_checked
+        for name in self._own_slots():
+            held = getattr(self, name)
+            if isinstance(held, (tuple, list)):
+                setattr(made, name, type(held)([self._part(part, batch) for part in held]))
+            else:
+                setattr(made, name, self._part(held, batch))
         return made
+
+    def _part(self, held: Any, batch: Size) -> Any:
+        """What a distribution of a larger batch holds in place of what this one holds."""
+        if not isinstance(held, Distribution):
+            return held
+        return held.expand((*batch, *held.batch_shape[len(self.batch_shape) :]))
+
+    def _own_slots(self) -> list[str]:
+        """What the class keeps besides parameters and shapes: the distributions that it is made
+        of, and settings.
+        """
+        slots = [getattr(kind, "__slots__", ()) for kind in type(self).__mro__]
+        common = {name for kind in Distribution.__mro__ for name in getattr(kind, "__slots__", ())}
+        names = [name for each in slots for name in each if name not in common]
+        return [name for name in names if hasattr(self, name)]
+
+    @property
+    def _batch_shape(self) -> Size:
+        return self.batch_shape
+
+    @property
+    def _event_shape(self) -> Size:
+        return self.event_shape
 
     def _event_of(self, name: str) -> tuple[int, ...]:
         dims = self.constraints[name].event_dim
