@@ -193,6 +193,27 @@ print(w, grads, fast, fast[0].grad_fn, loss)
 """,
         1,
     ),
+    "gradients of functions, which share what comes in and are written to": (
+        """
+def loss_of(w, b):
+    return ((x @ (w * s.detach()) + b) * v).sum() + (b * b).sum()
+w, b, total = w.detach(), b.detach(), torch.zeros(3)
+for n in range(20):
+    both = torch.func.grad_and_value(loss_of, argnums=(0, 1))(w, b)[0]
+    one, other = torch.func.grad(lambda a, b: ((a + b) * v).sum(), argnums=(0, 1))(b, total)
+    slope = torch.func.grad(torch.sin)(total[0])
+    one *= 2
+    both[0].mul_(0.5)
+    rows = torch.autograd.functional.jacobian(lambda b: b * v, b)
+    w = w - 0.01 * both[0]
+    b = b - 0.01 * both[1] - 0.001 * one + 0.002 * other
+    total = total + rows.sum(0) * slope
+    if n % 8 == 7:
+        print(one, other)
+print(w, b, total, both)
+""",
+        1,
+    ),
     "numbers that functions inside others read": (
         """
 from functools import partial

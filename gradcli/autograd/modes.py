@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import type_error
+from gradcli.errors import GradcliError, type_error
 from gradcli.state import active
 
 
@@ -16,8 +16,15 @@ def _set_inference(mode: bool) -> None:
 
 
 def name_of(function: Any) -> str:
-    """The name of a function of the program or of ours."""
-    return str(getattr(function, "name", None) or getattr(function, "__name__", "function"))
+    """The name of a function of the program or of ours; "function" for a module or an object."""
+    for attribute in ("name", "__name__"):
+        try:
+            found = getattr(function, attribute, None)
+        except GradcliError:  # what a module says of an attribute that it has not
+            continue
+        if isinstance(found, str) and found:
+            return found
+    return "function"
 
 
 def decorated(context: Any, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -262,15 +262,15 @@ def grad(
         raise runtime_error("grad() needs at least one input", text=text)
     outs = _several(outputs, "outputs")
     seeds = None if grad_outputs is None else _several(grad_outputs, "grad_outputs")
-    keep = create_graph if retain_graph is None else bool(retain_graph)
     identity_map = IdentityMap()
     as_tensors = create_graph or active.state.batch is not None
-    roots = _roots(outs, seeds, as_tensors, identity_map)
+    on_tensors = as_tensors or getattr(active.state.recorder, "in_ops", False)
+    roots = _roots(outs, seeds, on_tensors, identity_map)
     targets = _targets(wanted)
     found = run_backward(
         roots,
-        keep_graph=keep,
-        create_graph=as_tensors,
+        keep_graph=create_graph if retain_graph is None else bool(retain_graph),
+        create_graph=on_tensors,
         recorded=create_graph,
         targets=targets,
         accumulate=False,
@@ -282,16 +282,22 @@ def grad(
             if gradient is None
             else gradient
             if as_tensors
-            else _taken(gradient, identity_map)
+            else _taken(gradient, identity_map, roots)
             for number, (tensor, gradient) in enumerate(zip(wanted, found, strict=True))
         ]
     )
 
 
-def _taken(gradient: Any, identity_map: IdentityMap) -> Tensor:
-    """An array that a pass returned, as a tensor: the seed itself where it is the seed's."""
-    seen = identity_map.find(gradient)
-    return _handed_out(gradient) if seen is None else seen
+def _taken(gradient: Any, identity_map: IdentityMap, roots: Sequence[Root]) -> Tensor:
+    """What a pass returned, as a tensor of its own: the seed itself where it is the seed's."""
+    if type(gradient) is not Tensor:
+        seen = identity_map.find(gradient)
+        return _handed_out(gradient) if seen is None else seen
+    if any(gradient is seed for _, _, seed in roots):
+        return gradient
+    result = Tensor(copied_as_it_lies(gradient.array))  # whose ops a recorder heard
+    active.state.recorder.computed(copied_as_it_lies, (gradient.array,), result.array)
+    return result
 
 
 def _without_path(

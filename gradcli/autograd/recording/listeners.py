@@ -7,7 +7,7 @@ nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.state import active
 
@@ -27,9 +27,13 @@ class Listener:
 
     Attributes:
         former: the recorder, or the other listener, that it stands in front of.
+        in_ops: whether it is to hear the ops of a pass that returns gradients, which then runs on
+            tensors.
     """
 
     __slots__ = ("former",)
+
+    in_ops: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.former: Any = None

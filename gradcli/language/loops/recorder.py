@@ -38,6 +38,8 @@ class Recorder(Listener):
         escaped: the tensors that the iteration puts into lists which outlive it.
     """
 
+    in_ops = True
+
     def __init__(
         self, outside: Outside, gradients: Gradients, on_break: Callable[[GraphBreak], None]
     ) -> None:

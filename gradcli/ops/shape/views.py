@@ -158,7 +158,7 @@ def inferred_sizes(name: str, sizes: Sequence[int], count: int) -> tuple[int, ..
     if unknown >= 0 and known:
         sizes = (*sizes[:unknown], count // known, *sizes[unknown + 1 :])
         known *= sizes[unknown]
-    if unknown >= 0 and not known and not count:
+    elif unknown >= 0 and not count:
         raise GradcliError(
             "E301",
             f"cannot reshape tensor of 0 elements into shape {list(sizes)} because the unspecified"
