@@ -192,8 +192,23 @@ class Distribution(Extensible):
         """Raise E204 for what cannot have been drawn."""
         if not isinstance(value, Tensor):
             raise value_error("The value argument to log_prob must be a Tensor")
-        if self.is_checked and self.support is not None:
-            self._check("value argument", value, self.support)
+        if self.is_checked:
+            self._check_shape(value.shape)
+            if self.support is not None:
+                self._check("value argument", value, self.support)
+
+    def _check_shape(self, found: Size) -> None:
+        """Raise E204 for the shape of what cannot have been drawn."""
+        event, wanted = self.event_shape, Size((*self.batch_shape, *self.event_shape))
+        if tuple(found[max(len(found) - len(event), 0) :]) != tuple(event):
+            raise value_error(
+                f"The right-most size of value must match event_shape: {found} vs {event}."
+            )
+        for one, other in zip(reversed(found), reversed(wanted), strict=False):
+            if one != other and 1 not in (one, other):
+                raise value_error(
+                    f"Value is not broadcastable with batch_shape+event_shape: {found} vs {wanted}."
+                )
 
     def shape_of(self, sample_shape: Any) -> Size:
         """The shape of so many draws."""
