@@ -80,12 +80,12 @@ def _casting(function: Body, dtype: DType | None) -> Body:
     return call  # type: ignore[return-value]
 
 
-def in_short(function: Body) -> Body:
+def autocast_to_lower_precision(function: Body) -> Body:
     """The function below takes its tensors in autocast's dtype, where autocast is on."""
     return _casting(function, None)
 
 
-def in_single(function: Body) -> Body:
+def autocast_to_float32(function: Body) -> Body:
     """The function below takes its tensors in float32, where autocast is on."""
     return _casting(function, float32)
 

@@ -31,7 +31,7 @@ from gradcli.ops.binding.catalogue import (
     function,
     in_place,
 )
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import clone, contiguous, copy_
 from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.op import Op, op, pointwise
@@ -111,7 +111,7 @@ def view_as_real_(input: Tensor) -> Tensor:
 
 
 @function("view_as_complex")
-@in_single
+@autocast_to_float32
 def view_as_complex_(input: Tensor) -> Tensor:
     """A complex tensor on the memory of a real one, whose last dimension holds the two parts.
     Raises E203 for integers, E301 where the last dimension's size is not 2 or its elements do not
@@ -313,7 +313,7 @@ def complex_of_parts(real: Tensor, imag: Tensor) -> Tensor:
 
 
 @function("polar")
-@in_single
+@autocast_to_float32
 def polar_(abs: Tensor, angle: Tensor) -> Tensor:
     """The complex tensor of two real ones, its magnitudes and angles. Raises E203 where their
     dtypes differ or are neither float32 nor float64.

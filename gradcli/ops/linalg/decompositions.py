@@ -19,7 +19,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.unary import is_complex
@@ -106,7 +106,7 @@ qr: Op = op(
 
 
 @function("qr", module="torch.linalg")
-@in_single
+@autocast_to_float32
 @in_numpy("linalg.qr")
 def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q of orthonormal columns and a triangular R with `A = Q @ R`.
@@ -123,7 +123,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
 
 
 @function("qr", method=True)
-@in_single
+@autocast_to_float32
 def qr_(input: Tensor, some: bool = True) -> Any:
     """The QR decomposition, complete where `some` is false; see `torch.linalg.qr`."""
     return named("qr", "Q R", linalg_qr(input, "reduced" if some else "complete"))
@@ -193,7 +193,7 @@ def eigenvalues_of(name: str, A: Tensor, UPLO: str) -> Any:
 
 
 @function("eigh", module="torch.linalg")
-@in_single
+@autocast_to_float32
 @in_numpy("linalg.eigh")
 def linalg_eigh(A: Tensor, UPLO: str = "L") -> Any:
     """The eigenvalues of symmetric matrices, smallest first, and their eigenvectors as columns.
@@ -204,7 +204,7 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Any:
 
 
 @function("eigvalsh", module="torch.linalg")
-@in_single
+@autocast_to_float32
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of symmetric matrices, smallest first."""
     return eigenvalues_of("eigvalsh", A, UPLO)[0]
@@ -279,7 +279,7 @@ svd: Op = op(
 
 
 @function("svd", module="torch.linalg")
-@in_single
+@autocast_to_float32
 @in_numpy("linalg.svd")
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """U, the singular values (largest first) and V's adjoint with `A = U @ diag(S) @ Vh`.
@@ -293,7 +293,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
 
 @function("svd", method=True)
-@in_single
+@autocast_to_float32
 def svd_(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """U, the singular values and V; U and V are square and 0 where `compute_uv` is false."""
     check_matrices("svd", square=False, input=input)
@@ -306,7 +306,7 @@ def svd_(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 
 
 @function("svdvals", module="torch.linalg")
-@in_single
+@autocast_to_float32
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices, largest first."""
     check_matrices("svdvals", square=False, A=A)

@@ -15,7 +15,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.dtype_support import INTEGRAL, dtype_names
 from gradcli.ops.definition.op import Op, op, takes_tensors
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
@@ -124,7 +124,7 @@ def _check_reflections(name: str, input: Tensor, tau: Tensor) -> None:
 
 @function("householder_product", module="torch.linalg")
 @function("orgqr", method=True)
-@in_single
+@autocast_to_float32
 def householder_product_(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of reflections, whose vectors stand below the diagonal of
     `input` and factors in `tau`. Raises E301 where the shapes do not fit.
@@ -136,7 +136,7 @@ def householder_product_(input: Tensor, tau: Tensor) -> Tensor:
 
 
 @function("ormqr", method=True)
-@in_single
+@autocast_to_float32
 def ormqr(
     input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
 ) -> Tensor:

@@ -17,7 +17,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
@@ -298,7 +298,7 @@ lu_solve: Op = op(
 
 
 @function("lu_solve", module="torch.linalg")
-@in_single
+@autocast_to_float32
 def linalg_lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False
 ) -> Tensor:
@@ -321,7 +321,7 @@ def linalg_lu_solve(
 
 
 @function("lu_solve", method=True)
-@in_single
+@autocast_to_float32
 def lu_solve_(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The solution X of `A @ X = b` from lu_factor()'s results.
 

@@ -9,7 +9,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.kernels.linalg.matrix_exponential import matrix_exponential
 from gradcli.ops.arithmetic.arithmetic import reciprocal, zeros
 from gradcli.ops.binding.catalogue import function, methods
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import copy_, row_order
 from gradcli.ops.creation.sequences import eye
 from gradcli.ops.definition.doc import CHECKS, effects
@@ -95,7 +95,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 
 
 @function("cond", module="torch.linalg")
-@in_single
+@autocast_to_float32
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number of matrices: in the norm `p` the product of the norms of the matrix and
     its inverse; None, 2 and -2 compare the largest and the smallest singular value.

@@ -12,7 +12,7 @@ from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.decompositions import converged
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
@@ -97,14 +97,14 @@ def linalg_pinv(
 
 
 @function("pinverse", method=True)
-@in_single
+@autocast_to_float32
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudoinverse of matrices; see `torch.linalg.pinv`."""
     return linalg_pinv(input, rcond)
 
 
 @function("matrix_rank", module="torch.linalg")
-@in_single
+@autocast_to_float32
 def matrix_rank(
     A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
@@ -192,7 +192,7 @@ _lstsq: Op = op(
 
 
 @function("lstsq", module="torch.linalg")
-@in_single
+@autocast_to_float32
 def lstsq(
     input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> Any:

@@ -17,7 +17,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import cast_to
 from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
 from gradcli.ops.definition.op import Op, op
@@ -69,7 +69,7 @@ def inverted(name: str, A: Tensor) -> Tensor:
 
 
 @function("inv", module="torch.linalg")
-@in_single
+@autocast_to_float32
 @in_numpy("linalg.inv")
 @effects(CHECKS)
 def inv(A: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ def inv(A: Tensor) -> Tensor:
 
 
 @function("inverse", method=True)
-@in_single
+@autocast_to_float32
 @effects(CHECKS)
 def inverse_(input: Tensor) -> Tensor:
     """The inverse of square matrices; see `torch.linalg.inv`."""
@@ -87,7 +87,7 @@ def inverse_(input: Tensor) -> Tensor:
 
 
 @function("inv_ex", module="torch.linalg")
-@in_single
+@autocast_to_float32
 def inv_ex_(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverses, and for each the number of the pivot that is 0, or 0."""
     check_matrices("inv_ex", A=A)
@@ -157,7 +157,7 @@ def _solve(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]
 
 
 @function("solve", module="torch.linalg")
-@in_single
+@autocast_to_float32
 @in_numpy("linalg.solve")
 @effects(CHECKS)
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
@@ -310,7 +310,7 @@ def logdet(input: Tensor) -> Tensor:
 
 
 @function("tensorinv", module="torch.linalg")
-@in_single
+@autocast_to_float32
 @effects(CHECKS)
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of `X -> tensordot(A, X, A.ndim - ind)`; A's first `ind` dimensions are as many
@@ -330,7 +330,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 
 @function("tensorsolve", module="torch.linalg")
-@in_single
+@autocast_to_float32
 @effects(CHECKS)
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """The solution X of `tensordot(A, X, X.ndim) = B`, after A's dimensions `dims` are put last.

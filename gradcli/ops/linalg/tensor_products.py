@@ -17,7 +17,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.binding.dims import normal_dims
-from gradcli.ops.creation.autocast import in_short, in_single
+from gradcli.ops.creation.autocast import autocast_to_float32, autocast_to_lower_precision
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
@@ -116,7 +116,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 @function("vecdot", module="torch.linalg")
-@in_short
+@autocast_to_lower_precision
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The dot products of vectors along a dimension.
 
@@ -294,7 +294,7 @@ trace = op("trace", _trace_array, self=_trace_rule, unsupported=dtype_names("boo
 
 
 @function("trace", method=True)
-@in_single
+@autocast_to_float32
 def trace_(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal. Raises E301 for what is no matrix."""
     return trace.apply(input)

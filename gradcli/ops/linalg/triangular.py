@@ -14,7 +14,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
@@ -152,7 +152,7 @@ _triangular_solve: Op = op(
 
 
 @function("triangular_solve", method=True)
-@in_single
+@autocast_to_float32
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
@@ -260,7 +260,7 @@ def _check_positive(name: str, info: Tensor) -> None:
 
 
 @function("cholesky", module="torch.linalg")
-@in_single
+@autocast_to_float32
 @in_numpy("linalg.cholesky")
 @effects(CHECKS)
 def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
@@ -275,7 +275,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 
 @function("cholesky_ex", module="torch.linalg")
-@in_single
+@autocast_to_float32
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor, and the order of the first leading minor that is not positive, or 0."""
     check_matrices("cholesky_ex", A=A)
@@ -286,7 +286,7 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
 
 
 @function("cholesky", method=True)
-@in_single
+@autocast_to_float32
 @effects(CHECKS)
 def cholesky_(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`."""
@@ -325,7 +325,7 @@ cholesky_solve: Op = op(
 
 
 @function("cholesky_solve", method=True)
-@in_single
+@autocast_to_float32
 def cholesky_solve_(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of `A @ X = B` from the Cholesky factor L of A.
 
@@ -360,7 +360,7 @@ cholesky_inverse: Op = op(
 
 
 @function("cholesky_inverse", method=True)
-@in_single
+@autocast_to_float32
 def cholesky_inverse_(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor L.
 

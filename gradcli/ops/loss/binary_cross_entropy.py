@@ -16,7 +16,7 @@ from gradcli.ops.binding.arguments import (
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import op
@@ -116,7 +116,7 @@ binary_cross_entropy_ = op(
 
 
 @function("binary_cross_entropy", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
@@ -193,7 +193,7 @@ binary_cross_entropy_with_logits_ = op(
 
 
 @function("binary_cross_entropy_with_logits", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,

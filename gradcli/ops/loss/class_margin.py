@@ -13,7 +13,7 @@ from gradcli.errors import GradcliError, dtype_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
 from gradcli.ops.binding.arguments import check_constants
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import op
@@ -120,7 +120,7 @@ multi_margin_loss_ = op(
 
 
 @function("multi_margin_loss", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -258,7 +258,7 @@ multilabel_margin_loss_ = op(
 
 
 @function("multilabel_margin_loss", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """What the other classes lack of a margin of 1 below each class that a row of the target names
     before its first -1. Raises E301 where the shapes differ, E302 for what is no class.

@@ -23,7 +23,7 @@ from gradcli.ops.binding.arguments import (
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import filled
 from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.lints import check_scores
@@ -318,7 +318,7 @@ def _nll_loss(
 
 
 @function("nll_loss", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 @effects(CHECKS)
 def nll_loss(
     input: Tensor,
@@ -342,7 +342,7 @@ def nll_loss(
 
 
 @function("cross_entropy", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 @effects(CHECKS)
 def cross_entropy(
     input: Tensor,

@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import Op, op
@@ -191,7 +191,7 @@ def _check_lengths(log_probs: Tensor, targets: Tensor, lengths: Lengths, sizes: 
 
 
 @function("ctc_loss", also="torch.nn.functional")
-@in_single
+@autocast_to_float32
 @effects(CHECKS)
 def ctc_loss(
     log_probs: Tensor,

@@ -15,7 +15,7 @@ from gradcli.errors import GradcliError, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function, methods
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, check_floating_dtype
 from gradcli.ops.elementwise.power import power
@@ -27,7 +27,7 @@ from gradcli.ops.special.error_functions import xlogy
 
 
 @function("kl_div", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 def kl_div(
     input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
@@ -50,7 +50,7 @@ def kl_div(
 
 
 @function("poisson_nll_loss", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,

@@ -17,7 +17,7 @@ from gradcli.ops.binding.arguments import (
     check_not_integral,
 )
 from gradcli.ops.binding.catalogue import function, methods
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.clamp import clamp_min_number, minimum
 from gradcli.ops.elementwise.comparison import choose
@@ -57,7 +57,7 @@ soft_margin_loss_ = op(
 
 
 @function("soft_margin_loss", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """`log(1 + exp(-target * input))` for targets 1 and -1.
 
@@ -104,7 +104,7 @@ def multilabel_soft_margin_loss(
 
 
 @function("hinge_embedding_loss", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean"
 ) -> Tensor:
@@ -125,7 +125,7 @@ def hinge_embedding_loss(
 
 
 @function("margin_ranking_loss", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -176,7 +176,7 @@ _LEAST_SQUARE = 1e-12
 
 
 @function("cosine_embedding_loss", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -213,7 +213,7 @@ def cosine_embedding_loss(
 
 
 @function("triplet_margin_loss", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

@@ -16,7 +16,7 @@ from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import in_short
+from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.creation.copies import cast_to_floating
 from gradcli.ops.definition.doc import RANDOM, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
@@ -180,7 +180,7 @@ def _mask_of(mask: Tensor | None, is_causal: bool, query: Tensor, key: Tensor) -
 
 
 @function("scaled_dot_product_attention", module="torch.nn.functional")
-@in_short
+@autocast_to_lower_precision
 @effects(RANDOM)
 def scaled_dot_product_attention(
     query: Tensor,

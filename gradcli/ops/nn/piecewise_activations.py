@@ -25,7 +25,7 @@ from gradcli.ops.binding.arguments import (
     in_single,
 )
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import in_short
+from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.creation.random import uniform_array
 from gradcli.ops.definition.doc import RANDOM, effects, in_numpy
@@ -511,7 +511,7 @@ prelu_kernel = pointwise(
 
 
 @function("prelu", method=True, also="torch.nn.functional")
-@in_short
+@autocast_to_lower_precision
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The input where it is positive, `weight` times it elsewhere: one weight, or one for each
     channel (dimension 1).

@@ -13,7 +13,7 @@ from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
 from gradcli.ops.arithmetic.conjugate import conj, conj_physical
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, normal_dims
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype, made, plain_number
 from gradcli.ops.definition.doc import describe, in_numpy
@@ -149,7 +149,7 @@ def _to_real(name: str, input: Tensor, n: Any, dim: int, norm: Any, forward: boo
 
 
 @function("fft", module="torch.fft")
-@in_single
+@autocast_to_float32
 @in_numpy("fft.fft")
 def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The discrete Fourier transform along a dimension, cut or filled up to n elements."""
@@ -157,7 +157,7 @@ def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
 
 
 @function("ifft", module="torch.fft")
-@in_single
+@autocast_to_float32
 @in_numpy("fft.ifft")
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `fft`."""
@@ -165,7 +165,7 @@ def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
 
 
 @function("rfft", module="torch.fft")
-@in_single
+@autocast_to_float32
 @in_numpy("fft.rfft")
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The non-negative frequencies of a real tensor's `fft`. Raises E203 for a complex one."""
@@ -175,7 +175,7 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
 
 
 @function("irfft", module="torch.fft")
-@in_single
+@autocast_to_float32
 @in_numpy("fft.irfft")
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `rfft`: n real elements, an even number by default."""
@@ -183,14 +183,14 @@ def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
 
 
 @function("hfft", module="torch.fft")
-@in_single
+@autocast_to_float32
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The `fft`, real, of a signal whose other half is the conjugate of this one."""
     return _to_real("hfft", _prepared("hfft", input), n, dim, norm, True)
 
 
 @function("ihfft", module="torch.fft")
-@in_single
+@autocast_to_float32
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `hfft`. Raises E203 for a complex tensor."""
     input = _prepared("ihfft", input)

@@ -12,7 +12,7 @@ from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import div, mul
 from gradcli.ops.binding.arguments import check_not_integral
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.elementwise.complex import real_part, view_as_complex, view_as_real
 from gradcli.ops.indexing.strided import strided
@@ -55,7 +55,7 @@ def _window(name: str, window: Tensor | None, win: int, n_fft: int) -> Tensor | 
 
 
 @function("stft", method=True)
-@in_single
+@autocast_to_float32
 def stft(
     input: Tensor,
     n_fft: int,

@@ -21,7 +21,7 @@ from gradcli.kernels.windows.convolution import convolve, input_gradient, weight
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import in_short
+from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.definition.doc import SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
@@ -373,7 +373,7 @@ def _expose(name: str, body: Function, words: str, ndim: int) -> None:
 def _expose_convolution(ndim: int) -> None:
     name = f"conv{ndim}d"
 
-    @in_short
+    @autocast_to_lower_precision
     @in_numpy(CONVOLUTION)
     def conv(
         input: Tensor,
@@ -436,7 +436,7 @@ def _too_much_output_padding(extra: Sizes, windows: Windows) -> str:
 def _expose_transposed(ndim: int) -> None:
     name = f"conv_transpose{ndim}d"
 
-    @in_short
+    @autocast_to_lower_precision
     @in_numpy(TRANSPOSED_CONVOLUTION)
     def conv_transpose(
         input: Tensor,

@@ -18,7 +18,7 @@ from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.matrix_products import bmm
@@ -241,7 +241,7 @@ def _wrong_grid(shape: list[int], grid: list[int]) -> str | None:
 
 
 @function("grid_sample", module="torch.nn.functional")
-@in_single
+@autocast_to_float32
 def grid_sample(
     input: Tensor,
     grid: Tensor,

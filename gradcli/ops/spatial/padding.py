@@ -16,7 +16,7 @@ from gradcli.ops.binding.arguments import check_filled
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
-from gradcli.ops.creation.autocast import in_single
+from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import copy_
 from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.dtype_support import dtype_names
@@ -225,7 +225,7 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
     entry = (_REFLECTION if mode == "reflect" else _REPLICATION)[count - 1]
     if mode == "reflect" and count == 3:  # which autocast leaves as it is
         return entry.apply(input, sizes)
-    return in_single(entry.apply)(input, sizes)
+    return autocast_to_float32(entry.apply)(input, sizes)
 
 
 def _check_own(input: Tensor, sizes: Sizes, mode: str) -> None:
