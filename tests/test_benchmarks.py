@@ -10,7 +10,7 @@ import pytest
 
 from tests.benchmarks import work
 from tests.benchmarks.__main__ import Bench, wanted_rounds
-from tests.benchmarks.measure import alternate
+from tests.benchmarks.measure import alternate, measure
 from tests.benchmarks.records import line_of, pays_from
 from tests.benchmarks.where import where
 from tests.command_line import ROOT
@@ -70,3 +70,8 @@ def test_sharing_pays_from_the_records_that_make_up_for_its_start() -> None:
     assert (alone, other) == ((0.01, 0.5), (0.005, 3.0))
     assert pays_from(alone, other) == "500 records, 5.0 s"
     assert pays_from(other, alone) == "never"
+
+
+def test_the_peak_of_a_run_is_its_own() -> None:
+    held = bytearray(b"1") * 100_000_000
+    assert measure([sys.executable, "-S", "-c", ""]).peak < len(held) / 2
