@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ from gradcli.record import Record
 if TYPE_CHECKING:
     from gradcli.errors import Span
     from gradcli.state import State
+
+Handle = Callable[[GradcliError, Variables], Any]
+"""What the clauses of a `try` do with an error, and how the statement ends."""
 
 
 class Clause(Record):
@@ -65,16 +69,15 @@ def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
     run = c.block(node.body, scope)
     c.in_try = outer
     if node.handlers:
-        handled = _handled_in_groups if node.handlers[0].takes_groups else _handled
-        run = handled(c, run, node, scope)
+        run = _handled(c, run, node, scope)
     return _finally(c, run, c.block(node.final, scope)) if node.final else run
 
 
 def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
     state = c.state
-    handled = c.interpreter.handled
     clauses = [clause_of(c, each, scope, c.block(each.body, scope)) for each in node.handlers]
     orelse = c.block(node.orelse, scope)
+    handle = (_in_groups if node.handlers[0].takes_groups else _by_the_first)(c, clauses)
 
     def run(variables: Variables) -> Any:
         try:
@@ -83,6 +86,16 @@ def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
             error = locate(caught(raised), state)
         else:
             return orelse(variables) if ended is None else ended
+        return handle(error, variables)
+
+    return run
+
+
+def _by_the_first(c: Compiler, clauses: list[Clause]) -> Handle:
+    """`except`: the first clause that takes the error handles it."""
+    state, handled = c.state, c.interpreter.handled
+
+    def handle(error: GradcliError, variables: Variables) -> Any:
         found = matching(clauses, error, variables, state)
         if found is None:
             raise error
@@ -98,24 +111,16 @@ def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
             handled.pop()
             found.end(variables)
 
-    return run
+    return handle
 
 
-def _handled_in_groups(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
+def _in_groups(c: Compiler, clauses: list[Clause]) -> Handle:
     """`except*`: each clause takes the exceptions of its classes out of the group."""
     from gradcli.language.objects import exception_instances as groups  # lazy: start-up
 
     state, handled = c.state, c.interpreter.handled
-    clauses = [clause_of(c, each, scope, c.block(each.body, scope)) for each in node.handlers]
-    orelse = c.block(node.orelse, scope)
 
-    def run(variables: Variables) -> Any:
-        try:
-            ended = body(variables)
-        except Exception as raised:
-            error = locate(caught(raised), state)
-        else:
-            return orelse(variables) if ended is None else ended
+    def handle(error: GradcliError, variables: Variables) -> Any:
         rest: groups.Group | None = groups.as_group(error)
         anew: list[GradcliError] = []
         for clause in clauses:
@@ -141,7 +146,7 @@ def _handled_in_groups(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> 
             raise left
         return None
 
-    return run
+    return handle
 
 
 def clause_of(c: Compiler, node: tree.Handler, scope: Scope, body: Run) -> Clause:
