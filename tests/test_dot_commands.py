@@ -27,19 +27,8 @@ class Script:
 
 
 @pytest.fixture
-def command_line(capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    return CommandLine(capsys)
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def script(command_line: CommandLine, folder: Path) -> Script:
-    return Script(command_line, folder)
+def script(gradcli: CommandLine, here: Path) -> Script:
+    return Script(gradcli, here)
 
 
 LEAF = "x = tensor([1., 2.], requires_grad=True)\n"
@@ -235,18 +224,18 @@ def test_what_commands_refuse(script: Script, program: str, message: str) -> Non
 
 
 def test_a_stream_is_kept_only_so_far(
-    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, folder: Path
+    gradcli: CommandLine, monkeypatch: pytest.MonkeyPatch, here: Path
 ) -> None:
     monkeypatch.setattr(batch, "MOST_OF_A_STREAM", 3)
-    shown = command_line("run", "-", stdin="x = 1\n" * 3 + ".save s\n")
+    shown = gradcli("run", "-", stdin="x = 1\n" * 3 + ".save s\n")
     assert shown.code == 0
-    assert (folder / "s").read_text() == "x = 1\n" * 3
-    shown = command_line("run", "-", stdin="x = 1\n" * 4 + ".save s\n")
+    assert (here / "s").read_text() == "x = 1\n" * 3
+    shown = gradcli("run", "-", stdin="x = 1\n" * 4 + ".save s\n")
     assert shown.code == 5
     assert "only the last 3 are kept" in shown.err
 
 
-def test_saved_statements_make_the_same_values(script: Script, folder: Path) -> None:
+def test_saved_statements_make_the_same_values(script: Script, here: Path) -> None:
     """What changes values is kept: a backward pass too; what only looks is not."""
     program = (
         "w = torch.randn(3, requires_grad=True)\n"
@@ -261,7 +250,7 @@ def test_saved_statements_make_the_same_values(script: Script, folder: Path) -> 
     out, err, code = script(program)
     assert code == 0, err
     assert err == "note: 7 statements saved to my work.grad\n"
-    saved = (folder / "my work.grad").read_text()
+    saved = (here / "my work.grad").read_text()
     assert ".backward y\n" in saved
     assert "# why\n" in saved
     assert ".vars" not in saved
@@ -276,42 +265,42 @@ def _vars(out: str) -> str:
 _VARS = ("w  ", "y  ", "z  ", "a  ", "b  ")
 
 
-def test_a_file_is_written_whole_or_not_at_all(script: Script, folder: Path) -> None:
-    (folder / "old.grad").write_text("old")
-    (folder / "old.grad").chmod(0o640)
+def test_a_file_is_written_whole_or_not_at_all(script: Script, here: Path) -> None:
+    (here / "old.grad").write_text("old")
+    (here / "old.grad").chmod(0o640)
     assert script("x = 1\n.save old.grad\n")[2] == 0
-    assert (folder / "old.grad").read_text() == "x = 1\n"
-    assert stat.S_IMODE((folder / "old.grad").stat().st_mode) == 0o640
-    assert sorted(path.name for path in folder.iterdir()) == ["old.grad", "script.grad"]
+    assert (here / "old.grad").read_text() == "x = 1\n"
+    assert stat.S_IMODE((here / "old.grad").stat().st_mode) == 0o640
+    assert sorted(path.name for path in here.iterdir()) == ["old.grad", "script.grad"]
 
 
-def test_errors_of_a_read_file_point_into_it(script: Script, folder: Path) -> None:
+def test_errors_of_a_read_file_point_into_it(script: Script, here: Path) -> None:
     """Statements before the error have run; the reader is told where the file was read."""
-    (folder / "inner.grad").write_text("print('inner')\nx = missing\n")
+    (here / "inner.grad").write_text("print('inner')\nx = missing\n")
     out, err, code = script("y = 1\n.read inner.grad\nprint('never')\n")
     assert (out, code) == ("inner\n", 3)
     assert " --> inner.grad:2:5\n" in err
     assert "`.read` runs this file at script.grad:2:1" in err
-    (folder / "inner.grad").write_text("print('inner')\nx = = 1\n")
+    (here / "inner.grad").write_text("print('inner')\nx = = 1\n")
     out, err, code = script(".read inner.grad\n")
     assert (out, code) == ("", 3)
     assert " --> inner.grad:2:5\n" in err
     assert "`.read` runs this file at script.grad:1:1" in err
 
 
-def test_a_read_file_can_end_the_session(script: Script, folder: Path) -> None:
-    (folder / "inner.grad").write_text("print('inner')\n.quit\n")
+def test_a_read_file_can_end_the_session(script: Script, here: Path) -> None:
+    (here / "inner.grad").write_text("print('inner')\n.quit\n")
     assert script(".read inner.grad\nprint('never')\n") == ("inner\n", "", 0)
 
 
 @pytest.mark.parametrize("line", [".read other.grad", ".save other.grad"])
-def test_the_sandbox_has_no_files(script: Script, folder: Path, line: str) -> None:
-    (folder / "other.grad").write_text("print('read')\n")
+def test_the_sandbox_has_no_files(script: Script, here: Path, line: str) -> None:
+    (here / "other.grad").write_text("print('read')\n")
     out, err, code = script(f"x = 1\n{line}\n", "--sandbox")
     assert (out, code) == ("", 5)
     assert "error[E606]" in err
     assert " --> script.grad:2:7\n" in err
-    assert (folder / "other.grad").read_text() == "print('read')\n"
+    assert (here / "other.grad").read_text() == "print('read')\n"
 
 
 # --- the session --------------------------------------------------------------------------------
@@ -328,18 +317,16 @@ def test_times_are_notes(script: Script) -> None:
     assert notes[1].endswith(": for i in range(3): …")
 
 
-def test_commands_in_a_one_shot(command_line: CommandLine) -> None:
+def test_commands_in_a_one_shot(gradcli: CommandLine) -> None:
     """They see what the arguments bound, and what they show is part of a JSON result."""
-    shown = command_line("-e", "e = a * b", "-e", ".vars", "a=2", "b=3", "--json")
+    shown = gradcli("-e", "e = a * b", "-e", ".vars", "a=2", "b=3", "--json")
     assert shown.code == 0, shown.err
     assert "MulBackward0" in json.loads(shown.out)["printed"]
 
 
 @pytest.mark.parametrize("line", ["x?", "x.grad?", ".backward x", ".trace x", ".vars\nx"])
-def test_arguments_are_bound_where_a_command_names_them(
-    command_line: CommandLine, line: str
-) -> None:
-    shown = command_line("-e", line, "x=2")
+def test_arguments_are_bound_where_a_command_names_them(gradcli: CommandLine, line: str) -> None:
+    shown = gradcli("-e", line, "x=2")
     assert shown.code == 0, shown.err
     assert "does not use" not in shown.err
 
