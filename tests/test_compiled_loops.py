@@ -214,6 +214,28 @@ print(w, b, total, both)
 """,
         1,
     ),
+    "forward mode, alone and inside out": (
+        """
+def field(b):
+    return torch.tanh(w.detach().T @ v[:2] * b) + 0.1 * b ** 2
+def energy(b):
+    return (field(b) ** 2).sum() + (b ** 4).sum() * s.detach()
+b, values = b.detach(), []
+for n in range(20):
+    moved = torch.func.jvp(field, (b,), (v,))[1]
+    columns, seen = torch.func.jacfwd(lambda b: (field(b), b.sum()), has_aux=True)(b)
+    curved = torch.func.hessian(energy)(b)
+    twice = torch.func.jacfwd(torch.func.jacfwd(energy))(b)
+    along = torch.autograd.functional.hvp(energy, b, v)[1]
+    slope, value = torch.func.grad_and_value(energy)(b)
+    values.append(value)
+    b = b - 0.01 * (moved + columns @ v + curved @ v - twice.sum(1) + along + slope) / (1 + seen)
+    if n % 8 == 7:
+        print(columns, twice)
+print(b, values, curved, along)
+""",
+        1,
+    ),
     "numbers that functions inside others read": (
         """
 from functools import partial

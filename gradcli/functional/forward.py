@@ -25,6 +25,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.creation.copies import detach
+from gradcli.state import computed
 
 Edge = tuple[Node, int]
 
@@ -199,4 +200,4 @@ def _seed(shape: tuple[int, ...], dtype: Any, beside: Any) -> Tensor | None:
     """
     if dtype.kind not in "fcV":
         return None
-    return fresh_leaf(module_of(beside).ones(shape, dtype)[()])
+    return fresh_leaf(computed(module_of(beside).ones, shape, dtype))

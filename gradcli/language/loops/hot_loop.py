@@ -151,6 +151,9 @@ class HotLoop:
         if last or (self.interpreted < HOT_AFTER and not self.paths):
             return self._interpret(variables)
         if not is_unobserved(self.compiler.state) or self.compiler.interpreter.overrides:
+            self.broken = self.broken or GraphBreak(
+                "B06", "forward_ad, inference mode, a transform or a listener is at work"
+            )
             return self._interpret(variables)
         for path in list(self.paths):
             written = path.written

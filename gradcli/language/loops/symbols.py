@@ -89,10 +89,14 @@ class IterationBuilder(TraceBuilder):
         """Whether the array of a tensor is known: of a batched one, that of all examples."""
         if type(tensor.array) is BatchedArray:
             return self.has(tensor.array.value)
-        if not self.knows(tensor.array) and tensor in self._scalars:
-            scalar = self._scalars[tensor]
-            self.call(Kernel("asarray", np.asarray), [scalar], result=tensor.array)
-        return self.knows(tensor.array)
+        array = tensor.array
+        if self.knows(array):
+            return True
+        scalar = next((each for made, each in self._scalars.items() if made.array is array), None)
+        if scalar is None:
+            return False
+        self.call(Kernel("asarray", np.asarray), [scalar], result=array)
+        return True
 
     def of(self, tensor: Tensor) -> Value:
         """The value of a tensor's array: of a batched one, that of all examples."""
