@@ -155,6 +155,13 @@ NOTES = [
     ["if math.isnan(loss.item()):", "    break"],
     ["if wait > 12:", "    break"],
     ["if n == 21:", "    scale = scale * 0.5"],
+    ["if next(model.parameters()).sum() < 0:", "    total += 1"],
+    [
+        "if next(model.parameters()).abs().max() > 0.6:",
+        "    with torch.no_grad():",
+        "        next(model.parameters()).mul_(0.7)",
+    ],
+    ["F.binary_cross_entropy(next(model.parameters()).abs().mean().tanh(), torch.tensor(0.5))"],
     ["worst = max([float(p.abs().max()) for p in model.parameters()])"],
     ["shown = ', '.join([str(n), '%.2f' % loss.item()])"],
 ]

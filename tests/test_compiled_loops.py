@@ -1566,7 +1566,42 @@ for n in range(9):
         break
 print(loss)
 """,
-        0,
+        1,
+    ),
+    "a test of what was updated, which goes both ways": (
+        """
+optimizer = torch.optim.Adam(parameters, lr=0.05)
+losses, scaled = [], 0
+for n in range(60):
+    optimizer.zero_grad()
+    loss = ((x @ w + b) * s + 0.1 * torch.randn(3)).square().mean()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+    if (x @ w + b).abs().max() < 0.8:
+        scaled += 1
+        with torch.no_grad():
+            b.mul_(4)
+print(losses, scaled, w, b, w.grad, optimizer.state[w]['exp_avg'], w._version)
+""",
+        1,
+    ),
+    "an error over what was updated": (
+        """
+optimizer = torch.optim.SGD(parameters, lr=0.05, momentum=0.9)
+seen = []
+try:
+    for n in range(60):
+        optimizer.zero_grad()
+        loss = ((x @ w + b) * s).sin().mean()
+        loss.backward()
+        optimizer.step()
+        seen.append(loss.item())
+        other = F.binary_cross_entropy(0.2 + 0.1 * n * torch.sigmoid(b), torch.ones(3))
+except RuntimeError as error:
+    print(error, n, seen, other, w, b.grad, optimizer.state[w])
+""",
+        1,
     ),
     "two ways": (
         """

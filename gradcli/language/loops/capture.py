@@ -162,7 +162,7 @@ class Capture(Reader):
         self.side_exits += 1
 
     def _check_array(self, array: Any, holds: bool) -> None:
-        number = self.builder.compute(_ITEM, [self.builder.value_of(array)], array.item(), True)
+        number = self.builder.compute(_ITEM, [self.builder.value_of(array)], array.item())
         self._check(number.value, holds)
 
     def items(self, values: Any) -> HostIterator[Any]:

@@ -71,6 +71,7 @@ class CompiledIteration(NamedTuple):
         since: the sequence number that the recorded iteration began with.
         settled: whether the leaves that have gradients at the end had some at the beginning.
         goes_back: whether it may be left when it has drawn random numbers.
+        undoes: whether it may be left behind other effects.
     """
 
     begin: Callable[[], None]
@@ -93,6 +94,7 @@ class CompiledIteration(NamedTuple):
     side_exits: int
     settled: bool
     goes_back: bool
+    undoes: bool
 
     def fits(self, variables: Variables, steps: Steps) -> bool:
         """Whether an iteration is given what this one is for, and will not end in its middle."""
@@ -104,8 +106,8 @@ class CompiledIteration(NamedTuple):
         self.begin()
 
     def execute(self, state: State) -> Arrays:
-        """Run an iteration; raises SideExit, and whatever else it may raise ahead of its effects,
-        with the random numbers as they were.
+        """Run an iteration; raises SideExit, and whatever else it may raise, ahead of its effects
+        unless it `undoes` them, with the random numbers as they were.
         """
         if not self.goes_back:
             return self.run()

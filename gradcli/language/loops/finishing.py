@@ -26,6 +26,10 @@ _COUNT_STEPS = Inline("{0}.left = {1} - {2}", "count_steps")
 _PLAIN = (int, float, bool, str, type(None))
 
 
+_MOST_UNDONE = 1 << 20
+"""Bytes that are copied in every iteration, to be put back where one ends behind its writes."""
+
+
 class NotSettled(Exception):
     """An iteration does not end as it began: the next one may."""
 
@@ -46,6 +50,8 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     builder.effect(_COUNT_STEPS, [walk.steps, left, steps], state=())
     updated = list(dict.fromkeys([*walk.outside.updated, *walk.guard.lasting.values()]))
     _check_looks(walk, updated)
+    if builder.undoes and sum(each.array.nbytes for each in updated) > _MOST_UNDONE:
+        raise GraphBreak("B05", "a check of values comes behind a write to large tensors")
     trace = builder.trace
     trace.guards = []
     unseen = walk.gradients.unseen
@@ -78,6 +84,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
         walk.side_exits,
         walk.gradients.settled,
         goes_back,
+        builder.undoes,
     )
 
 

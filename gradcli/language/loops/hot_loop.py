@@ -191,10 +191,20 @@ class HotLoop:
                 each.entered = False
             path.written.enter(variables)
             path.entered = True
-        left = path.written.execute(self.compiler.state)
+        left = self._executed(path.written, variables)
         path.served += 1
         self.compiled_count += 1
         return left
+
+    def _executed(self, written: CompiledIteration, variables: Variables) -> Arrays:
+        if not written.undoes:
+            return written.execute(self.compiler.state)
+        effects = Effects(self.compiler.state, written, variables)
+        try:
+            return written.execute(self.compiler.state)
+        except Exception:
+            effects.undo()
+            raise
 
     def _run_missed(self, variables: Variables) -> Any:
         """Run an iteration that no compiled path is for."""

@@ -67,13 +67,18 @@ def holds_tensor(value: Any) -> bool:
 
 
 class IterationBuilder(TraceBuilder):
-    """Records an iteration, with what may end it in its middle ahead of all effects."""
+    """Records an iteration, with what may end it in its middle ahead of all effects if that can be.
+
+    Attributes:
+        undoes: whether it may end behind effects, which are undone then.
+    """
 
     def __init__(self, least_lazy: int) -> None:
         super().__init__(least_lazy)
         self._symbols: dict[int, Symbol] = {}
         self._numbers: dict[Value, Any] = {}
         self._reads = 0
+        self.undoes = False
         self._lists: dict[int, tuple[list[Any], list[Any]]] = {}
         # Tensors of one element, whose array changes its type when they are first aliased.
         self._scalars: dict[Tensor, Value] = {}
@@ -234,8 +239,12 @@ class IterationBuilder(TraceBuilder):
 
     def check(self, op: Any, operands: Sequence[Operand], after: Instruction | None = None) -> None:
         check = self._instruction(op, operands, effects={Effect.CHECKS: ()})
-        if not self._put_ahead([check]):
-            raise GraphBreak("B05", _CHANGED)
+        if self._put_ahead([check]):
+            return
+        if any(Effect.SHOWS in each.effects for each in self.trace.instructions):
+            raise GraphBreak("B05", f"something is printed by then, and {_CHANGED}")
+        self.trace.instructions.append(check)
+        self.undoes = True
 
     def forget(self, array: Any) -> None:
         """No value stands any longer for an array."""
