@@ -40,6 +40,28 @@ class Net(nn.Module):
         return self.head(x) * self.scale
 model = Net()
 """,
+    """
+class Swish(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, beta):
+        gate = torch.sigmoid(beta * x)
+        ctx.save_for_backward(x, gate)
+        ctx.beta = beta
+        return x * gate
+    @staticmethod
+    def backward(ctx, grad):
+        x, gate = ctx.saved_tensors
+        slope = gate + ctx.beta * x * gate * (1 - gate)
+        slope[x > 3] = 1
+        return grad * slope, None
+class Gated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 5), nn.Linear(5, 3)
+    def forward(self, x):
+        return self.second(Swish.apply(self.first(x), 1.5))
+model = Gated()
+""",
 ]
 
 OPTIMIZERS = [

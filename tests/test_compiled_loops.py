@@ -214,6 +214,113 @@ print(w, b, total, both)
 """,
         1,
     ),
+    "a custom function that writes to its gradient": (
+        """
+class Clipped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, input):
+        ctx.save_for_backward(input)
+        return input.clamp(min=0)
+    @staticmethod
+    def backward(ctx, grad_output):
+        input, = ctx.saved_tensors
+        grad_input = grad_output.clone()
+        grad_input[input < 0] = 0
+        return grad_input
+for n in range(12):
+    loss = (Clipped.apply(x @ w + b) * s).square().mean()
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.1 * p.grad
+            p.grad.zero_()
+print(loss, loss.grad_fn.next_functions, w, b.grad)
+""",
+        1,
+    ),
+    "custom functions with settings, several results and output": (
+        """
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(a, b, power):
+        return a * b ** power, a + b
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        a, b, ctx.power = inputs
+        ctx.save_for_backward(a, b)
+        ctx.set_materialize_grads(False)
+    @staticmethod
+    def backward(ctx, of_product, of_sum):
+        a, b = ctx.saved_tensors
+        calls.append(ctx.needs_input_grad)
+        first = of_sum
+        if of_product is not None:
+            first = of_product * b ** ctx.power + (0 if of_sum is None else of_sum)
+        second = None
+        if ctx.needs_input_grad[1]:
+            second = of_product * a * ctx.power * b ** (ctx.power - 1)
+        if ctx.power > 2:
+            print('cubed', first.sum().item())
+        return first, second, None
+calls = []
+optimizer = torch.optim.SGD(parameters, lr=0.01, momentum=0.5)
+for n in range(16):
+    optimizer.zero_grad()
+    product, total = Scaled.apply(w.sum(0), b, 2)
+    other = Scaled.apply(b * s, v, 3)[0]
+    loss = product.sum() + total.square().sum() + other.mean()
+    loss.backward(retain_graph=n % 2 == 0)
+    optimizer.step()
+print(loss, w, b, s, len(calls), calls[-1])
+""",
+        1,
+    ),
+    "a custom function whose graph is kept": (
+        """
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x ** 3
+    @staticmethod
+    def backward(ctx, grad):
+        return 3 * ctx.x ** 2 * grad
+n = 0
+while n < 12:
+    n += 1
+    kept = Cube.apply(b * (1 + n))
+    loss = Cube.apply(w).sum() + kept.detach().sum()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.01 * w.grad
+        w.grad = None
+kept.sum().backward()
+print(loss, w, b.grad)
+""",
+        0,
+    ),
+    "a custom function whose graph is kept by the last iteration": (
+        """
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x ** 3
+    @staticmethod
+    def backward(ctx, grad):
+        return 3 * ctx.x ** 2 * grad
+for n in range(12):
+    kept = Cube.apply(b * (1 + n))
+    loss = Cube.apply(w).sum() + kept.detach().sum()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.01 * w.grad
+        w.grad = None
+kept.sum().backward()
+print(loss, w, b.grad)
+""",
+        1,
+    ),
     "forward mode, alone and inside out": (
         """
 def field(b):

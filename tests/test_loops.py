@@ -13,7 +13,6 @@ from tests.loops.measure import outcome_of
 BREAKS = {
     "w = (w - lr * w.grad).detach().requires_grad_()": "w",
     "LBFGS with a closure": "optimizer.step(closure)",
-    "a custom autograd.Function": "ctx.save_for_backward(x)",
 }
 """The kinds that are interpreted, and the source text where recording ends."""
 

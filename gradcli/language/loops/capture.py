@@ -267,7 +267,10 @@ class Capture(Reader):
         if type(owner) is Tensor:
             if is_symbolic(value) and type(value.now) is not float:
                 self.refuse("a number that varies is written to a tensor")
+            if type(value) in (bool, int, float):
+                self.recorder.number_put = value
             put(owner, at, new)
+            self.recorder.number_put = None
             return
         cls = getattr(type(owner), "language_class", None)
         if put is set_attribute and cls is not None and computes(cls.find(at)):
@@ -275,7 +278,7 @@ class Capture(Reader):
         if put is set_attribute and hasattr(type(owner), "language_sets"):
             self.refuse("an attribute is set by the program's own `__setattr__`")
         put(owner, at, new)
-        if id(owner) in self.local:
+        if self.is_local(owner):
             if self.is_lost(value):
                 self.refuse("an integer or string that varies is put into a list or dict")
             return

@@ -1,4 +1,4 @@
-"""The classes of modules and optimizers, by which a capture tells them from other objects.
+"""The classes of modules, optimizers and contexts, by which a capture tells them from all else.
 
 None of their modules is loaded for it: a class that was never loaded has no instances.
 """
@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gradcli.autograd.custom.context import FunctionNode
     from gradcli.nn.module import Module
     from gradcli.nn.traversal import Walk
     from gradcli.optim.optimizer import Optimizer
@@ -31,6 +32,11 @@ def walk_class() -> type[Walk]:
 def optimizer_class() -> type[Optimizer]:
     """`optim.Optimizer`."""
     return _loaded("gradcli.optim.optimizer", "Optimizer")
+
+
+def context_class() -> type[FunctionNode]:
+    """The node of a custom function, which is the `ctx` of its methods."""
+    return _loaded("gradcli.autograd.custom.context", "FunctionNode")
 
 
 def _loaded(module: str, name: str) -> Any:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from gradcli.autograd.engine import accumulate
+from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.node import FREED, AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor
+from gradcli.language.loops.kinds import context_class
 from gradcli.language.loops.symbols import IterationBuilder, Symbol
 from gradcli.ops.codegen.node_class import on_arrays
 from gradcli.ops.codegen.signature import signature_of
@@ -25,7 +27,8 @@ _LARGEST = 5_000
 def write_backward(
     text: IterationBuilder, root: Node, seed: Any, since: int
 ) -> dict[AccumulateGrad, Value]:
-    """Write the pass that begins with a gradient of the root's only output.
+    """Write the pass that begins with a gradient of the root's only output. The program's own
+    `backward` of a custom function runs for it, and is heard; the pass itself finds what it gave.
 
     Args:
         since: the sequence number that the iteration began with: nodes made before are not its own.
@@ -39,7 +42,8 @@ def write_backward(
             continue
         place = node.node_name, node.place
         text.span, text.stack = node.place, stacks.setdefault(place, (place,))
-        gradients = _run(text, node, outputs)
+        run = _run_custom if isinstance(node, context_class()) else _run
+        gradients = run(text, node, outputs)
         # Each is fitted before the next is computed, while it lies in the cache.
         for gradient, to, output_nr in zip(gradients, node.next_nodes, node.input_nrs, strict=True):
             if gradient is None or to is None:
@@ -64,7 +68,7 @@ def write_backward(
 
 def _nodes_of(root: Node, since: int) -> list[Node]:
     """The nodes of ops below a root, in the order in which the engine runs them."""
-    nodes = []
+    nodes: list[Node] = []
     for node in reachable([root]):
         if node.extra is not None:
             raise GraphBreak("B06", "a node of the graph has hooks")
@@ -72,6 +76,8 @@ def _nodes_of(root: Node, since: int) -> list[Node]:
             meta = node.variable.meta
             if meta is not None and (meta.hooks or meta.accumulated_hooks):
                 raise GraphBreak("B06", "a leaf has hooks")
+        elif isinstance(node, context_class()):
+            nodes.append(node)
         elif not hasattr(type(node), "op") or node.refuses:
             raise GraphBreak("B06", f"the backward pass runs {node.node_name}, which is no op's")
         elif node.sequence_nr <= since:
@@ -130,6 +136,28 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
         yield text.call(_rule_on_arrays(op, name), operands, op.reads_lazy)
 
 
+def _run_custom(text: IterationBuilder, node: Any, outputs: list[Value | None]) -> list[Any]:
+    """Run what a program wrote for the gradients of a custom function."""
+    given = [None if output is None else Tensor(output.array) for output in outputs]
+    with NoGrad():
+        gradients = node.run_recorded(given, True)
+    node.function = _Ran(node, gradients)
+    return [None if gradient is None else text.of(gradient) for gradient in gradients]
+
+
+class _Ran:
+    """Stands for the custom function of a node in the one pass that its `backward` ran for."""
+
+    def __init__(self, node: Any, gradients: Sequence[Tensor | None]) -> None:
+        self.node = node
+        self.function = node.function
+        self.gradients = iter([None if g is None else Tensor(g.array.copy()) for g in gradients])
+
+    def backward(self, *_: Any) -> tuple[Tensor | None, ...]:
+        self.node.function = self.function
+        return tuple([next(self.gradients) if each else None for each in self.node.is_tensor])
+
+
 @cache
 def _rule_on_arrays(op: Op, name: str) -> Kernel:
     """The rule of an op for one of its inputs."""
@@ -167,7 +195,15 @@ def forget_values(root: Node, since: int) -> None:
 
 def _values_of(root: Node, since: int) -> Iterator[tuple[Node, str]]:
     for node in reachable([root]):
-        if node.sequence_nr > since and type(node) is not AccumulateGrad:
+        if node.sequence_nr <= since:
+            continue
+        if isinstance(node, context_class()):
+            # No pass frees what was set on a `ctx`.
+            if (node.saved and node.saved is not FREED) or not is_setting(
+                [*node.attributes.values()]
+            ):
+                yield node, "saved"
+        elif type(node) is not AccumulateGrad:
             for slot in type(node).__slots__:
                 if slot.startswith("saved_") and getattr(node, slot, FREED) is not FREED:
                     yield node, slot

@@ -35,6 +35,7 @@ class Recorder(Listener):
     Attributes:
         muted: whether what runs is recorded by somebody else.
         taken: the arrays whose one number was taken out, while somebody asks for them.
+        number_put: the number that `x[mask] = number` is about to put, the same in all iterations.
         escaped: the tensors that the iteration puts into lists which outlive it.
     """
 
@@ -51,6 +52,7 @@ class Recorder(Listener):
         self.on_break = WeakMethod(on_break)
         self.muted = False
         self.taken: list[Any] | None = None
+        self.number_put: Any = None
         self.write_count = 0
         self.escaped: list[Tensor] = []
         self._has_drawn = False
@@ -103,27 +105,26 @@ class Recorder(Listener):
     # --- ops ------------------------------------------------------------------------------------
 
     def _operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
-        if not isinstance(op, Op):
-            raise GraphBreak(
-                "B06",
-                f"`{op.name}` is a custom autograd.Function, whose node is no op's",
-                "write the function with ops, if its gradient follows from them",
-            )
-        try:
-            self._on_arrays(op, operands, output)
-        except GraphBreak:
-            if any(each.requires_grad for each in tensors_in(output)):
-                raise
-            self.on_tensors(op.apply, [operands[name] for name in op.parameters], {}, output)
+        if not isinstance(op, Op):  # a custom function, whose forward was heard
+            if not all(map(self.builder.has, tensors_in(output))):
+                raise GraphBreak("B06", f"forward() of `{op.name}` gives what was not recorded")
+        else:
+            try:
+                self._on_arrays(op, operands, output)
+            except GraphBreak:
+                if any(each.requires_grad for each in tensors_in(output)):
+                    raise
+                self.on_tensors(op.apply, [operands[name] for name in op.parameters], {}, output)
         for each in tensors_in(output):
             self.builder.remember(each)
 
     def _on_arrays(self, op: Op, arguments: dict[str, Any], output: Any) -> None:
         """Record an op as a call of its forward function."""
         builder = self.builder
-        operands = self._operands(op, arguments)
         if op.keeps and output.array is arguments["self"].array:
-            raise GraphBreak("B06", "elements of a tensor are set by their positions")
+            self._put_by_mask(arguments)
+            return
+        operands = self._operands(op, arguments)
         if op.view and self._is_constant(operands):
             for each in tensors_in(output):  # the same part of the same memory in every iteration
                 builder.constant(each.array)
@@ -143,6 +144,22 @@ class Recorder(Listener):
             if value is None or not same(value.array, array):
                 raise GraphBreak("B02", "a call gave other bits when it was made again")
             builder.stand_for(array, value)
+
+    def _put_by_mask(self, arguments: dict[str, Any]) -> None:
+        """Record `x[mask] = number`, which has just written to a tensor of the iteration."""
+        builder, array = self.builder, arguments["self"].array
+        mask = arguments["indices"].parts[0][0]
+        if (
+            self.number_put is None
+            or type(mask) is not Tensor
+            or mask.array.dtype != np.bool_
+            or mask.array.shape != array.shape
+            or not builder.knows(array)
+            or self._is_kept(builder.value_of(array))
+        ):
+            raise GraphBreak("B06", "elements of a tensor are set by their positions")
+        operands = [builder.of(mask), self.number_put, builder.value_of(array)]
+        builder.make_over(Kernel("put_by_mask", _put_by_mask), operands, array)
 
     def on_tensors(
         self, function: Any, arguments: list[Any], keywords: dict[str, Any], output: Any
@@ -368,6 +385,12 @@ def _same_number(array: Any) -> Callable[[Any], None]:
             raise type_error("the number is another one")
 
     return check
+
+
+def _put_by_mask(mask: Any, number: Any, array: Any) -> Any:
+    result = array.copy()
+    result[mask] = number
+    return result
 
 
 @cache

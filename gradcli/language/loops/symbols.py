@@ -225,6 +225,12 @@ class IterationBuilder(TraceBuilder):
         if self._first_effect is None:
             self._first_effect = len(self.trace.instructions)
 
+    def make_over(self, op: Kernel, operands: Sequence[Operand], array: Any) -> None:
+        """Record a call that makes anew what an array holds, which has been written to."""
+        made = self.trace.value_of(array)
+        self._add(op, operands, (made,))
+        self.stand_for(array, made)
+
     def take_last(self, value: Value) -> Instruction | None:
         """Take away the last instruction if it is a ufunc of two operands that made the value."""
         if not isinstance(value.array, np.ndarray):

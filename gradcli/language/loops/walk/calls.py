@@ -12,7 +12,7 @@ from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.library.math import MATH
 from gradcli.language.loops.holes import Frame
-from gradcli.language.loops.kinds import module_class, optimizer_class
+from gradcli.language.loops.kinds import context_class, module_class, optimizer_class
 from gradcli.language.loops.symbols import concrete, is_symbolic
 from gradcli.language.loops.walk.builtin_calls import (
     OF_COLLECTIONS,
@@ -29,10 +29,12 @@ from gradcli.language.loops.walk.builtin_calls import (
 )
 from gradcli.language.loops.walk.callee import Callee, functions_in
 from gradcli.language.loops.walk.engine_calls import (
+    KEPT,
     WALKS,
     backward_call,
     grad_call,
     is_schedule,
+    keep_for_backward,
     optimizer_step,
     schedule_call,
     switch_mode,
@@ -199,6 +201,7 @@ _HANDLERS: list[tuple[Callable[[Callee], bool], _Handler]] = [
         zero_grad,
     ),
     (lambda c: is_schedule(c.receiver), schedule_call),
+    (lambda c: isinstance(c.operands[0], context_class()) and c.name in KEPT, keep_for_backward),
     (lambda c: _is_of_module(c, frozenset({"train", "eval"})), switch_mode),
     (lambda c: _is_of_module(c, WALKS), walk_module),
     (lambda c: c.function is BUILTINS["print"], print_call),

@@ -168,6 +168,19 @@ def _is_closed(function: Function) -> bool:
     return all(function.scope.distance(each.name) == 0 for each in names)
 
 
+KEPT = frozenset(
+    {"mark_non_differentiable", "save_for_backward", "save_for_forward", "set_materialize_grads"}
+)
+"""The methods of a `ctx` that change nothing but what its node keeps."""
+
+
+def keep_for_backward(walk: Capture, callee: Callee) -> Any:
+    """`ctx.save_for_backward(x)` and its like."""
+    if any(map(is_symbolic, callee.given)):
+        walk.refuse("a `ctx` keeps a number that varies")
+    return walk.evaluate(callee.hole, callee.operands)
+
+
 def switch_mode(walk: Capture, callee: Callee) -> Any:
     """`model.train()`, `model.eval()`."""
     if any(map(is_symbolic, callee.given)):

@@ -13,7 +13,7 @@ from gradcli.language.loops.compiled import Input
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.guards import Guard, is_same_value
 from gradcli.language.loops.holes import Drawn, Frame
-from gradcli.language.loops.kinds import module_class
+from gradcli.language.loops.kinds import context_class, module_class
 from gradcli.language.loops.locations import (
     Attribute,
     Item,
@@ -305,6 +305,12 @@ class Reader:
             self.walk_methods(value)
         return value
 
+    def is_local(self, owner: Any) -> bool:
+        """Whether the iteration made an object: a list, an instance, the `ctx` of a function."""
+        if isinstance(owner, context_class()):
+            return not 0 < owner.sequence_nr <= self.since  # 0 until forward ends
+        return id(owner) in self.local
+
     def read_attribute(self, owner: Any, name: str, read: Callable[[], Any]) -> Any:
         """`owner.name`."""
         kind = type(owner)
@@ -312,7 +318,7 @@ class Reader:
             return self._tensor_attribute(owner, name, read)
         if kind is Namespace:
             return read()
-        if id(owner) in self.local:
+        if self.is_local(owner):
             return self.builder.known(read())
         cls = getattr(kind, "language_class", None)
         if cls is not None:
