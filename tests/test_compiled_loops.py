@@ -321,6 +321,51 @@ print(loss, w, b.grad)
 """,
         1,
     ),
+    "a new leaf in every iteration, of which some stay": (
+        """
+first, leaves = w, []
+for n in range(20):
+    loss = ((x @ w + b) * v).square().mean()
+    loss.backward()
+    if n % 6 == 5:
+        leaves.append(w)
+    w = (w - 0.1 * w.grad).detach().requires_grad_()
+    with torch.no_grad():
+        b -= 0.1 * b.grad
+        b.grad = None
+print(first.grad, [leaf.grad for leaf in leaves], w, w.grad, w.is_leaf, b, loss)
+""",
+        1,
+    ),
+    "new leaves in a function": (
+        """
+def descend(w, b, lr=0.05):
+    former = None
+    for n in range(20):
+        loss = ((x @ w + b).tanh() * v).mean() + w.square().sum()
+        of_w, of_b = torch.autograd.grad(loss, [w, b])
+        former = w
+        w, b = (w - lr * of_w).detach().requires_grad_(True), (b - lr * of_b).detach().clone()
+        b.requires_grad = True
+    return former, w, b, loss
+former, w, b, loss = descend(w, b)
+loss.sum()
+print(former, former.grad, w, b)
+""",
+        1,
+    ),
+    "a new leaf with a hook": (
+        """
+seen = []
+for n in range(12):
+    loss = (w * w).sum() * s
+    loss.backward()
+    w = (w - 0.1 * w.grad).detach().requires_grad_()
+    w.register_hook(lambda g: seen.append(g.sum().item()))
+print(seen, w, s.grad)
+""",
+        0,
+    ),
     "forward mode, alone and inside out": (
         """
 def field(b):

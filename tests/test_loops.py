@@ -11,7 +11,6 @@ from tests.loops.kinds import KINDS
 from tests.loops.measure import outcome_of
 
 BREAKS = {
-    "w = (w - lr * w.grad).detach().requires_grad_()": "w",
     "LBFGS with a closure": "optimizer.step(closure)",
 }
 """The kinds that are interpreted, and the source text where recording ends."""

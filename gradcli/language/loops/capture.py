@@ -303,7 +303,7 @@ class Capture(Reader):
     def _set_tensor_attribute(self, owner: Tensor, name: str, new: Any) -> None:
         if name == "grad" and new is None:
             self.attempt(self.gradients.forget, owner)
-        elif _is_unchanged(owner, name, new):
+        elif _is_unchanged(owner, name, new) or (name == "requires_grad" and self._is_own(owner)):
             pass
         elif name == "data":
             self.refuse(
@@ -312,6 +312,11 @@ class Capture(Reader):
         else:
             self.refuse(f"`.{name}` of a tensor is set")
         set_attribute(owner, name, new)
+
+    def _is_own(self, tensor: Tensor) -> bool:
+        """Whether the iteration made a tensor, and was not given it."""
+        builder = self.builder
+        return self.outside.is_made(tensor) and builder.of(tensor) not in builder.trace.inputs
 
 
 def _is_unchanged(owner: Tensor, name: str, new: Any) -> bool:

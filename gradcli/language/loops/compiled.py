@@ -30,11 +30,30 @@ class SideExit(Exception):
     """An iteration takes another path than the compiled one; nothing has happened so far."""
 
 
+def is_new_leaf(tensor: Tensor) -> bool:
+    """Whether a tensor is a leaf that no pass has reached, and nothing but its value and its name
+    tell it from others.
+    """
+    meta = tensor.meta
+    if not tensor.requires_grad or tensor.grad_fn is not None:
+        return False
+    return meta is None or (
+        meta.grad is None
+        and meta.base is None
+        and not (meta.hooks or meta.accumulated_hooks or meta.is_parameter)
+    )
+
+
 class Input(NamedTuple):
-    """What an iteration is given that may be another thing in every one."""
+    """What an iteration is given that may be another thing in every one.
+
+    Attributes:
+        is_leaf: whether it is a leaf, which a pass gives a gradient.
+    """
 
     read: Callable[[Variables], Any]
     kind: Kind
+    is_leaf: bool = False
 
     def fits(self, variables: Variables) -> bool:
         """Whether it is of that kind now."""
@@ -43,7 +62,8 @@ class Input(NamedTuple):
         except (LookupError, TypeError):
             return False
         if type(found) is Tensor:
-            return not found.requires_grad and kind_of(found.array) == self.kind
+            fits = is_new_leaf(found) if self.is_leaf else not found.requires_grad
+            return fits and kind_of(found.array) == self.kind
         return (type(found),) == self.kind
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.capture import Capture
-from gradcli.language.loops.compiled import CompiledIteration, Named
+from gradcli.language.loops.compiled import CompiledIteration, Named, is_new_leaf
 from gradcli.language.loops.kinds import module_class
 from gradcli.language.loops.locations import Attribute, Location, OuterName, OwnName, Part, store_op
 from gradcli.language.loops.lower_backward import holds_values, is_setting
@@ -200,7 +200,7 @@ def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -
     builder = walk.builder
     kind = type(value)
     if kind is Tensor and walk.outside.is_made(value):
-        if value.requires_grad:
+        if value.requires_grad and not is_new_leaf(value):
             raise GraphBreak(
                 "B06",
                 f"{_name(place)} is handed from one iteration to the next with its graph",

@@ -19,6 +19,9 @@ from gradcli.trace.ir import Inline, Value
 _ARRIVE = Inline("{0}.grad = {1}({2}({3}, {4}))", "arrive")
 """A leaf is given its first gradient."""
 
+_ARRIVE_AT = Inline("{0}({1}).grad = {2}({3}({4}, {5}))", "arrive")
+"""A leaf that is another one in every iteration is given its gradient."""
+
 _FORGET = Inline("{0}.grad = None", "forget")
 """A leaf's gradient is forgotten."""
 
@@ -40,6 +43,7 @@ class Gradients:
             their leaves.
         used: those whose gradients it reads as it finds them.
         settled: whether the leaves have gradients at the end that had some at the beginning.
+        given: the leaves that are others in every iteration.
         now: what each leaf has that the iteration gave or took a gradient, None for nothing.
     """
 
@@ -55,6 +59,7 @@ class Gradients:
         self.carried = carried
         self.inputs = inputs
         self.lasting: dict[Tensor, Tensor] = {}
+        self.given: dict[Tensor, Value] = {}
         self.now: dict[Tensor, Value | None] = {}
         self.forgotten: set[Tensor] = set()
         self.unseen: dict[Tensor, Value] = {}
@@ -159,8 +164,11 @@ class Gradients:
         builder = self.builder
         found = self.outside.guard.gradients
         for leaf, gradient in self.now.items():
+            if leaf in self.given and gradient is not None:
+                made = [Tensor, accumulate.kept, gradient, builder.value_of(leaf.array)]
+                builder.effect(_ARRIVE_AT, [meta_of, self.given[leaf], *made], grad=())
             if leaf not in found:
-                continue  # the iteration made it
+                continue  # the iteration made it, or is given it
             if found[leaf] is (gradient is None):
                 if leaf in self.forgotten:
                     raise GraphBreak("B06", "a leaf got its first gradient")

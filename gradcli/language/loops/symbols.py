@@ -175,6 +175,12 @@ class IterationBuilder(TraceBuilder):
         self.trace.inputs.append(value)
         return value
 
+    def read(self, op: Inline, operands: Sequence[Operand]) -> Value:
+        """Record how the iteration reads an object that it begins with."""
+        value = self.trace.value(None, "object")
+        self._read_first(op, operands, value)
+        return value
+
     def _read_first(self, op: Inline, operands: Sequence[Operand], value: Value) -> None:
         instruction = self._instruction(op, operands, (value,))
         self.trace.instructions.insert(self._reads, instruction)

@@ -30,7 +30,9 @@ class Effects:
         self.variables = variables
         memories = [memory for each in written.optimizers for memory in memories_of(each)]
         remembered = [value for memory in memories for value in memory.values()]
-        self.gradients = [leaf.grad for leaf in written.leaves]
+        given = [each.read(variables) for each in written.inputs if each.is_leaf]
+        self.leaves: list[Tensor] = [*written.leaves, *given]
+        self.gradients = [leaf.grad for leaf in self.leaves]
         self.tensors = written.updated + [each for each in remembered if type(each) is Tensor]
         self.tensors += [each for each in self.gradients if each is not None]
         self.memories = [(memory, dict(memory)) for memory in memories]
@@ -66,7 +68,7 @@ class Effects:
         """
         self.state.emit = self.emit
         kept = partial(np.array if copies else np.asarray, order="C")
-        gradients = [leaf.grad for leaf in self.written.leaves]
+        gradients = [leaf.grad for leaf in self.leaves]
         grown = zip(self.written.grown, self.lengths, strict=True)
         return (
             [kept(tensor.array) for tensor in self.tensors]
@@ -96,7 +98,7 @@ class Effects:
             if tensor.storage is not None:
                 tensor.storage.version = version
         self.arrays = []
-        for leaf, gradient in zip(self.written.leaves, self.gradients, strict=True):
+        for leaf, gradient in zip(self.leaves, self.gradients, strict=True):
             meta_of(leaf).grad = gradient
         for place, value in zip(self.written.counted, self.values, strict=True):
             if value is not _ABSENT:

@@ -9,7 +9,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language.functions.calls import Function
 from gradcli.language.functions.control_flow import Run
-from gradcli.language.loops.compiled import Input
+from gradcli.language.loops.compiled import Input, is_new_leaf
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.guards import Guard, is_same_value
 from gradcli.language.loops.holes import Drawn, Frame
@@ -249,12 +249,12 @@ class Reader:
             self.symbols[place.key] = symbol
             return symbol
         if type(value) is Tensor:
-            self._give(value, Inline(f"{op.text}.array"), operands, place.read)
+            self._give(value, op, operands, place.read)
             return value
         if type(value) in (tuple, list) and all(type(each) is Tensor for each in value):
             for number, each in enumerate(value):
-                text = Inline(f"{op.text}[{number}].array")
-                self._give(each, text, operands, item_of(place.read, number))
+                item = Inline(f"{op.text}[{number}]")
+                self._give(each, item, operands, item_of(place.read, number))
             size = len(value)
             self.inputs.append(Input(lambda variables: len(place.read(variables)) == size, (bool,)))
             return value
@@ -270,13 +270,14 @@ class Reader:
     ) -> None:
         if self.builder.has(tensor):
             return
-        if tensor.requires_grad:
-            # A compiled iteration has arrays alone. A gradient goes to a leaf that it knows, whose
-            # hooks and `.grad` are guarded; one that is made anew is another object each time.
-            reason = "a tensor that requires grad is another one in every iteration"
+        is_leaf = tensor.requires_grad
+        if is_leaf and not is_new_leaf(tensor):
+            reason = "a tensor in a graph, or a leaf with a gradient, is another one each time"
             raise GraphBreak("B06", reason, _IN_PLACE)
-        self.builder.load(op, operands, tensor.array)
-        self.inputs.append(Input(read, kind_of(tensor.array)))
+        if is_leaf:
+            self.gradients.given[tensor] = self.builder.read(op, operands)
+        self.builder.load(Inline(f"{op.text}.array"), operands, tensor.array)
+        self.inputs.append(Input(read, kind_of(tensor.array), is_leaf))
 
     def constant(self, value: Any) -> Any:
         """A value from outside that stays what it is."""
