@@ -1056,7 +1056,74 @@ for n in range(7):
     b.grad = None
 print(loss)
 """,
-        0,
+        1,
+    ),
+    "a sum of losses that is written to": (
+        """
+for n in range(9):
+    loss = 0
+    for row, goal in zip(x, classes):
+        loss += F.cross_entropy((row @ w + b).unsqueeze(0) * s, goal.unsqueeze(0))
+    loss *= 0.5
+    losses.append(loss.item())
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.1 * p.grad
+            p.grad = None
+print(loss, loss._version)
+""",
+        1,
+    ),
+    "a parameter taken apart by a call": (
+        """
+def model(x, slope, shift, last):
+    return slope * x + shift * last
+for n in range(16):
+    if b.grad is not None:
+        b.grad.zero_()
+    loss = (model(v, *b) - v * 2).pow(2).mean()
+    loss.backward()
+    with torch.no_grad():
+        b -= 0.1 * b.grad
+    if n % 3 == 1:
+        losses.append(loss.item())
+print(loss, losses)
+""",
+        2,
+    ),
+    "what a call draws from an iterator": (
+        """
+def total(first, second, *rest):
+    return first * second + sum(rest)
+for n in range(8):
+    loss = total(*map(lambda p: p * 2, b)) + total(*(p + 1 for p in b)) * s
+    loss.backward()
+    b.grad = s.grad = None
+print(loss)
+""",
+        1,
+    ),
+    "numbers that are in a collection": (
+        """
+marks, names = {3, 5, 10}, {4: "a", 9: "b"}
+for n in range(12):
+    total += (x * n).sum().item() * (n in {2, 3, 11}) + (n not in (1, 2)) - (n in [0, 7])
+    total += (n in marks) + (n in names) + (str(n) in "10, 11") + (n % 4 in range(2))
+print(total)
+""",
+        1,
+    ),
+    "a large array that is only read": (
+        """
+data = torch.arange(1_100_000) % 5
+for n in range(9):
+    loss = (F.one_hot(data[n * 10:n * 10 + 3], 5)[:, :3].float() * b).sum() * s
+    loss.backward()
+    b.grad = s.grad = None
+print(loss)
+""",
+        1,
     ),
     "a carried tensor": (
         """

@@ -50,7 +50,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     trace.guards = []
     unseen = walk.gradients.unseen
     trace.outputs = [
-        *[builder.of(former) for _, former in named],
+        *[builder.of(each.former) for each in named],
         *unseen.values(),
     ]
     draws = Effect.RANDOM in trace.effects
@@ -142,13 +142,13 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
             raise GraphBreak("B06", f"the iteration binds `{place.name}`, which the loop binds too")
         if type(value) is Tensor and walk.outside.is_made(value) and key not in walk.carried:
             _check_named(walk, place, value)
-            named.append(Named(place, value))
+            named.append(Named(place, value, value.version))
             continue
         if key not in walk.carried and _are_recorded(walk, value):
             items = [*value]
             for number, each in enumerate(value):
                 _check_named(walk, place, each)
-                named.append(Named(Part(place, type(value), items, number), each))
+                named.append(Named(Part(place, type(value), items, number), each, each.version))
             continue
         operands: list[Operand] = []
         text = _text(walk, place, value, operands)

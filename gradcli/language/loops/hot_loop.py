@@ -54,7 +54,8 @@ class Path:
 
     def __init__(self, written: CompiledIteration, walk: Capture) -> None:
         self.written = written
-        self.stored = set(walk.stored)
+        kept = {key for key, (_, value) in walk.stored.items() if value is walk.found.get(key, key)}
+        self.stored = walk.stored.keys() - kept  # `w -= …` stores the `w` that it found
         self.found = {*walk.found, *walk.guard.values}
         self.given = set(walk.given)
         places = [place for place, _ in walk.stored.values()]

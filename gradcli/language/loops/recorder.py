@@ -280,17 +280,18 @@ class Recorder(Listener):
         result = new if type(new) is Tensor else None
         if result is not None and result.array.dtype is not array.dtype:
             raise GraphBreak("B06", "a write of another dtype")
-        if not builder.knows(array):
+        if not builder.has(tensor):
             raise GraphBreak("B01", "a write to a tensor that nobody recorded")
         target = builder.value_of(array)
         value = self._written(new) if result is None else builder.of(result)
         if not self._is_kept(target):
-            if result is not None and result.grad_fn is not None:
-                raise GraphBreak("B06", "a write in place to a tensor that is in the graph")
+            self._check_replaced(tensor)
             made = value.array if isinstance(value, Value) else None
             if made is None or made.shape != array.shape:
                 fill = Kernel("full_like", np.full_like)
                 value = builder.call(fill, [target, value], result=array)
+            elif isinstance(made, np.generic):  # what is written to is an array
+                value = builder.call(Kernel("asarray", np.asarray), [value], result=array)
             self._replace(tensor, value)
             return
         self._check_target(tensor)
@@ -316,8 +317,8 @@ class Recorder(Listener):
         """Whether the memory of a value outlives the iteration, so that writes to it count."""
         return self.builder.is_constant(target) or target in self.gradients.loaded
 
-    def _replace(self, tensor: Tensor, new: Value) -> None:
-        """A tensor that the iteration made has another value from here on."""
+    def _check_replaced(self, tensor: Tensor) -> None:
+        """Raise GraphBreak where a tensor that is written to may be seen as it was."""
         builder, array = self.builder, tensor.array
         if any(np.may_share_memory(array, each.array) for each in self.escaped):
             raise GraphBreak("B06", "a tensor that was put into a list is written to")
@@ -327,6 +328,10 @@ class Recorder(Listener):
                 "a tensor that is another one in every iteration is written to",
                 "compute a new one: `average = average * 0.9 + loss * 0.1`",
             )
+
+    def _replace(self, tensor: Tensor, new: Value) -> None:
+        """A tensor that the iteration made has another value from here on."""
+        builder, array = self.builder, tensor.array
         for alias in builder.aliases(array):
             builder.forget(alias)
         builder.stand_for(array, new)

@@ -16,7 +16,7 @@ from gradcli.language.loops.holes import HOLES, Drawn, Frame, hole, numbered
 from gradcli.language.loops.symbols import NUMBERS, Symbol, concrete, holds_tensor, is_symbolic
 from gradcli.language.loops.walk.calls import call
 from gradcli.language.objects.iteration import drawing
-from gradcli.language.objects.operators import HOST_OPERATORS, tensor_operator
+from gradcli.language.objects.operators import HOST_OPERATORS, contains, tensor_operator
 from gradcli.language.objects.subscripts import get_item
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
@@ -199,10 +199,13 @@ def _compute(walk: Capture, symbol: str, left: Any, right: Any, now: Any) -> Sym
     if symbol in _PLAIN_OPERATORS and type(now) in NUMBERS:
         op = Inline(f"({first} {symbol} {second})")
         return walk.builder.compute(op, operands, now, symbol not in _SAFE_OPERATORS)
-    if symbol not in HOST_OPERATORS:
+    function = HOST_OPERATORS.get(symbol)
+    if symbol in ("in", "not in") and type(right) in _CONTAINERS and not holds_tensor(right):
+        function = contains
+    if function is None:
         raise GraphBreak("B06", f"`{symbol}` of numbers that vary")
-    op = Inline(f"{{{len(operands)}}}({first}, {second})")
-    return walk.builder.compute(op, [*operands, HOST_OPERATORS[symbol]], now, True)
+    op = Inline(f"{'not ' * (symbol == 'not in')}{{{len(operands)}}}({first}, {second})")
+    return walk.builder.compute(op, [*operands, function], now, True)
 
 
 def _operate_on_tensor(
@@ -289,6 +292,19 @@ def _starred(walk: Capture, node: tree.Tuple | tree.List, frame: Frame) -> Any:
         walk.constant(each) if not is_symbolic(each) else None
     walk.local[id(value)] = value
     return value
+
+
+def _set(walk: Capture, node: tree.Set, frame: Frame) -> Any:
+    if any(isinstance(each, tree.Starred) for each in node.elements):
+        walk.refuse("`*` in a set", span=node.span)
+        return walk.compiler.expression(node, frame.scope)(frame.variables)
+    values = [walk.value(each, frame) for each in node.elements]
+    if is_symbolic(tuple(values)):
+        walk.refuse("numbers that vary are put into a dict or set", span=node.span)
+    holes = [hole(each, number) for number, each in enumerate(node.elements)]
+    made = walk.evaluate(tree.Set(node.span, holes), values)
+    walk.local[id(made)] = made
+    return made
 
 
 def _dict(walk: Capture, node: tree.Dict, frame: Frame) -> Any:
@@ -435,6 +451,7 @@ def _drawn(
         yield concrete(value)
 
 
+_CONTAINERS = frozenset({list, tuple, set, frozenset, dict, range, str})
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"})
 _PLAIN_OPERATORS = frozenset({"+", "-", "/", "//", "%", "==", "!=", "<", "<=", ">", ">="})
 _SAFE_OPERATORS = frozenset({"+", "-", "==", "!=", "<", "<=", ">", ">="})
@@ -454,6 +471,7 @@ EXPRESSIONS: dict[type, Callable[[Capture, Any, Frame], Any]] = {
     tree.Logical: _logical,
     tree.Name: _name,
     tree.NamedExpression: _named_expression,
+    tree.Set: _set,
     tree.Slice: _slice,
     tree.Subscript: _subscript,
     tree.Tuple: _tuple,
