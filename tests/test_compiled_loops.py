@@ -1125,6 +1125,70 @@ print(loss)
 """,
         1,
     ),
+    "a part at a place that varies, written to": (
+        """
+table = torch.zeros(12, 3)
+for n in range(9):
+    part = table[n:n + 2]
+    part += v
+    row = table[n]
+    row *= 2.
+print(table)
+""",
+        0,
+    ),
+    "a part that a function cut, written to": (
+        """
+table = torch.zeros(12)
+for n in range(9):
+    torch.narrow(table, 0, n, 3).add_(v)
+print(table)
+""",
+        0,
+    ),
+    "a tensor of a list at a place that varies, written to": (
+        """
+tables = [torch.zeros(3), torch.ones(3)]
+for n in range(9):
+    table = tables[n % 2]
+    table += v
+print(tables)
+""",
+        0,
+    ),
+    "elements that are set at a place that varies": (
+        """
+table, means = torch.zeros(12, 2), torch.zeros(3)
+for n in range(9):
+    loss = (x * (n + 1)).mean()
+    means[n % 3] = loss.item()
+    means[n % 2 - 3] = n
+    table[n] = x[0]
+    table[n + 1] = x[1] * loss
+print(table, table._version, means, means.sum())
+""",
+        1,
+    ),
+    "functions of the program that are called again, with other tensors": (
+        """
+def train(rate, kind):
+    u = torch.zeros(3, requires_grad=True)
+    kept = torch.zeros(9)
+    for n in range(9):
+        loss = ((u - v) ** 2).sum() if kind == "square" else (u - v).abs().sum()
+        loss.backward()
+        kept[n] = loss.item()
+        with torch.no_grad():
+            u -= rate * u.grad
+            u.grad = None
+    return kept
+for rate in (0.1, 0.2):
+    for kind in ("square", "absolute"):
+        losses.append(train(rate, kind))
+print(losses)
+""",
+        3,
+    ),
     "a carried tensor": (
         """
 m = torch.zeros(3)

@@ -216,6 +216,9 @@ class Capture(Reader):
             owner = self.value(target.value, frame)
             at = self.value(target.index, frame)
             self.state.place = target.span
+            if type(owner) is Tensor and type(at) is Symbol:
+                self._set_element(owner, at, value)
+                return
             if is_symbolic(at):
                 self.refuse("an item is set at a place that varies", span=target.span)
             self.put(owner, concrete(at), value, set_item)
@@ -257,6 +260,15 @@ class Capture(Reader):
         if type(value) is Tensor and not self.builder.has(value):
             return self.constant(value)
         return value
+
+    def _set_element(self, owner: Tensor, at: Symbol, value: Any) -> None:
+        """Set what a tensor has at a position that varies."""
+        muted, self.recorder.muted = self.recorder.muted, True
+        try:
+            set_item(owner, at.now, concrete(value))
+        finally:
+            self.recorder.muted = muted
+        self.attempt(self.recorder.write_at, owner, at, value)
 
     def put(self, owner: Any, at: Any, value: Any, put: Callable[..., Any]) -> None:
         """Set an attribute or an item."""

@@ -88,6 +88,7 @@ class HotLoop:
         attempts: how often one may be captured yet without being worth it.
         paths: the ways through the body that are compiled, the last one that ran first.
         carried: the places that hold another value in every iteration.
+        lasting: those of tensors that are written to: others when the loop begins, not within it.
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class HotLoop:
         self.attempts = _ATTEMPTS
         self.paths: list[Path] = []
         self.carried: set[Any] = set()
+        self.lasting: set[Any] = set()
         self.broken: GraphBreak | None = None
         self.compiled_count = 0
         self.interpreted_count = 0
@@ -129,9 +131,9 @@ class HotLoop:
             return None
         if length is None or length() < _SHORT:
             self.plan = self.plan._replace(leaves=True, anew=frozenset())
-            self._check(variables)
+            self._check(variables, begins=True)
             return self._run_iteration, self._show
-        self._check(variables)
+        self._check(variables, begins=True)
         number = 0
 
         def run(variables: Variables) -> Any:
@@ -219,8 +221,10 @@ class HotLoop:
         self._check(variables)
         return signal
 
-    def _check(self, variables: Variables) -> None:
-        """Forget the paths that rely on something that has changed."""
+    def _check(self, variables: Variables, begins: bool = False) -> None:
+        """Forget the paths that rely on something that has changed: where the loop `begins`, it may
+        stay what it is now.
+        """
         if not self.paths:
             return
         for path in self.paths:
@@ -228,7 +232,9 @@ class HotLoop:
         held = [path for path in self.paths if path.written.guard.holds(variables)]
         if len(held) < len(self.paths):
             for path in self.paths:
-                self.carried |= path.written.guard.changed(variables)
+                guard = path.written.guard
+                changed = guard.changed_inputs if begins else guard.changed
+                self.carried |= changed(variables) - (self.lasting if begins else set())
             served = sum(path.served for path in self.paths)
             self.paths = held
             if not held:
@@ -279,6 +285,9 @@ class HotLoop:
                 found = late
                 found.span = found.span or self.node.span
         self.carried |= walk.carried
+        written_to = {walk.loaded.get(each) for each in walk.recorder.changed_inputs}
+        self.carried -= written_to - self.lasting
+        self.lasting |= written_to
         if found is not None:
             self.broken = found.with_traceback(None)  # whose frames hold the whole capture
             self.attempts -= 1

@@ -26,7 +26,7 @@ from gradcli.ops.indexing.basic import key_of_positions
 from gradcli.state import active
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import Guard, Kind, same
-from gradcli.trace.ir import Kernel, Value
+from gradcli.trace.ir import Inline, Kernel, Value
 
 
 class Recorder(Listener):
@@ -36,6 +36,8 @@ class Recorder(Listener):
         muted: whether what runs is recorded by somebody else.
         taken: the arrays whose one number was taken out, while somebody asks for them.
         escaped: the tensors that the iteration puts into lists which outlive it.
+        changed_inputs: what the iteration is given and writes to.
+        borrowed: the tensors that it takes out of lists, at places that vary.
     """
 
     in_ops = True
@@ -53,6 +55,8 @@ class Recorder(Listener):
         self.taken: list[Any] | None = None
         self.write_count = 0
         self.escaped: list[Tensor] = []
+        self.changed_inputs: list[Value] = []
+        self.borrowed: set[Value] = set()
         self._has_drawn = False
 
     # --- the events it records --------------------------------------------------------------------
@@ -304,6 +308,36 @@ class Recorder(Listener):
             builder.forget(new.array)
         self._count(tensor, target)
 
+    def write_at(self, tensor: Tensor, at: Symbol, new: Any) -> None:
+        """Record that what a tensor has at a position that varies was set; GraphBreak where what is
+        written might not fit, or has a graph.
+        """
+        builder, array = self.builder, tensor.array
+        target = builder.of(tensor)
+        value = self._element(new, array[at.now]) if type(at.now) is int else None
+        if value is None or tensor.requires_grad:
+            raise GraphBreak("B06", "an item is set at a place that varies")
+        if not self._is_kept(target):
+            self._check_not_given(target)
+            raise GraphBreak("B06", "a tensor of the iteration is set at a place that varies")
+        self._check_target(tensor)
+        builder.check(_WITHIN, [at.value, len(array), SideExit])
+        self.outside.announce_write(target)
+        builder.effect(_SET_AT, [target, at.value, value], writes=[target])
+        self._count(tensor, target)
+
+    def _element(self, new: Any, part: Any) -> Any:
+        """The value of what is written to a part of an array; None where it might not fit there."""
+        if type(new) is Tensor:
+            fits = new.array.shape == part.shape and new.array.dtype is part.dtype
+            return self.builder.of(new) if fits and not new.requires_grad else None
+        if part.dtype not in EVERYDAY:
+            return None
+        number = new.now if type(new) is Symbol else new
+        if type(number) is int:
+            return self.builder.compute(_FLOAT, [self._written(new)], float(number), True).value
+        return self._written(new) if type(number) is float else None
+
     def _written(self, new: Any) -> Any:
         """The value of an array or a number that is written, or the number itself."""
         number = self.builder.known(new)
@@ -322,7 +356,20 @@ class Recorder(Listener):
         builder, array = self.builder, tensor.array
         if any(np.may_share_memory(array, each.array) for each in self.escaped):
             raise GraphBreak("B06", "a tensor that was put into a list is written to")
-        if builder.value_of(array) in builder.trace.inputs:
+        self._check_not_given(builder.value_of(array))
+        if any(map(self._outlives, (array, *builder.aliases(array)))):
+            raise GraphBreak("B06", "a part of a tensor is written to, at a place that varies")
+
+    def _outlives(self, array: Any) -> bool:
+        """Whether memory that the iteration looked up is that of a tensor from outside."""
+        value = self.builder.value_of(array)
+        given = value in self.builder.trace.inputs or value in self.borrowed
+        return given or self._is_kept(value)
+
+    def _check_not_given(self, target: Value) -> None:
+        """Raise GraphBreak for a write to what the iteration is given."""
+        if target in self.builder.trace.inputs:
+            self.changed_inputs.append(target)
             raise GraphBreak(
                 "B06",
                 "a tensor that is another one in every iteration is written to",
@@ -362,6 +409,11 @@ class Recorder(Listener):
                 break
         owner = next((each for each in known if each.array is target.array), tensor)
         self.outside.updated.append(owner)
+
+
+_FLOAT = Inline("float({0})")
+_WITHIN = Inline("if not -{1} <= {0} < {1}: raise {2}", "exit_unless")
+_SET_AT = Inline("{0}[{1}] = {2}", "set_item")
 
 
 def _same_number(array: Any) -> Callable[[Any], None]:

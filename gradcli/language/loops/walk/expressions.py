@@ -118,6 +118,7 @@ def _varying_item(walk: Capture, form: tree.Subscript, owner: Any, index: Any) -
 def _item_tensor(walk: Capture, owner: Any, index: Symbol, value: Tensor) -> None:
     walk.builder.forget(value.array)
     walk.recorder.on_tensors(lambda at: owner[at], [index], {}, value)
+    walk.recorder.borrowed.add(walk.builder.of(value))
 
 
 def heard_as_one(walk: Capture, form: Expression, operands: list[Any], function: Any) -> Any:
@@ -301,7 +302,7 @@ def _set(walk: Capture, node: tree.Set, frame: Frame) -> Any:
     values = [walk.value(each, frame) for each in node.elements]
     if is_symbolic(tuple(values)):
         walk.refuse("numbers that vary are put into a dict or set", span=node.span)
-    holes = [hole(each, number) for number, each in enumerate(node.elements)]
+    holes: list[Expression] = [hole(each, at) for at, each in enumerate(node.elements)]
     made = walk.evaluate(tree.Set(node.span, holes), values)
     walk.local[id(made)] = made
     return made
