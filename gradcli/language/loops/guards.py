@@ -114,7 +114,7 @@ class Guard:
         return found | self.replaced()
 
     def changed_inputs(self, variables: Variables) -> set[Any]:
-        """Those of them that hold what code can be given: numbers, tensors that need no gradient."""
+        """Those of them that hold what code can be given: numbers, tensors without gradients."""
         found = self.changed(variables)
         values = {key: _found(self.values[key][0], variables) for key in found & {*self.values}}
         return {key for key in found if is_input(values.get(key))}
