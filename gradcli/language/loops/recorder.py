@@ -19,13 +19,14 @@ from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.lower_backward import is_setting
 from gradcli.language.loops.outside import Outside
 from gradcli.language.loops.symbols import IterationBuilder, OnTensors, Symbol, tensors_in
+from gradcli.language.objects.subscripts import get_item
 from gradcli.ops.codegen.promotion import EVERYDAY, number_and_array
 from gradcli.ops.codegen.signature import signature_of
 from gradcli.ops.definition.op import Op
 from gradcli.ops.indexing.basic import key_of_positions
 from gradcli.state import active
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import Guard, Kind, same
+from gradcli.trace.guards import Guard, Kind, kind_of, same
 from gradcli.trace.ir import Inline, Kernel, Value
 
 
@@ -165,6 +166,25 @@ class Recorder(Listener):
             builder.draw(called, operands, result)
         else:
             builder.call_ahead(called, operands, result)
+
+    def cut(self, tensor: Tensor, rows: slice, output: Tensor) -> None:
+        """Record `tensor[start:stop]` with bounds that vary, of a tensor outside of all graphs."""
+        bounds = [self._bound(each) for each in (rows.start, rows.stop)]
+        if any(each is ... for each in bounds) or output.array.size == 0:
+            self.on_tensors(get_item, [tensor, rows], {}, output)
+            return
+        array = output.array
+        called = Kernel("slice", _Cut(kind_of(array)))
+        self.builder.call_ahead(called, [self.builder.of(tensor), *bounds], array)
+
+    def _bound(self, bound: Any) -> Any:
+        """The value of a bound, or the bound itself; `...` for what is no integer."""
+        if type(bound) is Symbol:
+            return bound.value if type(bound.now) is int else ...
+        if type(bound) is Tensor:
+            is_position = bound.array.shape == () and bound.array.dtype.kind == "i"
+            return self.builder.of(bound) if is_position else ...
+        return bound if bound is None or type(bound) is int else ...
 
     def _operands(self, op: Op, arguments: dict[str, Any]) -> list[Any]:
         """The operands of a forward function as `apply` prepares them; GraphBreak for promotion."""
@@ -409,6 +429,19 @@ class Recorder(Listener):
                 break
         owner = next((each for each in known if each.array is target.array), tensor)
         self.outside.updated.append(owner)
+
+
+class _Cut:
+    """Cuts rows out of an array, which have to lie in memory as they did in the recording."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+
+    def __call__(self, array: Any, start: Any, stop: Any) -> Any:
+        rows = array[start:stop]
+        if kind_of(rows) != self.kind:
+            raise SideExit
+        return rows
 
 
 _FLOAT = Inline("float({0})")

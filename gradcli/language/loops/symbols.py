@@ -192,7 +192,9 @@ class IterationBuilder(TraceBuilder):
             return self._numbers.get(operand, operand.array)
         return [self._now(each) for each in operand] if type(operand) is list else operand
 
-    def call_ahead(self, function: Callable[..., Any], operands: Sequence[Any], result: Any) -> Any:
+    def call_ahead(
+        self, function: Callable[..., Any] | Kernel, operands: Sequence[Any], result: Any
+    ) -> Any:
         """Record a call that may fail, ahead of all effects."""
         since = len(self.trace.instructions)
         made = self.call(function, operands, result=result)

@@ -74,7 +74,8 @@ def _subscript(walk: Capture, node: tree.Subscript, frame: Frame) -> Any:
         varies = walk.builder.varies(index) or holds_tensor(index)
         if not varies or _picks_positions(walk, index):
             return walk.evaluate(form, [owner, index])
-        return heard_as_one(walk, form, [owner, index], get_item)
+        record = walk.recorder.cut if type(index) is slice and index.step is None else None
+        return heard_as_one(walk, form, [owner, index], get_item, record)
     if is_symbolic(index):
         return _varying_item(walk, form, owner, index)
     at = concrete(index)
@@ -121,8 +122,16 @@ def _item_tensor(walk: Capture, owner: Any, index: Symbol, value: Tensor) -> Non
     walk.recorder.borrowed.add(walk.builder.of(value))
 
 
-def heard_as_one(walk: Capture, form: Expression, operands: list[Any], function: Any) -> Any:
-    """An expression of tensors and numbers that vary, recorded as one call with tensors."""
+def heard_as_one(
+    walk: Capture,
+    form: Expression,
+    operands: list[Any],
+    function: Any,
+    record: Callable[..., None] | None = None,
+) -> Any:
+    """An expression of tensors and numbers that vary, recorded as one call with tensors, or by a
+    function of the recorder's.
+    """
     muted, walk.recorder.muted = walk.recorder.muted, True
     try:
         value = walk.evaluate(form, operands)
@@ -131,7 +140,10 @@ def heard_as_one(walk: Capture, form: Expression, operands: list[Any], function:
     if type(value) is not Tensor or value.requires_grad:
         walk.refuse("a number that varies takes part in an op of the graph", span=form.span)
         return value
-    walk.attempt(walk.recorder.on_tensors, function, operands, {}, value)
+    if record is not None:
+        walk.attempt(record, *operands, value)
+    else:
+        walk.attempt(walk.recorder.on_tensors, function, operands, {}, value)
     return value
 
 
