@@ -1142,7 +1142,8 @@ print(table)
 table = torch.arange(24.).reshape(12, 2).t()
 places = torch.tensor([3, 0, 5, 2, 1, 4, 0, 3, 6])
 for n in range(9):
-    rows = [table.t()[at:at + 2] for at in places[n:n + 2]] + [x[-2:n - 9 + 3], table[:, n:n + 2].t()]
+    rows = [table.t()[at:at + 2] for at in places[n:n + 2]]
+    rows += [x[-2:n - 9 + 3], table[:, n:n + 2].t()]
     total += torch.cat(rows).sum().item()
 print(total, rows)
 """,
