@@ -1149,6 +1149,50 @@ print(total, rows)
 """,
         1,
     ),
+    "numbers that are put where a mask is true": (
+        """
+table, rate = torch.zeros(3), 0.5
+for n in range(9):
+    above = v * (n % 4 - 1.5)
+    slope = above * 2
+    slope[above < 0] = 0
+    slope[slope > 1] = n * rate
+    table[above > 0.5] = 2
+    total += slope.sum().item()
+print(total, slope, slope._version, table, table._version)
+""",
+        1,
+    ),
+    "texts that `%` writes": (
+        """
+for n in range(9):
+    loss = ((v * s * n) ** 2).sum()
+    if n % 3 == 1:
+        print('%d: %.3f %s' % (n, loss.item(), n % 2), '%5.2f|' % loss, '%s' % [n])
+    loss.backward()
+    s.grad = None
+print('%d' % n)
+""",
+        2,
+    ),
+    "inference mode": (
+        """
+for n in range(9):
+    loss = ((v * s) ** 2).sum()
+    loss.backward()
+    with torch.no_grad():
+        s -= 0.01 * s.grad
+        s.grad = None
+    with torch.inference_mode():
+        guess = v * s
+        part = guess[1:]
+        error = (guess - 1).abs().mean()
+    losses.append(error.item())
+print(losses, error, error.is_inference(), guess.is_inference(), part.is_inference())
+del guess, part, error
+""",
+        1,
+    ),
     "a part that a function cut, written to": (
         """
 table = torch.zeros(12)

@@ -216,7 +216,7 @@ class Capture(Reader):
             owner = self.value(target.value, frame)
             at = self.value(target.index, frame)
             self.state.place = target.span
-            if type(owner) is Tensor and type(at) is Symbol:
+            if type(owner) is Tensor and (type(at) is Symbol or _is_filled(owner, at, value)):
                 self._set_element(owner, at, value)
                 return
             if is_symbolic(at):
@@ -261,11 +261,11 @@ class Capture(Reader):
             return self.constant(value)
         return value
 
-    def _set_element(self, owner: Tensor, at: Symbol, value: Any) -> None:
-        """Set what a tensor has at a position that varies."""
+    def _set_element(self, owner: Tensor, at: Symbol | Tensor, value: Any) -> None:
+        """Set what a tensor has at a position that varies, or where a mask is true."""
         muted, self.recorder.muted = self.recorder.muted, True
         try:
-            set_item(owner, at.now, concrete(value))
+            set_item(owner, concrete(at), concrete(value))
         finally:
             self.recorder.muted = muted
         self.attempt(self.recorder.write_at, owner, at, value)
@@ -321,6 +321,17 @@ class Capture(Reader):
         else:
             self.refuse(f"`.{name}` of a tensor is set")
         set_attribute(owner, name, new)
+
+
+def _is_filled(owner: Tensor, at: Any, value: Any) -> bool:
+    """Whether a number is put where a mask is true, into a tensor outside of all graphs."""
+    return (
+        type(at) is Tensor
+        and at.array.dtype.kind == "b"
+        and at.array.shape == owner.array.shape != ()
+        and not owner.requires_grad
+        and type(concrete(value)) in (int, float)
+    )
 
 
 def _is_unchanged(owner: Tensor, name: str, new: Any) -> bool:

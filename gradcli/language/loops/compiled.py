@@ -7,6 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.engine.accumulate import kept
 from gradcli.autograd.tensor import Tensor, meta_of, storage_of
 from gradcli.language.loops.guards import Guard
@@ -132,6 +135,8 @@ class CompiledIteration(NamedTuple):
                     forget_values(former.grad_fn, self.since)
                 made[former] = tensor = Tensor(array, former.requires_grad)
                 tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
+                if type(former.storage) is InferenceStorage:
+                    tensor.array, tensor.storage = np.asarray(array), InferenceStorage()
                 if version:
                     storage_of(tensor).version = version
             location.store(variables, made[former])

@@ -136,6 +136,10 @@ class Recorder(Listener):
         forward = _forward_of(op)
         several = type(output) is tuple
         known = tuple([each.array for each in output]) if several else output.array
+        if type(known) is np.ndarray and known.shape == ():  # made of a number, in inference mode
+            number = builder.call(forward, operands, op.reads_lazy, known[()])
+            builder.call(Kernel("asarray", np.asarray), [number], result=known)
+            return
         if all(map(_lies_in_rows, operands)):
             builder.call(forward, operands, op.reads_lazy, known)
             return
@@ -328,22 +332,31 @@ class Recorder(Listener):
             builder.forget(new.array)
         self._count(tensor, target)
 
-    def write_at(self, tensor: Tensor, at: Symbol, new: Any) -> None:
-        """Record that what a tensor has at a position that varies was set; GraphBreak where what is
-        written might not fit, or has a graph.
+    def write_at(self, tensor: Tensor, at: Any, new: Any) -> None:
+        """Record that a tensor was set at a position that varies, or where a mask is true;
+        GraphBreak where what is written might not fit, or has a graph.
         """
         builder, array = self.builder, tensor.array
         target = builder.of(tensor)
-        value = self._element(new, array[at.now]) if type(at.now) is int else None
+        masked = type(at) is Tensor
+        fits = masked or type(at.now) is int
+        part = array.dtype.type() if masked else array[at.now] if fits else None
+        value = self._element(new, part) if fits else None
         if value is None or tensor.requires_grad:
             raise GraphBreak("B06", "an item is set at a place that varies")
+        place = builder.of(at) if masked else at.value
+        if masked and not self._is_kept(target):
+            self._check_replaced(tensor)
+            self._replace(tensor, builder.call(_filled, [target, place, value]))
+            return
         if not self._is_kept(target):
             self._check_not_given(target)
             raise GraphBreak("B06", "a tensor of the iteration is set at a place that varies")
         self._check_target(tensor)
-        builder.check(_WITHIN, [at.value, len(array), SideExit])
+        if not masked:
+            builder.check(_WITHIN, [place, len(array), SideExit])
         self.outside.announce_write(target)
-        builder.effect(_SET_AT, [target, at.value, value], writes=[target])
+        builder.effect(_SET_AT, [target, place, value], writes=[target])
         self._count(tensor, target)
 
     def _element(self, new: Any, part: Any) -> Any:
@@ -429,6 +442,13 @@ class Recorder(Listener):
                 break
         owner = next((each for each in known if each.array is target.array), tensor)
         self.outside.updated.append(owner)
+
+
+def _filled(array: Any, mask: Any, value: Any) -> Any:
+    """An array with a value where a mask is true."""
+    made = array.copy()
+    made[mask] = value
+    return made
 
 
 class _Cut:

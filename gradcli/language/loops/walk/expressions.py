@@ -191,6 +191,8 @@ def operate(
     """One binary operator, or a comparison."""
     kind = tree.Comparison if symbol in _COMPARISONS else tree.Binary
     form = kind(span, hole(left_node, 0), [(symbol, hole(right_node, 1))])
+    if symbol == "%" and type(concrete(left)) is str:
+        return _written_out(walk, form, [left, right])
     if not (type(left) is Symbol or type(right) is Symbol):
         if is_symbolic(left) or is_symbolic(right):
             walk.refuse("tuples of numbers that vary are compared or added", span=span)
@@ -346,14 +348,18 @@ def _slice(walk: Capture, node: tree.Slice, frame: Frame) -> Any:
 
 def _formatted(walk: Capture, node: tree.FormattedString, frame: Frame) -> Any:
     operands: list[Any] = []
-    holes = _formatted_parts(walk, node, operands, frame)
+    return _written_out(walk, _formatted_parts(walk, node, operands, frame), operands)
+
+
+def _written_out(walk: Capture, form: Expression, operands: list[Any]) -> Any:
+    """A text in which operands are written out."""
     if not any(walk.builder.varies(each) or holds_tensor(each) for each in operands):
-        return walk.evaluate(holes, operands)
+        return walk.evaluate(form, operands)
     for each in operands:
         walk.rely_on(each)
         walk.check_shown(each)
-    now = walk.unheard(holes, operands)
-    write = walk.compiler.expression(holes, HOLES)
+    now = walk.unheard(form, operands)
+    write = walk.compiler.expression(form, HOLES)
     return walk.computed(lambda *given: write(numbered(given)), operands, now)
 
 
