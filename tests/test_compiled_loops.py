@@ -1193,6 +1193,24 @@ del guess, part, error
 """,
         1,
     ),
+    "lists of another list that names go through": (
+        """
+tracks, notes = [[], [1.5]], {"last": [0]}
+n = 0
+while n < 9:
+    for part, track in zip((w, b), tracks):
+        loss = (part * part).sum()
+        loss.backward()
+        part.grad = None
+        track.append(loss.item())
+    other = notes["last"]
+    n += 1
+track.append("end")
+other.append(n)
+print(tracks, notes, track is tracks[1])
+""",
+        1,
+    ),
     "a part that a function cut, written to": (
         """
 table = torch.zeros(12)

@@ -207,6 +207,9 @@ def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -
                 "detach() what one iteration hands to the next",
             )
         return builder.written(value, operands)
+    if id(value) in walk.lasting and id(value) not in walk.local:
+        operands.append(value)  # the very object, whatever it holds
+        return f"{{{len(operands) - 1}}}"
     if kind in (tuple, list):
         parts = "".join([f"{_text(walk, place, each, operands)}, " for each in value])
         return f"[{parts}]" if kind is list else f"({parts})"

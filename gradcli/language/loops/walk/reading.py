@@ -56,6 +56,7 @@ class Reader:
         loaded: of the tensors among these, the places by value.
         generated: what generator expressions gave, with symbols.
         found: the constants that it read in places, to see whether they are carried after all.
+        lasting: the lists and dicts from outside that it has met, by their ids.
         side_exits: how many checks may send an iteration back to the interpreter.
     """
 
@@ -82,6 +83,7 @@ class Reader:
         self.stored: dict[Any, tuple[Location, Any]] = {}
         self.found: dict[Any, Any] = {}
         self.loaded: dict[Value, Any] = {}
+        self.lasting: dict[int, Any] = {}
         self.given: set[Any] = set()
         self.optimizers: list[Optimizer] = []
         self.grown: list[list[Any]] = []
@@ -296,6 +298,8 @@ class Reader:
         elif kind is tuple:
             for each in value:
                 self.constant(each)
+        elif kind in (list, dict):
+            self.lasting[id(value)] = value
         elif kind is Function:
             self.walked(value)
             for default in value.defaults.values():
