@@ -485,7 +485,7 @@ for n in range(30):
     if n == 20:
         b = b.detach().requires_grad_()
 """,
-        1,
+        2,
     ),
     "numbers and lists": (
         """
@@ -1230,7 +1230,212 @@ for n in range(7):
     b.grad = None
 print(loss)
 """,
+        1,
+    ),
+    "a sum of losses that is written to": (
+        """
+for n in range(9):
+    loss = 0
+    for row, goal in zip(x, classes):
+        loss += F.cross_entropy((row @ w + b).unsqueeze(0) * s, goal.unsqueeze(0))
+    loss *= 0.5
+    losses.append(loss.item())
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.1 * p.grad
+            p.grad = None
+print(loss, loss._version)
+""",
+        1,
+    ),
+    "a parameter taken apart by a call": (
+        """
+def model(x, slope, shift, last):
+    return slope * x + shift * last
+for n in range(16):
+    if b.grad is not None:
+        b.grad.zero_()
+    loss = (model(v, *b) - v * 2).pow(2).mean()
+    loss.backward()
+    with torch.no_grad():
+        b -= 0.1 * b.grad
+    if n % 3 == 1:
+        losses.append(loss.item())
+print(loss, losses)
+""",
+        2,
+    ),
+    "what a call draws from an iterator": (
+        """
+def total(first, second, *rest):
+    return first * second + sum(rest)
+for n in range(8):
+    loss = total(*map(lambda p: p * 2, b)) + total(*(p + 1 for p in b)) * s
+    loss.backward()
+    b.grad = s.grad = None
+print(loss)
+""",
+        1,
+    ),
+    "numbers that are in a collection": (
+        """
+marks, names = {3, 5, 10}, {4: "a", 9: "b"}
+for n in range(12):
+    total += (x * n).sum().item() * (n in {2, 3, 11}) + (n not in (1, 2)) - (n in [0, 7])
+    total += (n in marks) + (n in names) + (str(n) in "10, 11") + (n % 4 in range(2))
+print(total)
+""",
+        1,
+    ),
+    "a large array that is only read": (
+        """
+data = torch.arange(1_100_000) % 5
+for n in range(9):
+    loss = (F.one_hot(data[n * 10:n * 10 + 3], 5)[:, :3].float() * b).sum() * s
+    loss.backward()
+    b.grad = s.grad = None
+print(loss)
+""",
+        1,
+    ),
+    "a part at a place that varies, written to": (
+        """
+table = torch.zeros(12, 3)
+for n in range(9):
+    part = table[n:n + 2]
+    part += v
+    row = table[n]
+    row *= 2.
+print(table)
+""",
         0,
+    ),
+    "rows between places that vary": (
+        """
+table = torch.arange(24.).reshape(12, 2).t()
+places = torch.tensor([3, 0, 5, 2, 1, 4, 0, 3, 6])
+for n in range(9):
+    rows = [table.t()[at:at + 2] for at in places[n:n + 2]]
+    rows += [x[-2:n - 9 + 3], table[:, n:n + 2].t()]
+    total += torch.cat(rows).sum().item()
+print(total, rows)
+""",
+        1,
+    ),
+    "numbers that are put where a mask is true": (
+        """
+table, rate = torch.zeros(3), 0.5
+for n in range(9):
+    above = v * (n % 4 - 1.5)
+    slope = above * 2
+    slope[above < 0] = 0
+    slope[slope > 1] = n * rate
+    table[above > 0.5] = 2
+    total += slope.sum().item()
+print(total, slope, slope._version, table, table._version)
+""",
+        1,
+    ),
+    "texts that `%` writes": (
+        """
+for n in range(9):
+    loss = ((v * s * n) ** 2).sum()
+    if n % 3 == 1:
+        print('%d: %.3f %s' % (n, loss.item(), n % 2), '%5.2f|' % loss, '%s' % [n])
+    loss.backward()
+    s.grad = None
+print('%d' % n)
+""",
+        2,
+    ),
+    "inference mode": (
+        """
+for n in range(9):
+    loss = ((v * s) ** 2).sum()
+    loss.backward()
+    with torch.no_grad():
+        s -= 0.01 * s.grad
+        s.grad = None
+    with torch.inference_mode():
+        guess = v * s
+        part = guess[1:]
+        error = (guess - 1).abs().mean()
+    losses.append(error.item())
+print(losses, error, error.is_inference(), guess.is_inference(), part.is_inference())
+del guess, part, error
+""",
+        1,
+    ),
+    "lists of another list that names go through": (
+        """
+tracks, notes = [[], [1.5]], {"last": [0]}
+n = 0
+while n < 9:
+    for part, track in zip((w, b), tracks):
+        loss = (part * part).sum()
+        loss.backward()
+        part.grad = None
+        track.append(loss.item())
+    other = notes["last"]
+    n += 1
+track.append("end")
+other.append(n)
+print(tracks, notes, track is tracks[1])
+""",
+        1,
+    ),
+    "a part that a function cut, written to": (
+        """
+table = torch.zeros(12)
+for n in range(9):
+    torch.narrow(table, 0, n, 3).add_(v)
+print(table)
+""",
+        0,
+    ),
+    "a tensor of a list at a place that varies, written to": (
+        """
+tables = [torch.zeros(3), torch.ones(3)]
+for n in range(9):
+    table = tables[n % 2]
+    table += v
+print(tables)
+""",
+        0,
+    ),
+    "elements that are set at a place that varies": (
+        """
+table, means = torch.zeros(12, 2), torch.zeros(3)
+for n in range(9):
+    loss = (x * (n + 1)).mean()
+    means[n % 3] = loss.item()
+    means[n % 2 - 3] = n
+    table[n] = x[0]
+    table[n + 1] = x[1] * loss
+print(table, table._version, means, means.sum())
+""",
+        1,
+    ),
+    "functions of the program that are called again, with other tensors": (
+        """
+def train(rate, kind):
+    u = torch.zeros(3, requires_grad=True)
+    kept = torch.zeros(9)
+    for n in range(9):
+        loss = ((u - v) ** 2).sum() if kind == "square" else (u - v).abs().sum()
+        loss.backward()
+        kept[n] = loss.item()
+        with torch.no_grad():
+            u -= rate * u.grad
+            u.grad = None
+    return kept
+for rate in (0.1, 0.2):
+    for kind in ("square", "absolute"):
+        losses.append(train(rate, kind))
+print(losses)
+""",
+        3,
     ),
     "a carried tensor": (
         """

@@ -232,14 +232,24 @@ def stacked(dataset: Any, numbers: Sequence[Any]) -> list[Tensor] | None:
         if not _are_positions(numbers, len(dataset.indices)):
             return None
         dataset, numbers = dataset.dataset, [dataset.indices[number] for number in numbers]
-    if type(dataset) is not TensorDataset or not is_unobserved(active.state):
+    tensors = _tensors_of(dataset) if is_unobserved(active.state) else None
+    if not tensors:
         return None
-    if not _are_positions(numbers, len(dataset)):
+    if any(each.requires_grad or type(each.array) is not np.ndarray for each in tensors):
         return None
-    if any(each.requires_grad or type(each.array) is not np.ndarray for each in dataset.tensors):
+    if not _are_positions(numbers, min(each.array.shape[:1] or (0,) for each in tensors)[0]):
         return None
-    charge_tensors(len(numbers) * len(dataset.tensors))
-    return [Tensor(each.array.take(numbers, 0)) for each in dataset.tensors]
+    charge_tensors(len(numbers) * len(tensors))
+    return [Tensor(each.array.take(numbers, 0)) for each in tensors]
+
+
+def _tensors_of(dataset: Any) -> Sequence[Tensor] | None:
+    """The tensors whose rows make up the items of a data set; None where other things do."""
+    if type(dataset) is TensorDataset:
+        return dataset.tensors
+    function = getattr(getattr(type(dataset), "__getitem__", None), "function", None)
+    rows_of = getattr(function, "rows_of", None)
+    return None if rows_of is None else rows_of(dataset)
 
 
 def _are_positions(numbers: Sequence[Any], count: int) -> bool:

@@ -53,7 +53,7 @@ class TraceBuilder:
         """The value of an array that is the same object in every run."""
         found = self._values.get(id(array))
         if found is None:
-            found = self.stand_for(array, self.trace.value_of(array))
+            found = self._keep(array, self.trace.value_of(array))
             self.trace.constants.append(found)
             self._constants.add(found)
         return found
@@ -71,11 +71,14 @@ class TraceBuilder:
         return value
 
     def stand_for(self, array: Any, value: Value) -> Value:
-        """Let a value stand for an array of the recorded run."""
+        """Let a value stand for an array that the recorded run made or loaded."""
+        if type(array) is np.ndarray and array.size >= self.least_lazy:
+            raise GraphBreak("B04", f"an array of {array.size:,} elements is computed lazily")
+        return self._keep(array, value)
+
+    def _keep(self, array: Any, value: Value) -> Value:
         if type(array) is not np.ndarray and not isinstance(array, np.generic):
             raise GraphBreak("B04", f"{type(array).__name__} is no array of NumPy's")
-        if array.size >= self.least_lazy:
-            raise GraphBreak("B04", f"an array of {array.size:,} elements is computed lazily")
         if array.dtype.itemsize == 2:
             raise GraphBreak("B04", f"{array.dtype} is computed in float32 and rounded")
         self._kept.append(array)  # its `id` is the key

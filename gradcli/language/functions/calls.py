@@ -12,6 +12,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.functions.parameters import Signature
+from gradcli.language.functions.rows import rows_of
 from gradcli.language.hints.spelling import closest
 from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
 from gradcli.language.objects.attributes import Method
@@ -101,6 +102,11 @@ class Function(Record):
             raise GradcliError("E102", f"the attribute '{name}' of a function cannot be set")
         else:
             self.stored = {**(self.stored or {}), name: new}
+
+    def rows_of(self, owner: Any) -> list[Tensor] | None:
+        """The tensors whose rows it gives, as a method of a data set; None for other functions."""
+        names = self.signature.positional
+        return rows_of(self.statements, names, owner) if self.signature.simple == 2 else None
 
     @property
     def language_doc(self) -> str | None:

@@ -216,6 +216,9 @@ class Capture(Reader):
             owner = self.value(target.value, frame)
             at = self.value(target.index, frame)
             self.state.place = target.span
+            if type(owner) is Tensor and (type(at) is Symbol or _is_filled(owner, at, value)):
+                self._set_element(owner, at, value)
+                return
             if is_symbolic(at):
                 self.refuse("an item is set at a place that varies", span=target.span)
             self.put(owner, concrete(at), value, set_item)
@@ -258,6 +261,15 @@ class Capture(Reader):
             return self.constant(value)
         return value
 
+    def _set_element(self, owner: Tensor, at: Symbol | Tensor, value: Any) -> None:
+        """Set what a tensor has at a position that varies, or where a mask is true."""
+        muted, self.recorder.muted = self.recorder.muted, True
+        try:
+            set_item(owner, concrete(at), concrete(value))
+        finally:
+            self.recorder.muted = muted
+        self.attempt(self.recorder.write_at, owner, at, value)
+
     def put(self, owner: Any, at: Any, value: Any, put: Callable[..., Any]) -> None:
         """Set an attribute or an item."""
         new = concrete(value)
@@ -267,10 +279,7 @@ class Capture(Reader):
         if type(owner) is Tensor:
             if is_symbolic(value) and type(value.now) is not float:
                 self.refuse("a number that varies is written to a tensor")
-            if type(value) in (bool, int, float):
-                self.recorder.number_put = value
             put(owner, at, new)
-            self.recorder.number_put = None
             return
         cls = getattr(type(owner), "language_class", None)
         if put is set_attribute and cls is not None and computes(cls.find(at)):
@@ -317,6 +326,17 @@ class Capture(Reader):
         """Whether the iteration made a tensor, and was not given it."""
         builder = self.builder
         return self.outside.is_made(tensor) and builder.of(tensor) not in builder.trace.inputs
+
+
+def _is_filled(owner: Tensor, at: Any, value: Any) -> bool:
+    """Whether a number is put where a mask is true, into a tensor outside of all graphs."""
+    return (
+        type(at) is Tensor
+        and at.array.dtype.kind == "b"
+        and at.array.shape == owner.array.shape != ()
+        and not owner.requires_grad
+        and type(concrete(value)) in (int, float)
+    )
 
 
 def _is_unchanged(owner: Tensor, name: str, new: Any) -> bool:

@@ -7,8 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.engine.accumulate import kept
-from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.autograd.tensor import Tensor, meta_of, storage_of
 from gradcli.language.loops.guards import Guard
 from gradcli.language.loops.locations import Location
 from gradcli.language.loops.lower_backward import forget_values
@@ -72,10 +75,12 @@ class Named(NamedTuple):
 
     Attributes:
         former: that of the iteration that was recorded, whose graph is like those of all others.
+        version: how often an iteration writes to its memory.
     """
 
     location: Location
     former: Tensor
+    version: int
 
 
 class CompiledIteration(NamedTuple):
@@ -146,12 +151,16 @@ class CompiledIteration(NamedTuple):
         arrays = self.finish(left)
         count = len(self.named)
         made: dict[Tensor, Tensor] = {}
-        for (location, former), array in zip(self.named, arrays[:count], strict=True):
+        for (location, former, version), array in zip(self.named, arrays[:count], strict=True):
             if former not in made:
                 if former.grad_fn is not None:
                     forget_values(former.grad_fn, self.since)
                 made[former] = tensor = Tensor(array, former.requires_grad)
                 tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
+                if type(former.storage) is InferenceStorage:
+                    tensor.array, tensor.storage = np.asarray(array), InferenceStorage()
+                if version:
+                    storage_of(tensor).version = version
             location.store(variables, made[former])
         for leaf, array in zip(self.unseen, arrays[count:], strict=True):
             meta_of(leaf).grad = Tensor(kept(array, leaf.array))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.capture import Capture
 from gradcli.language.loops.compiled import CompiledIteration, Named, is_new_leaf
@@ -56,7 +57,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     trace.guards = []
     unseen = walk.gradients.unseen
     trace.outputs = [
-        *[builder.of(former) for _, former in named],
+        *[builder.of(each.former) for each in named],
         *unseen.values(),
     ]
     draws = Effect.RANDOM in trace.effects
@@ -149,13 +150,14 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
             raise GraphBreak("B06", f"the iteration binds `{place.name}`, which the loop binds too")
         if type(value) is Tensor and walk.outside.is_made(value) and key not in walk.carried:
             _check_named(walk, place, value)
-            named.append(Named(place, value))
+            named.append(Named(place, value, _version_of(value)))
             continue
         if key not in walk.carried and _are_recorded(walk, value):
             items = [*value]
             for number, each in enumerate(value):
                 _check_named(walk, place, each)
-                named.append(Named(Part(place, type(value), items, number), each))
+                part = Part(place, type(value), items, number)
+                named.append(Named(part, each, _version_of(each)))
             continue
         operands: list[Operand] = []
         text = _text(walk, place, value, operands)
@@ -163,6 +165,11 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
         walk.builder.effect(op, operands, state=())
         counted.append(place)
     return named, counted
+
+
+def _version_of(tensor: Tensor) -> int:
+    """How often the iteration wrote to a tensor that it made; inference mode does not count."""
+    return 0 if type(tensor.storage) is InferenceStorage else tensor.version
 
 
 def _are_recorded(walk: Capture, value: Any) -> bool:
@@ -207,6 +214,9 @@ def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -
                 "detach() what one iteration hands to the next",
             )
         return builder.written(value, operands)
+    if id(value) in walk.lasting and id(value) not in walk.local:
+        operands.append(value)  # the very object, whatever it holds
+        return f"{{{len(operands) - 1}}}"
     if kind in (tuple, list):
         parts = "".join([f"{_text(walk, place, each, operands)}, " for each in value])
         return f"[{parts}]" if kind is list else f"({parts})"

@@ -113,6 +113,12 @@ class Guard:
         found = {key for key, (read, value) in values if not _reads(read, variables, value)}
         return found | self.replaced()
 
+    def changed_inputs(self, variables: Variables) -> set[Any]:
+        """Those of them that hold what code can be given: numbers, tensors without gradients."""
+        found = self.changed(variables)
+        values = {key: _found(self.values[key][0], variables) for key in found & {*self.values}}
+        return {key for key in found if is_input(values.get(key))}
+
 
 _ANY = object()
 """Stands for whatever an item may be."""
@@ -136,11 +142,24 @@ def is_same_value(now: Any, then: Any) -> bool:
     return kind is tuple and len(now) == len(then) and all(map(is_same_value, now, then))
 
 
-def _reads(read: Read, variables: Variables, value: Any) -> bool:
+def is_input(value: Any) -> bool:
+    """Whether code can be given a value, to which it need not be compiled again."""
+    if type(value) in (tuple, list):
+        return all(type(each) is Tensor and is_input(each) for each in value)
+    if type(value) is Tensor:
+        return not value.requires_grad
+    return type(value) in (int, float, bool)
+
+
+def _found(read: Read, variables: Variables) -> Any:
     try:
-        return is_same_value(read(variables), value)
+        return read(variables)
     except (GradcliError, KeyError):  # it was deleted
-        return False
+        return _ANY
+
+
+def _reads(read: Read, variables: Variables, value: Any) -> bool:
+    return is_same_value(_found(read, variables), value)
 
 
 def _contains(values: Any, items: Any) -> bool:

@@ -54,7 +54,8 @@ class Path:
 
     def __init__(self, written: CompiledIteration, walk: Capture) -> None:
         self.written = written
-        self.stored = set(walk.stored)
+        kept = {key for key, (_, value) in walk.stored.items() if value is walk.found.get(key, key)}
+        self.stored = walk.stored.keys() - kept  # `w -= …` stores the `w` that it found
         self.found = {*walk.found, *walk.guard.values}
         self.given = set(walk.given)
         places = [place for place, _ in walk.stored.values()]
@@ -87,6 +88,7 @@ class HotLoop:
         attempts: how often one may be captured yet without being worth it.
         paths: the ways through the body that are compiled, the last one that ran first.
         carried: the places that hold another value in every iteration.
+        lasting: those of tensors that are written to: others when the loop begins, not within it.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class HotLoop:
         self.attempts = _ATTEMPTS
         self.paths: list[Path] = []
         self.carried: set[Any] = set()
+        self.lasting: set[Any] = set()
         self.broken: GraphBreak | None = None
         self.compiled_count = 0
         self.interpreted_count = 0
@@ -128,9 +131,9 @@ class HotLoop:
             return None
         if length is None or length() < _SHORT:
             self.plan = self.plan._replace(leaves=True, anew=frozenset())
-            self._check(variables)
+            self._check(variables, begins=True)
             return self._run_iteration, self._show
-        self._check(variables)
+        self._check(variables, begins=True)
         number = 0
 
         def run(variables: Variables) -> Any:
@@ -231,8 +234,10 @@ class HotLoop:
         self._check(variables)
         return signal
 
-    def _check(self, variables: Variables) -> None:
-        """Forget the paths that rely on something that has changed."""
+    def _check(self, variables: Variables, begins: bool = False) -> None:
+        """Forget the paths that rely on something that has changed: where the loop `begins`, it may
+        stay what it is now.
+        """
         if not self.paths:
             return
         for path in self.paths:
@@ -240,7 +245,9 @@ class HotLoop:
         held = [path for path in self.paths if path.written.guard.holds(variables)]
         if len(held) < len(self.paths):
             for path in self.paths:
-                self.carried |= path.written.guard.changed(variables)
+                guard = path.written.guard
+                changed = guard.changed_inputs if begins else guard.changed
+                self.carried |= changed(variables) - (self.lasting if begins else set())
             served = sum(path.served for path in self.paths)
             self.paths = held
             if not held:
@@ -291,6 +298,9 @@ class HotLoop:
                 found = late
                 found.span = found.span or self.node.span
         self.carried |= walk.carried
+        written_to = {walk.loaded.get(each) for each in walk.recorder.changed_inputs}
+        self.carried -= written_to - self.lasting
+        self.lasting |= written_to
         if found is not None:
             self.broken = found.with_traceback(None)  # whose frames hold the whole capture
             self.attempts -= 1

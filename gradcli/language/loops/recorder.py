@@ -19,14 +19,15 @@ from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.lower_backward import is_setting
 from gradcli.language.loops.outside import Outside
 from gradcli.language.loops.symbols import IterationBuilder, OnTensors, Symbol, tensors_in
+from gradcli.language.objects.subscripts import get_item
 from gradcli.ops.codegen.promotion import EVERYDAY, number_and_array
 from gradcli.ops.codegen.signature import signature_of
 from gradcli.ops.definition.op import Op
 from gradcli.ops.indexing.basic import key_of_positions
 from gradcli.state import active
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import Guard, Kind, same
-from gradcli.trace.ir import Kernel, Value
+from gradcli.trace.guards import Guard, Kind, kind_of, same
+from gradcli.trace.ir import Inline, Kernel, Value
 
 
 class Recorder(Listener):
@@ -35,8 +36,9 @@ class Recorder(Listener):
     Attributes:
         muted: whether what runs is recorded by somebody else.
         taken: the arrays whose one number was taken out, while somebody asks for them.
-        number_put: the number that `x[mask] = number` is about to put, the same in all iterations.
         escaped: the tensors that the iteration puts into lists which outlive it.
+        changed_inputs: what the iteration is given and writes to.
+        borrowed: the tensors that it takes out of lists, at places that vary.
     """
 
     in_ops = True
@@ -52,9 +54,10 @@ class Recorder(Listener):
         self.on_break = WeakMethod(on_break)
         self.muted = False
         self.taken: list[Any] | None = None
-        self.number_put: Any = None
         self.write_count = 0
         self.escaped: list[Tensor] = []
+        self.changed_inputs: list[Value] = []
+        self.borrowed: set[Value] = set()
         self._has_drawn = False
 
     # --- the events it records --------------------------------------------------------------------
@@ -121,10 +124,9 @@ class Recorder(Listener):
     def _on_arrays(self, op: Op, arguments: dict[str, Any], output: Any) -> None:
         """Record an op as a call of its forward function."""
         builder = self.builder
-        if op.keeps and output.array is arguments["self"].array:
-            self._put_by_mask(arguments)
-            return
         operands = self._operands(op, arguments)
+        if op.keeps and output.array is arguments["self"].array:
+            raise GraphBreak("B06", "elements of a tensor are set by their positions")
         if op.view and self._is_constant(operands):
             for each in tensors_in(output):  # the same part of the same memory in every iteration
                 builder.constant(each.array)
@@ -132,6 +134,10 @@ class Recorder(Listener):
         forward = _forward_of(op)
         several = type(output) is tuple
         known = tuple([each.array for each in output]) if several else output.array
+        if type(known) is np.ndarray and known.shape == ():  # made of a number, in inference mode
+            number = builder.call(forward, operands, op.reads_lazy, known[()])
+            builder.call(Kernel("asarray", np.asarray), [number], result=known)
+            return
         if all(map(_lies_in_rows, operands)):
             builder.call(forward, operands, op.reads_lazy, known)
             return
@@ -144,22 +150,6 @@ class Recorder(Listener):
             if value is None or not same(value.array, array):
                 raise GraphBreak("B02", "a call gave other bits when it was made again")
             builder.stand_for(array, value)
-
-    def _put_by_mask(self, arguments: dict[str, Any]) -> None:
-        """Record `x[mask] = number`, which has just written to a tensor of the iteration."""
-        builder, array = self.builder, arguments["self"].array
-        mask = arguments["indices"].parts[0][0]
-        if (
-            self.number_put is None
-            or type(mask) is not Tensor
-            or mask.array.dtype != np.bool_
-            or mask.array.shape != array.shape
-            or not builder.knows(array)
-            or self._is_kept(builder.value_of(array))
-        ):
-            raise GraphBreak("B06", "elements of a tensor are set by their positions")
-        operands = [builder.of(mask), self.number_put, builder.value_of(array)]
-        builder.make_over(Kernel("put_by_mask", _put_by_mask), operands, array)
 
     def on_tensors(
         self, function: Any, arguments: list[Any], keywords: dict[str, Any], output: Any
@@ -178,6 +168,25 @@ class Recorder(Listener):
             builder.draw(called, operands, result)
         else:
             builder.call_ahead(called, operands, result)
+
+    def cut(self, tensor: Tensor, rows: slice, output: Tensor) -> None:
+        """Record `tensor[start:stop]` with bounds that vary, of a tensor outside of all graphs."""
+        bounds = [self._bound(each) for each in (rows.start, rows.stop)]
+        if any(each is ... for each in bounds) or output.array.size == 0:
+            self.on_tensors(get_item, [tensor, rows], {}, output)
+            return
+        array = output.array
+        called = Kernel("slice", _Cut(kind_of(array)))
+        self.builder.call_ahead(called, [self.builder.of(tensor), *bounds], array)
+
+    def _bound(self, bound: Any) -> Any:
+        """The value of a bound, or the bound itself; `...` for what is no integer."""
+        if type(bound) is Symbol:
+            return bound.value if type(bound.now) is int else ...
+        if type(bound) is Tensor:
+            is_position = bound.array.shape == () and bound.array.dtype.kind == "i"
+            return self.builder.of(bound) if is_position else ...
+        return bound if bound is None or type(bound) is int else ...
 
     def _operands(self, op: Op, arguments: dict[str, Any]) -> list[Any]:
         """The operands of a forward function as `apply` prepares them; GraphBreak for promotion."""
@@ -297,17 +306,18 @@ class Recorder(Listener):
         result = new if type(new) is Tensor else None
         if result is not None and result.array.dtype is not array.dtype:
             raise GraphBreak("B06", "a write of another dtype")
-        if not builder.knows(array):
+        if not builder.has(tensor):
             raise GraphBreak("B01", "a write to a tensor that nobody recorded")
         target = builder.value_of(array)
         value = self._written(new) if result is None else builder.of(result)
         if not self._is_kept(target):
-            if result is not None and result.grad_fn is not None:
-                raise GraphBreak("B06", "a write in place to a tensor that is in the graph")
+            self._check_replaced(tensor)
             made = value.array if isinstance(value, Value) else None
             if made is None or made.shape != array.shape:
                 fill = Kernel("full_like", np.full_like)
                 value = builder.call(fill, [target, value], result=array)
+            elif isinstance(made, np.generic):  # what is written to is an array
+                value = builder.call(Kernel("asarray", np.asarray), [value], result=array)
             self._replace(tensor, value)
             return
         self._check_target(tensor)
@@ -319,6 +329,45 @@ class Recorder(Listener):
             builder.effect(last.op, [*last.inputs, target], writes=[target])
             builder.forget(new.array)
         self._count(tensor, target)
+
+    def write_at(self, tensor: Tensor, at: Any, new: Any) -> None:
+        """Record that a tensor was set at a position that varies, or where a mask is true;
+        GraphBreak where what is written might not fit, or has a graph.
+        """
+        builder, array = self.builder, tensor.array
+        target = builder.of(tensor)
+        masked = type(at) is Tensor
+        fits = masked or type(at.now) is int
+        part = array.dtype.type() if masked else array[at.now] if fits else None
+        value = self._element(new, part) if fits else None
+        if value is None or tensor.requires_grad:
+            raise GraphBreak("B06", "an item is set at a place that varies")
+        place = builder.of(at) if masked else at.value
+        if masked and not self._is_kept(target):
+            self._check_replaced(tensor)
+            self._replace(tensor, builder.call(_filled, [target, place, value]))
+            return
+        if not self._is_kept(target):
+            self._check_not_given(target)
+            raise GraphBreak("B06", "a tensor of the iteration is set at a place that varies")
+        self._check_target(tensor)
+        if not masked:
+            builder.check(_WITHIN, [place, len(array), SideExit])
+        self.outside.announce_write(target)
+        builder.effect(_SET_AT, [target, place, value], writes=[target])
+        self._count(tensor, target)
+
+    def _element(self, new: Any, part: Any) -> Any:
+        """The value of what is written to a part of an array; None where it might not fit there."""
+        if type(new) is Tensor:
+            fits = new.array.shape == part.shape and new.array.dtype is part.dtype
+            return self.builder.of(new) if fits and not new.requires_grad else None
+        if part.dtype not in EVERYDAY:
+            return None
+        number = new.now if type(new) is Symbol else new
+        if type(number) is int:
+            return self.builder.compute(_FLOAT, [self._written(new)], float(number), True).value
+        return self._written(new) if type(number) is float else None
 
     def _written(self, new: Any) -> Any:
         """The value of an array or a number that is written, or the number itself."""
@@ -333,17 +382,34 @@ class Recorder(Listener):
         """Whether the memory of a value outlives the iteration, so that writes to it count."""
         return self.builder.is_constant(target) or target in self.gradients.loaded
 
-    def _replace(self, tensor: Tensor, new: Value) -> None:
-        """A tensor that the iteration made has another value from here on."""
+    def _check_replaced(self, tensor: Tensor) -> None:
+        """Raise GraphBreak where a tensor that is written to may be seen as it was."""
         builder, array = self.builder, tensor.array
         if any(np.may_share_memory(array, each.array) for each in self.escaped):
             raise GraphBreak("B06", "a tensor that was put into a list is written to")
-        if builder.value_of(array) in builder.trace.inputs:
+        self._check_not_given(builder.value_of(array))
+        if any(map(self._outlives, (array, *builder.aliases(array)))):
+            raise GraphBreak("B06", "a part of a tensor is written to, at a place that varies")
+
+    def _outlives(self, array: Any) -> bool:
+        """Whether memory that the iteration looked up is that of a tensor from outside."""
+        value = self.builder.value_of(array)
+        given = value in self.builder.trace.inputs or value in self.borrowed
+        return given or self._is_kept(value)
+
+    def _check_not_given(self, target: Value) -> None:
+        """Raise GraphBreak for a write to what the iteration is given."""
+        if target in self.builder.trace.inputs:
+            self.changed_inputs.append(target)
             raise GraphBreak(
                 "B06",
                 "a tensor that is another one in every iteration is written to",
                 "compute a new one: `average = average * 0.9 + loss * 0.1`",
             )
+
+    def _replace(self, tensor: Tensor, new: Value) -> None:
+        """A tensor that the iteration made has another value from here on."""
+        builder, array = self.builder, tensor.array
         for alias in builder.aliases(array):
             builder.forget(alias)
         builder.stand_for(array, new)
@@ -376,6 +442,31 @@ class Recorder(Listener):
         self.outside.updated.append(owner)
 
 
+def _filled(array: Any, mask: Any, value: Any) -> Any:
+    """An array with a value where a mask is true."""
+    made = array.copy()
+    made[mask] = value
+    return made
+
+
+class _Cut:
+    """Cuts rows out of an array, which have to lie in memory as they did in the recording."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind = kind
+
+    def __call__(self, array: Any, start: Any, stop: Any) -> Any:
+        rows = array[start:stop]
+        if kind_of(rows) != self.kind:
+            raise SideExit
+        return rows
+
+
+_FLOAT = Inline("float({0})")
+_WITHIN = Inline("if not -{1} <= {0} < {1}: raise {2}", "exit_unless")
+_SET_AT = Inline("{0}[{1}] = {2}", "set_item")
+
+
 def _same_number(array: Any) -> Callable[[Any], None]:
     """A check that an array holds the number that it holds now."""
     number = array.item()
@@ -385,12 +476,6 @@ def _same_number(array: Any) -> Callable[[Any], None]:
             raise type_error("the number is another one")
 
     return check
-
-
-def _put_by_mask(mask: Any, number: Any, array: Any) -> Any:
-    result = array.copy()
-    result[mask] = number
-    return result
 
 
 @cache

@@ -207,7 +207,9 @@ class IterationBuilder(TraceBuilder):
             return self._numbers.get(operand, operand.array)
         return [self._now(each) for each in operand] if type(operand) is list else operand
 
-    def call_ahead(self, function: Callable[..., Any], operands: Sequence[Any], result: Any) -> Any:
+    def call_ahead(
+        self, function: Callable[..., Any] | Kernel, operands: Sequence[Any], result: Any
+    ) -> Any:
         """Record a call that may fail, ahead of all effects."""
         since = len(self.trace.instructions)
         made = self.call(function, operands, result=result)
@@ -230,12 +232,6 @@ class IterationBuilder(TraceBuilder):
     def _mark_effect(self) -> None:
         if self._first_effect is None:
             self._first_effect = len(self.trace.instructions)
-
-    def make_over(self, op: Kernel, operands: Sequence[Operand], array: Any) -> None:
-        """Record a call that makes anew what an array holds, which has been written to."""
-        made = self.trace.value_of(array)
-        self._add(op, operands, (made,))
-        self.stand_for(array, made)
 
     def take_last(self, value: Value) -> Instruction | None:
         """Take away the last instruction if it is a ufunc of two operands that made the value."""

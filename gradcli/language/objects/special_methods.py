@@ -81,6 +81,7 @@ def special_method(name: str, function: Any) -> Callable[..., Any]:
         return result
 
     method.__name__ = name
+    vars(method)["function"] = function
     return method
 
 

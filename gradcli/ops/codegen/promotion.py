@@ -23,8 +23,9 @@ _LEAST, _MOST = -(2**63), 2**64 - 1
 def number_and_array(array: Any, number: Any) -> tuple[bool, Any, Any]:
     """Whether an array and a number need promotion, the array, and the number as NumPy must see it.
 
-    NumPy lets a Python number take a floating array's dtype, as PyTorch does; all else is promoted
-    by PyTorch's rules, which gradcli implements. A large array becomes a lazy one.
+    NumPy lets a Python number take a floating array's dtype, as PyTorch does, and an integer that
+    of an array of int64; all else is promoted by PyTorch's rules, which gradcli implements. A large
+    array of floats becomes a lazy one.
     """
     kind = type(number)
     if kind is int:
@@ -35,6 +36,8 @@ def number_and_array(array: Any, number: Any) -> tuple[bool, Any, Any]:
     if type(array) in NATIVE_SCALARS:
         return False, array, number
     if array.dtype not in EVERYDAY:
+        if kind is int and array.dtype is _INT64 and type(array) in _OF_NUMPY and number < 2**63:
+            return False, array, np.int64(number)  # what promotion comes to
         return True, array, number
     if array.size >= active.state.lazy_from:
         return False, as_lazy(array), number
@@ -59,6 +62,12 @@ _MANY = 4096
 
 
 NATIVE_SCALARS = frozenset({np.float32, np.float64})
+
+
+_INT64 = np.dtype(np.int64)
+
+
+_OF_NUMPY = frozenset({np.int64, np.ndarray})
 
 
 _HALF = (dtypes.float16, dtypes.bfloat16)

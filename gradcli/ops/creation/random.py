@@ -17,6 +17,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.random.generator import KINDS, OF_TENSORS, Generator, session_seed
 from gradcli.arrays.strides import inverse_order, outermost_first
+from gradcli.arrays.threads import over_tiles
 from gradcli.arrays.typeinfo import iinfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
@@ -158,7 +159,7 @@ def check_drawn_dtype(name: str, dtype: DType) -> None:
 
 
 def shaped(values: Any, sizes: tuple[int, ...], dtype: DType) -> Any:
-    return values.reshape(sizes).astype(dtype.numpy_dtype)[()]
+    return values.reshape(sizes).astype(dtype.numpy_dtype, copy=False)[()]
 
 
 def drawn_over(array: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:
@@ -203,8 +204,19 @@ def uniform_array(
     # PyTorch multiplies and adds with one rounding; here that is done in the next wider format.
     kind = fraction.dtype.type
     wide: Any = np.float64 if kind is np.float32 or device != "cpu" else np.longdouble
-    values = fraction.astype(wide) * wide(kind(high) - kind(low)) + wide(kind(low))
-    return shaped(values.astype(kind), sizes, dtype)
+    scale, start = wide(kind(high) - kind(low)), wide(kind(low))
+
+    def stretch(tile: Any) -> None:
+        values = fraction[tile].astype(wide)
+        values *= scale
+        values += start
+        fraction[tile] = values
+
+    if type(fraction) is np.ndarray:
+        over_tiles(fraction.shape, stretch)
+    else:
+        stretch(slice(None))
+    return shaped(fraction, sizes, dtype)
 
 
 def normal_array(

@@ -46,9 +46,11 @@ from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.instances import UserClass
+from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.tree import syntax as tree
 from gradcli.ops.binding import catalogue
+from gradcli.state import charge_steps
 
 if TYPE_CHECKING:
     from gradcli.language.loops.capture import Capture
@@ -94,6 +96,15 @@ def _callee(walk: Capture, node: tree.Call, frame: Frame) -> Callee:
     arguments = []
     for each in node.arguments:
         value = walk.value(each.value, frame)
+        if each.kind == "*" and type(value) in _DRAWN_ONCE:
+            walk.state.place = node.span
+            parts = _drawn(walk, value)
+            for part in parts:
+                place = tree.Name(each.value.span, str(len(operands)))
+                operands.append(part)
+                arguments.append(tree.Argument(each.span, "", None, place))
+            positional += parts
+            continue
         place = tree.Name(each.value.span, str(len(operands)))
         operands.append(value)
         arguments.append(tree.Argument(each.span, each.kind, each.name, place))
@@ -109,6 +120,18 @@ def _callee(walk: Capture, node: tree.Call, frame: Frame) -> Callee:
             positional.append(value)
     whole = tree.Call(node.span, hole, arguments)
     return Callee(node, whole, function, name, receiver, positional, keywords, operands)
+
+
+_DRAWN_ONCE = (Tensor, Iterator)
+"""What is drawn from in a way that counts, as nodes and values that are gone: no second time."""
+
+
+def _drawn(walk: Capture, values: Any) -> list[Any]:
+    """The parts of `*values`, each a step as in a call, where an iterator gives them."""
+    parts = list(walk.items(values))
+    if type(values) is Iterator:
+        charge_steps(len(parts))
+    return parts
 
 
 def _method(walk: Capture, owner: Any, name: str, hole: tree.Attribute) -> tuple[Any, Any]:

@@ -44,7 +44,7 @@ def _derivatives(walk: Capture, tensor: Any) -> dict[Tensor, Any]:
     if type(tensor) is not Tensor or tensor.grad_fn is None or tensor.output_nr:
         raise GraphBreak("B06", "a backward pass from something that has no graph")
     seed = tensor.array.dtype.type(1)
-    if type(tensor.array) is not type(seed):
+    if tensor.array.shape != ():
         raise GraphBreak("B06", "a backward pass from more than one element")
     arrived = write_backward(walk.builder, tensor.grad_fn, seed, walk.since)
     return {leaf.variable: gradient for leaf, gradient in arrived.items()}

@@ -16,7 +16,7 @@ from gradcli.language.loops.holes import HOLES, Drawn, Frame, hole, numbered
 from gradcli.language.loops.symbols import NUMBERS, Symbol, concrete, holds_tensor, is_symbolic
 from gradcli.language.loops.walk.calls import call
 from gradcli.language.objects.iteration import drawing
-from gradcli.language.objects.operators import HOST_OPERATORS, tensor_operator
+from gradcli.language.objects.operators import HOST_OPERATORS, contains, tensor_operator
 from gradcli.language.objects.subscripts import get_item
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
@@ -74,7 +74,8 @@ def _subscript(walk: Capture, node: tree.Subscript, frame: Frame) -> Any:
         varies = walk.builder.varies(index) or holds_tensor(index)
         if not varies or _picks_positions(walk, index):
             return walk.evaluate(form, [owner, index])
-        return heard_as_one(walk, form, [owner, index], get_item)
+        record = walk.recorder.cut if type(index) is slice and index.step is None else None
+        return heard_as_one(walk, form, [owner, index], get_item, record)
     if is_symbolic(index):
         return _varying_item(walk, form, owner, index)
     at = concrete(index)
@@ -118,10 +119,19 @@ def _varying_item(walk: Capture, form: tree.Subscript, owner: Any, index: Any) -
 def _item_tensor(walk: Capture, owner: Any, index: Symbol, value: Tensor) -> None:
     walk.builder.forget(value.array)
     walk.recorder.on_tensors(lambda at: owner[at], [index], {}, value)
+    walk.recorder.borrowed.add(walk.builder.of(value))
 
 
-def heard_as_one(walk: Capture, form: Expression, operands: list[Any], function: Any) -> Any:
-    """An expression of tensors and numbers that vary, recorded as one call with tensors."""
+def heard_as_one(
+    walk: Capture,
+    form: Expression,
+    operands: list[Any],
+    function: Any,
+    record: Callable[..., None] | None = None,
+) -> Any:
+    """An expression of tensors and numbers that vary, recorded as one call with tensors, or by a
+    function of the recorder's.
+    """
     muted, walk.recorder.muted = walk.recorder.muted, True
     try:
         value = walk.evaluate(form, operands)
@@ -130,7 +140,10 @@ def heard_as_one(walk: Capture, form: Expression, operands: list[Any], function:
     if type(value) is not Tensor or value.requires_grad:
         walk.refuse("a number that varies takes part in an op of the graph", span=form.span)
         return value
-    walk.attempt(walk.recorder.on_tensors, function, operands, {}, value)
+    if record is not None:
+        walk.attempt(record, *operands, value)
+    else:
+        walk.attempt(walk.recorder.on_tensors, function, operands, {}, value)
     return value
 
 
@@ -178,6 +191,8 @@ def operate(
     """One binary operator, or a comparison."""
     kind = tree.Comparison if symbol in _COMPARISONS else tree.Binary
     form = kind(span, hole(left_node, 0), [(symbol, hole(right_node, 1))])
+    if symbol == "%" and type(concrete(left)) is str:
+        return _written_out(walk, form, [left, right])
     if not (type(left) is Symbol or type(right) is Symbol):
         if is_symbolic(left) or is_symbolic(right):
             walk.refuse("tuples of numbers that vary are compared or added", span=span)
@@ -199,10 +214,13 @@ def _compute(walk: Capture, symbol: str, left: Any, right: Any, now: Any) -> Sym
     if symbol in _PLAIN_OPERATORS and type(now) in NUMBERS:
         op = Inline(f"({first} {symbol} {second})")
         return walk.builder.compute(op, operands, now, symbol not in _SAFE_OPERATORS)
-    if symbol not in HOST_OPERATORS:
+    function = HOST_OPERATORS.get(symbol)
+    if symbol in ("in", "not in") and type(right) in _CONTAINERS and not holds_tensor(right):
+        function = contains
+    if function is None:
         raise GraphBreak("B06", f"`{symbol}` of numbers that vary")
-    op = Inline(f"{{{len(operands)}}}({first}, {second})")
-    return walk.builder.compute(op, [*operands, HOST_OPERATORS[symbol]], now, True)
+    op = Inline(f"{'not ' * (symbol == 'not in')}{{{len(operands)}}}({first}, {second})")
+    return walk.builder.compute(op, [*operands, function], now, True)
 
 
 def _operate_on_tensor(
@@ -291,6 +309,19 @@ def _starred(walk: Capture, node: tree.Tuple | tree.List, frame: Frame) -> Any:
     return value
 
 
+def _set(walk: Capture, node: tree.Set, frame: Frame) -> Any:
+    if any(isinstance(each, tree.Starred) for each in node.elements):
+        walk.refuse("`*` in a set", span=node.span)
+        return walk.compiler.expression(node, frame.scope)(frame.variables)
+    values = [walk.value(each, frame) for each in node.elements]
+    if is_symbolic(tuple(values)):
+        walk.refuse("numbers that vary are put into a dict or set", span=node.span)
+    holes: list[Expression] = [hole(each, at) for at, each in enumerate(node.elements)]
+    made = walk.evaluate(tree.Set(node.span, holes), values)
+    walk.local[id(made)] = made
+    return made
+
+
 def _dict(walk: Capture, node: tree.Dict, frame: Frame) -> Any:
     found: dict[Any, Any] = {}
     for key, value_node in node.items:
@@ -317,14 +348,18 @@ def _slice(walk: Capture, node: tree.Slice, frame: Frame) -> Any:
 
 def _formatted(walk: Capture, node: tree.FormattedString, frame: Frame) -> Any:
     operands: list[Any] = []
-    holes = _formatted_parts(walk, node, operands, frame)
+    return _written_out(walk, _formatted_parts(walk, node, operands, frame), operands)
+
+
+def _written_out(walk: Capture, form: Expression, operands: list[Any]) -> Any:
+    """A text in which operands are written out."""
     if not any(walk.builder.varies(each) or holds_tensor(each) for each in operands):
-        return walk.evaluate(holes, operands)
+        return walk.evaluate(form, operands)
     for each in operands:
         walk.rely_on(each)
         walk.check_shown(each)
-    now = walk.unheard(holes, operands)
-    write = walk.compiler.expression(holes, HOLES)
+    now = walk.unheard(form, operands)
+    write = walk.compiler.expression(form, HOLES)
     return walk.computed(lambda *given: write(numbered(given)), operands, now)
 
 
@@ -435,6 +470,7 @@ def _drawn(
         yield concrete(value)
 
 
+_CONTAINERS = frozenset({list, tuple, set, frozenset, dict, range, str})
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"})
 _PLAIN_OPERATORS = frozenset({"+", "-", "/", "//", "%", "==", "!=", "<", "<=", ">", ">="})
 _SAFE_OPERATORS = frozenset({"+", "-", "==", "!=", "<", "<=", ">", ">="})
@@ -454,6 +490,7 @@ EXPRESSIONS: dict[type, Callable[[Capture, Any, Frame], Any]] = {
     tree.Logical: _logical,
     tree.Name: _name,
     tree.NamedExpression: _named_expression,
+    tree.Set: _set,
     tree.Slice: _slice,
     tree.Subscript: _subscript,
     tree.Tuple: _tuple,

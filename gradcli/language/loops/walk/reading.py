@@ -37,7 +37,7 @@ from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, na
 from gradcli.language.tree.syntax import Statement
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import kind_of
-from gradcli.trace.ir import Inline
+from gradcli.trace.ir import Inline, Value
 
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler
@@ -53,8 +53,10 @@ class Reader:
         stored: what it binds or sets in places that outlive it, by place.
         carried: the places that are known to hold another value in every iteration.
         given: the places whose values it is given.
+        loaded: of the tensors among these, the places by value.
         generated: what generator expressions gave, with symbols.
         found: the constants that it read in places, to see whether they are carried after all.
+        lasting: the lists and dicts from outside that it has met, by their ids.
         side_exits: how many checks may send an iteration back to the interpreter.
     """
 
@@ -80,6 +82,8 @@ class Reader:
         self.recorder = Recorder(self.outside, self.gradients, self.end)
         self.stored: dict[Any, tuple[Location, Any]] = {}
         self.found: dict[Any, Any] = {}
+        self.loaded: dict[Value, Any] = {}
+        self.lasting: dict[int, Any] = {}
         self.given: set[Any] = set()
         self.optimizers: list[Optimizer] = []
         self.grown: list[list[Any]] = []
@@ -250,6 +254,7 @@ class Reader:
             return symbol
         if type(value) is Tensor:
             self._give(value, op, operands, place.read)
+            self.loaded[self.builder.of(value)] = place.key
             return value
         if type(value) in (tuple, list) and all(type(each) is Tensor for each in value):
             for number, each in enumerate(value):
@@ -294,6 +299,8 @@ class Reader:
         elif kind is tuple:
             for each in value:
                 self.constant(each)
+        elif kind in (list, dict):
+            self.lasting[id(value)] = value
         elif kind is Function:
             self.walked(value)
             for default in value.defaults.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradcli.autograd.modes import EnableGrad, NoGrad, SetGradEnabled
+from gradcli.autograd.modes import EnableGrad, InferenceMode, NoGrad, SetGradEnabled
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.handling import within
 from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
@@ -158,7 +158,7 @@ def _within(
 ) -> Run:
     def enter(variables: Variables) -> Any:
         value = concrete(walk.value(context, frame))
-        if type(value) not in (NoGrad, EnableGrad, SetGradEnabled):
+        if type(value) not in (NoGrad, EnableGrad, SetGradEnabled, InferenceMode):
             walk.refuse("a context other than a grad mode", span=context.span)
         return value
 
