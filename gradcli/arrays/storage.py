@@ -39,9 +39,11 @@ class Storage:
         self.lazy_conjugation: LazyConjugation | None = None
         self.place: Span | None = None
 
-    def count_write(self) -> None:
-        """Count a write, and repeat it in conjugated and negated memory."""
-        self.version += 1
+    def count_write(self, times: int = 1) -> None:
+        """Count a write, which PyTorch makes in so many, and repeat it in conjugated and negated
+        memory.
+        """
+        self.version += times
         self.place = active.state.place
         if self.lazy_conjugation is not None:
             self.lazy_conjugation.repeat_write()
@@ -66,7 +68,7 @@ class InferenceStorage(Storage):
     def version(self, number: int) -> None:
         """Writes are not counted."""
 
-    def count_write(self) -> None:
+    def count_write(self, times: int = 1) -> None:
         """Raise E405 outside the mode, after the write, as PyTorch does."""
         self.check("E405", "be changed in place")
 

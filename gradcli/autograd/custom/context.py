@@ -292,7 +292,7 @@ class FunctionNode(Node):
             # A view of an input stays one, as one that is made under no_grad.
             return alias(value) if is_input or value.base is None else value
         if is_dirty:
-            check_inplace(value)
+            check_inplace(self.function.__name__, value)
             if value.base is not None and self.multiple:
                 raise GradcliError(
                     "E405",
