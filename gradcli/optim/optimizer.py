@@ -93,12 +93,13 @@ class Optimizer(Extensible, metaclass=Slotted):
         defaults: the settings of groups that do not set their own.
         param_groups: dictionaries, each with the list `params` and the settings.
         state: the state of a parameter, by parameter.
+        stepped: whether a step was taken since a schedule was made; None without a schedule.
         written_by: the op that changes a parameter first in PyTorch.
     """
 
     written_by: ClassVar[str] = "add_"
 
-    __slots__ = ("_hooks", "_lint", "_state_hooks", "defaults", "param_groups", "state")
+    __slots__ = ("_hooks", "_lint", "_state_hooks", "defaults", "param_groups", "state", "stepped")
 
     home = "torch.optim.{lower}"
     tables = ("torch.optim",)
@@ -143,6 +144,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         self._hooks: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
         self._state_hooks: dict[str, dict[int, Any]] = {}
         self._lint: FirstSteps | None = FirstSteps()
+        self.stepped: bool | None = None
         given = list(params)
         if not given:
             raise value_error(
@@ -214,6 +216,8 @@ class Optimizer(Extensible, metaclass=Slotted):
         """
         if self._lint is not None:
             self._lint = self._lint.begin(self)
+        if self.stepped is False:
+            self.stepped = True
         before, after = self._hooks
         if not before and not after:
             return self._step(closure)

@@ -342,7 +342,7 @@ class Recorder(Listener):
             raise GraphBreak("B04", "a write to an array that is none of everyday numbers")
 
     def _count(self, tensor: Tensor, target: Value, counted: bool) -> None:
-        """Record a write that the program can see, and that the version goes up if it is `counted`."""
+        """Record a write that the program can see; if it is `counted`, the version goes up."""
         known = self.outside.guard.tensors
         if target in self.gradients.loaded:
             leaf = next(

@@ -225,10 +225,10 @@ def _data(tensor: Tensor) -> Tensor:
     # The same memory with a version of its own: the checks of the graph do not see writes through
     # it.
     refuse_batched("data", tensor)
-    data = Tensor(detach(tensor).array)
+    outside = detach(tensor)
+    data = Tensor(outside.array)
     share_birth(data, tensor)
-    if not isinstance(tensor.storage, InferenceStorage):
-        data.storage = None
+    data.storage = outside.storage if isinstance(outside.storage, InferenceStorage) else None
     if tensor.dtype.is_complex:
         storage_of(data).lazy_conjugation = lazy_conjugation_of(tensor)
     return data
