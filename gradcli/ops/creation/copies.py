@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import located, module_of, moved
 from gradcli.arrays.dtypes import DTYPES, DType
-from gradcli.arrays.memory_format import channels_are_last, with_channels_last
+from gradcli.arrays.memory_format import channels_are_last, is_channels_last, with_channels_last
 from gradcli.arrays.scalars import checked_cast
 from gradcli.arrays.sizes import Device
 from gradcli.arrays.strides import cast_in_order, copied_in_order, laid_out_like
@@ -213,7 +213,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     are so already.
     """
     if wants_channels_last(self, memory_format):
-        return self if channels_are_last(self.array) else channels_last.apply(self)
+        return self if is_channels_last(self.array) else channels_last.apply(self)
     if isinstance(self.array, np.generic) or self.array.flags.c_contiguous:
         return self
     return row_order.apply(self)

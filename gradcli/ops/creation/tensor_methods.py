@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.arrays.backend import address_of
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.arrays.memory_format import channels_are_last
+from gradcli.arrays.memory_format import is_channels_last
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.arrays.views import strides_of
 from gradcli.autograd import anomaly, hooks, modes
@@ -410,7 +410,7 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in memory in row order, or with channels innermost."""
     if memory_format in CHANNELS_LAST.values():
-        return self.array.ndim in CHANNELS_LAST and channels_are_last(self.array)
+        return self.array.ndim in CHANNELS_LAST and is_channels_last(self.array)
     return bool(self.array.flags.c_contiguous)
 
 
