@@ -115,4 +115,5 @@ WARNINGS: dict[str, Code] = {
     "W023": _warning("an optimizer that changes nothing"),
     "W024": _warning("a comparison used as a loss", "differentiating"),
     "W025": _warning("nothing is compiled"),
+    "W026": _warning("a schedule steps before its optimizer"),
 }

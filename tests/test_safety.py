@@ -42,6 +42,9 @@ ATTACKS = [
     ("open(__file__)", "E101"),
     ("open('/dev/null').buffer", "E102"),
     ("open('/dev/null', 'rb').raw", "E102"),
+    ("from fractions import Fraction\nFraction(1)._numerator", "E102"),
+    ("from fractions import Fraction\n'{0._numerator}'.format(Fraction(1))", "E102"),
+    ("from decimal import getcontext\ngetcontext().host", "E102"),
     ("exec('1')", "E101"),
     ("eval('1')", "E101"),
     ("compile('1', 'x', 'eval')", "E101"),
@@ -116,8 +119,8 @@ ATTACKS = [
     ("class A:\n  def f(self): return super().language_getattr\nA().f()", "E102"),
     ("class A:\n  def __getattr__(self, n): return n\nA().__globals__", "E102"),
     ("class A:\n  x = property(print)\nA.x.fget", "E102"),
-    ("class A(Exception): pass\nA().__traceback__", "E102"),
-    ("class A(Exception): pass\nA().with_traceback(None).__traceback__", "E102"),
+    ("class A(Exception): pass\nA().__traceback__.tb_frame", "E102"),
+    ("class A(Exception): pass\nA().with_traceback(None).__traceback__.tb_frame", "E102"),
     ("class A(Exception): pass\nA().span", "E102"),
     ("class A(Exception): pass\nA().values", "E102"),
     ("class A(bytes): pass", "E205"),
@@ -182,7 +185,7 @@ ATTACKS = [
     ("'a'.encode().__reduce__", "E102"),
     ("'%(__class__)s' % {}", "E207"),
     ("f'{(1).__class__.__mro__}'", "E102"),
-    ("try: 1 / 0\nexcept Exception as e: e.__traceback__", "E102"),
+    ("try: 1 / 0\nexcept Exception as e: e.__traceback__.tb_frame", "E102"),
     ("try: 1 / 0\nexcept Exception as e: e.span", "E102"),
     ("try: ones(2) + ones(3)\nexcept Exception as e: e.__context__.__traceback__", "E102"),
     ("with open('x') as f: pass", "E502"),
@@ -298,6 +301,7 @@ DUNDERS = {
     "__notes__",
     "__qualname__",
     "__self__",
+    "__traceback__",
 }  # `nn.Module.__init__(self)` is how classes begin
 
 
@@ -478,6 +482,15 @@ UNBOUNDED = [
         "E601",
     ),
     ("g = (next(g) for x in [1])\nnext(g)", "E204"),
+    ("from decimal import Decimal\nDecimal('1e999999999')", "E602"),
+    ("from decimal import Decimal\nint(Decimal('1e999999'))", "E602"),
+    ("from decimal import Decimal\nf'{Decimal(1):.999999999f}'", "E602"),
+    ("import decimal\ndecimal.getcontext().prec = 10**9", "E602"),
+    ("import decimal as d\nd.getcontext().prec = 10**4\nd.Decimal(3).ln()", "E605"),
+    ("from fractions import Fraction\nFraction(10) ** 10**9", "E602"),
+    ("from fractions import Fraction\nFraction('1e999999999')", "E602"),
+    ("from fractions import Fraction\nround(Fraction(1, 3), 10**9)", "E602"),
+    ("from fractions import Fraction\nf = Fraction(3, 7)\nfor i in range(99): f = f * f", "E602"),
     ("1" + " + 1" * 5000 + " + 'a'", "E202"),
 ]
 

@@ -36,6 +36,28 @@ def in_format_of(made: Any, *arrays: Any) -> Any:
     return with_channels_last(made)
 
 
+def in_suggested_format(made: Any, *arrays: Any) -> Any:
+    """A result computed from batches of images or volumes: with channels last if all of them have
+    them last, else in row order. PyTorch takes no other tensors to have a format.
+    """
+    if made.size and arrays[0].ndim in (4, 5) and all(map(channels_are_last, arrays)):
+        return with_channels_last(made)
+    return in_row_order(made)
+
+
+def is_channels_last(array: Any) -> bool:
+    """Whether a batch of images or volumes lies in memory with channels last, without gaps; sizes
+    of 1 leave that open.
+    """
+    step = array.itemsize
+    for dim in (1, *range(array.ndim - 1, 1, -1), 0):
+        if array.shape[dim] != 1:
+            if array.strides[dim] != step:
+                return False
+            step *= array.shape[dim]
+    return True
+
+
 def with_channels_last(array: Any) -> Any:
     """A batch, copied unless its channels are innermost already."""
     strides, step = [1] * array.ndim, 1

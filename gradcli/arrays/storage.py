@@ -39,9 +39,11 @@ class Storage:
         self.lazy_conjugation: LazyConjugation | None = None
         self.place: Span | None = None
 
-    def count_write(self) -> None:
-        """Count a write, and repeat it in conjugated and negated memory."""
-        self.version += 1
+    def count_write(self, times: int = 1) -> None:
+        """Count a write, which PyTorch makes in so many, and repeat it in conjugated and negated
+        memory.
+        """
+        self.version += times
         self.place = active.state.place
         if self.lazy_conjugation is not None:
             self.lazy_conjugation.repeat_write()
@@ -52,9 +54,16 @@ class InferenceStorage(Storage):
 
     Its version is read to save the tensor for a backward pass, or to track writes: neither is
     possible.
+
+    Attributes:
+        writable: whether writes are allowed outside the mode too, as to what `detach()` gives.
     """
 
-    __slots__ = ()
+    __slots__ = ("writable",)
+
+    def __init__(self, writable: bool = False) -> None:
+        super().__init__()
+        self.writable = writable
 
     @property
     def version(self) -> int:
@@ -66,9 +75,10 @@ class InferenceStorage(Storage):
     def version(self, number: int) -> None:
         """Writes are not counted."""
 
-    def count_write(self) -> None:
+    def count_write(self, times: int = 1) -> None:
         """Raise E405 outside the mode, after the write, as PyTorch does."""
-        self.check("E405", "be changed in place")
+        if not self.writable:
+            self.check("E405", "be changed in place")
 
     def check(self, code: str, wish: str) -> None:
         """Raise an error of the given code outside the mode, where the tensor cannot `wish`."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.tensor import Tensor, mark_made
+from gradcli.errors import runtime_error
 from gradcli.state import active
 
 
@@ -24,8 +25,23 @@ class NeedsExamples(Exception):
     """A function reads the elements of one example: it has to run for one after the other."""
 
 
+_ESCAPED = (
+    "Either your tensor may have escaped from inside a function being vmapped and this is a user"
+    " error (see https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal"
+    " functorch error in `gen_vmap_plumbing` Please file an issue if it looks like the latter"
+)
+"""PyTorch's text."""
+
+
+def needs_examples() -> Exception:
+    """What is raised where one example's elements are read: E204 where no `vmap` runs any more."""
+    if active.state.batch is None:
+        return runtime_error("a tensor escaped from a function that vmap maps", text=_ESCAPED)
+    return NeedsExamples()
+
+
 def _read(self: Any, *args: Any, **kwargs: Any) -> Any:
-    raise NeedsExamples
+    raise needs_examples()
 
 
 class BatchedArray:
@@ -104,7 +120,7 @@ class BatchedArray:
     def item(self) -> Any:
         """The one element, where all examples share it."""
         if self.bdim is not None:
-            raise NeedsExamples
+            raise needs_examples()
         return self.value.array.item()
 
     def reshape(self, size: Any, *, copy: Any = None) -> Any:
@@ -112,7 +128,7 @@ class BatchedArray:
         if tuple(size) == tuple(self.shape):
             return self
         if copy is not False:
-            raise NeedsExamples
+            raise needs_examples()
         return self.layout.reshape(size, copy=False)
 
     def astype(self, dtype: Any, copy: bool = True) -> BatchedArray:
@@ -125,7 +141,7 @@ class BatchedArray:
     def __getitem__(self, key: Any) -> BatchedArray:
         if type(key) is tuple and not key:
             return self
-        raise NeedsExamples
+        raise needs_examples()
 
     def __mul__(self, other: Any) -> BatchedArray:
         return self._with(other, lambda array: array * other)
@@ -141,13 +157,13 @@ class BatchedArray:
 
     def _with(self, other: Any, change: Callable[[Any], Any]) -> BatchedArray:
         if type(other) is not float and type(other) is not int:
-            raise NeedsExamples
+            raise needs_examples()
         return self._changed(change)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise NeedsExamples
+        raise needs_examples()
 
     __array__ = __array_ufunc__ = _read
     __setitem__ = __len__ = __iter__ = __bool__ = _read
@@ -190,7 +206,7 @@ def shared(array: Any) -> Any:
     """The elements of an array that all examples share; raises NeedsExamples for any other."""
     while type(array) is BatchedArray:
         if array.bdim is not None:
-            raise NeedsExamples
+            raise needs_examples()
         array = array.value.array
     return array
 

@@ -463,7 +463,7 @@ def alias(tensor: Tensor) -> Tensor:
     """A tensor on the same memory and version, outside the graph, as `detach` returns it."""
     storage = storage_of(tensor)
     result = Tensor(tensor.array)
-    result.storage = storage
+    result.storage = InferenceStorage(True) if type(storage) is InferenceStorage else storage
     if active.state.born is not None:
         share_birth(result, tensor)
     return result

@@ -66,7 +66,7 @@ class Interpreter:
         state.values = self.values
         self.overrides: dict[str, Callable[[Any], Any]] = {}
         self.last_assigned: str | None = None
-        self.handled: list[GradcliError] = []
+        self.handled: list[GradcliError] = state.library.setdefault("handled", [])
         self.hot_loops: dict[int, Any] = {}  # by the id of the loop's node
         self.steps = state.steps
         self.provenance: Provenance | None = None

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.inplace.writes import overwrite
+from gradcli.autograd.inplace.writes import check_captured, check_data, overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import value_error
@@ -82,6 +82,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
     Example: nn.init.uniform_(tensor([0.5, 1., 2.]))
     """
+    check_data("uniform_", tensor)
     shape = tensor.array.shape
     home = tensor.device.type
     overwrite(tensor, uniform_array("uniform_", shape, tensor.dtype, generator, a, b, home))
@@ -95,6 +96,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
     Example: nn.init.normal_(tensor([0.5, 1., 2.]))
     """
+    check_data("normal_", tensor)
     shape = tensor.array.shape
     home = tensor.device.type
     overwrite(tensor, normal_array("normal_", shape, tensor.dtype, generator, mean, std, home))
@@ -179,6 +181,7 @@ def trunc_normal_(
 
     Example: nn.init.trunc_normal_(tensor([0.5, 1., 2.]))
     """
+    check_data("normal_", tensor)
     shape, dtype = tensor.array.shape, tensor.dtype
 
     def below(x: float) -> float:
@@ -221,6 +224,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
         raise value_error("Only tensors with 2 or more dimensions are supported")
     if tensor.array.size == 0:
         return tensor
+    check_data("copy_", tensor)
     rows = tensor.array.shape[0]
     columns = tensor.array.size // rows
     drawn = normal_array("orthogonal_", (rows, columns), tensor.dtype, generator, 0.0, 1.0)
@@ -241,6 +245,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     """
     if tensor.ndim != 2:
         raise value_error("Only tensors with 2 dimensions are supported")
+    check_data("normal_", tensor)
     rows, columns = tensor.array.shape
     values = normal_array("sparse_", (rows, columns), tensor.dtype, generator, 0.0, std)
     for column in range(columns):
@@ -278,6 +283,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
     Example: nn.init.zeros_(tensor([0.5, 1., 2.]))
     """
+    check_captured("zero_", tensor)
     return constant_(tensor, 0.0)
 
 

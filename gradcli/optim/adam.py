@@ -91,6 +91,8 @@ class Adam(Optimizer):
     Example: torch.optim.Adam([tensor(1., requires_grad=True)], lr=0.1)
     """
 
+    written_by = "addcdiv_"
+
     def __init__(
         self,
         params: Any,
@@ -136,6 +138,8 @@ class AdamW(Adam):
     Example: torch.optim.AdamW([tensor(1., requires_grad=True)], lr=0.1)
     """
 
+    written_by = "mul_"
+
     def __init__(
         self,
         params: Any,
@@ -159,6 +163,8 @@ class Adamax(Optimizer):
 
     Example: torch.optim.Adamax([tensor(1., requires_grad=True)], lr=0.1)
     """
+
+    written_by = "addcdiv_"
 
     def __init__(
         self,
@@ -195,6 +201,8 @@ class NAdam(Optimizer):
 
     Example: torch.optim.NAdam([tensor(1., requires_grad=True)], lr=0.1)
     """
+
+    written_by = "addcdiv_"
 
     def __init__(
         self,

@@ -39,6 +39,8 @@ class RMSprop(Optimizer):
     Example: torch.optim.RMSprop([tensor(1., requires_grad=True)], lr=0.1)
     """
 
+    written_by = "addcdiv_"
+
     def __init__(
         self,
         params: Any,
@@ -96,6 +98,8 @@ class Adagrad(Optimizer):
 
     Example: torch.optim.Adagrad([tensor(1., requires_grad=True)], lr=0.1)
     """
+
+    written_by = "addcdiv_"
 
     def __init__(
         self,
@@ -191,6 +195,8 @@ class Rprop(Optimizer):
 
     Example: torch.optim.Rprop([tensor(1., requires_grad=True)], lr=0.1)
     """
+
+    written_by = "addcmul_"
 
     def __init__(
         self,

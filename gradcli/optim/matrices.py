@@ -113,6 +113,8 @@ class Muon(Optimizer):
     Example: torch.optim.Muon([torch.ones(2, 2, requires_grad=True)], lr=0.1)
     """
 
+    written_by = "mul_"
+
     def __init__(
         self,
         params: Any,

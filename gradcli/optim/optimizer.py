@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.fusion.write_barrier import write_barrier
+from gradcli.autograd.inplace.writes import check_captured
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
@@ -92,9 +93,13 @@ class Optimizer(Extensible, metaclass=Slotted):
         defaults: the settings of groups that do not set their own.
         param_groups: dictionaries, each with the list `params` and the settings.
         state: the state of a parameter, by parameter.
+        stepped: whether a step was taken since a schedule was made; None without a schedule.
+        written_by: the op that changes a parameter first in PyTorch.
     """
 
-    __slots__ = ("_hooks", "_lint", "_state_hooks", "defaults", "param_groups", "state")
+    written_by: ClassVar[str] = "add_"
+
+    __slots__ = ("_hooks", "_lint", "_state_hooks", "defaults", "param_groups", "state", "stepped")
 
     home = "torch.optim.{lower}"
     tables = ("torch.optim",)
@@ -139,6 +144,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         self._hooks: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
         self._state_hooks: dict[str, dict[int, Any]] = {}
         self._lint: FirstSteps | None = FirstSteps()
+        self.stepped: bool | None = None
         given = list(params)
         if not given:
             raise value_error(
@@ -210,6 +216,8 @@ class Optimizer(Extensible, metaclass=Slotted):
         """
         if self._lint is not None:
             self._lint = self._lint.begin(self)
+        if self.stepped is False:
+            self.stepped = True
         before, after = self._hooks
         if not before and not after:
             return self._step(closure)
@@ -281,18 +289,17 @@ class Optimizer(Extensible, metaclass=Slotted):
                 gradient = forced(meta.grad.array)
                 if negated:
                     gradient = -gradient
+                if active.state.born is not None:
+                    check_captured(self.written_by, parameter)
                 state = self.state[parameter]
                 write_barrier(parameter.array)
                 if gradient.dtype.kind == "c":
                     writes = self._update_complex(parameter.array, gradient, state, group)
                 else:
                     writes = self.update(parameter.array, gradient, state, group)
-                storage.version += writes
-                storage.place = active.state.place
+                storage.count_write(writes)
                 if not state:
                     del self.state[parameter]  # plain gradient descent has no state
-                if storage.lazy_conjugation is not None:
-                    storage.lazy_conjugation.repeat_write()
         return loss
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:

@@ -78,12 +78,15 @@ class LRScheduler(Extensible):
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"base_lrs", "last_epoch"})
 
+    _get_lr_called_within_step = False
+
     _functions_of_program: ClassVar[frozenset[str]] = frozenset()
     """Attributes that `state_dict()` does not keep."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
+        optimizer.stepped = bool(optimizer.stepped)
         for group in optimizer.param_groups:
             if last_epoch == -1:
                 group.setdefault("initial_lr", apart(group["lr"]))
@@ -114,15 +117,31 @@ class LRScheduler(Extensible):
 
     def get_lr(self) -> list[float]:
         """The rates of the epoch `last_epoch`, one for each group."""
+        if not self._get_lr_called_within_step:
+            message = "`get_lr()` computes the rates of the next step"
+            active.state.warn("W015", message, text=_LAST, help="write `get_last_lr()`")
         groups = self.optimizer.param_groups
         bases = [*self.base_lrs, *(group["lr"] for group in groups[len(self.base_lrs) :])]
         return [self.rate(group, base) for group, base in zip(groups, bases, strict=False)]
 
     def step(self, epoch: int | None = None) -> None:
         """Set the rates of the next epoch, or of the one given."""
+        if self._step_count == 1:
+            self._check_order()
         warn_of_epoch(epoch)
         self._step_count += 1
         self.move(epoch)
+
+    def _check_order(self) -> None:
+        """Warn (W026) where the optimizer has taken no step before the schedule's first one."""
+        optimizer = self.optimizer
+        if "step" in optimizer.values:
+            message = "the optimizer's `step` was replaced after the schedule was made"
+            active.state.warn("W026", message, text=_REPLACED)
+        elif not optimizer.stepped and type(optimizer).__module__.startswith("gradcli.optim."):
+            message = "the schedule steps before its optimizer, which misses the first rate"
+            help = "call `step()` of the optimizer first"
+            active.state.warn("W026", message, text=_TOO_EARLY, help=help)
 
     def move(self, epoch: int | None = None) -> None:
         """Go to the next epoch or to another one, without counting a step."""
@@ -186,7 +205,7 @@ class _LRScheduler(LRScheduler):
 modules["torch.optim.lr_scheduler"]["_LRScheduler"] = _LRScheduler
 
 
-_OF_EPOCH = (
+EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where"
     " possible. Please use `scheduler.step()` to step the scheduler. During the deprecation, if"
     " epoch is different from None, the closed form is used instead of the new chainable form,"
@@ -194,12 +213,30 @@ _OF_EPOCH = (
     " https://github.com/pytorch/pytorch/issues/new/choose."
 )
 
+modules["torch.optim.lr_scheduler"]["EPOCH_DEPRECATION_WARNING"] = EPOCH_DEPRECATION_WARNING
+
+_SEE = " See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+_TOO_EARLY = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later,"
+    " you should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`."
+    "  Failure to do this will result in PyTorch skipping the first value of the learning rate"
+    f" schedule.{_SEE}"
+)
+_REPLACED = (
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler"
+    " initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`."
+    f"{_SEE}"
+)
+_LAST = "To get the last learning rate computed by the scheduler, please use `get_last_lr()`."
+
 
 def warn_of_epoch(epoch: Any) -> None:
     """Warn (W015) of an epoch that is given to `step`."""
     if epoch is not None:
         message = "the epoch of `scheduler.step(epoch)` is deprecated"
-        active.state.warn("W015", message, text=_OF_EPOCH, help="write `scheduler.step()`")
+        active.state.warn(
+            "W015", message, text=EPOCH_DEPRECATION_WARNING, help="write `scheduler.step()`"
+        )
 
 
 def _held_by(function: Any) -> dict[str, Any] | None:

@@ -76,6 +76,8 @@ class ASGD(Optimizer):
     Example: torch.optim.ASGD([tensor(1., requires_grad=True)], lr=0.1)
     """
 
+    written_by = "mul_"
+
     def __init__(
         self,
         params: Any,

@@ -17,7 +17,7 @@ from gradcli.language.library.numpy.load import NUMPY
 from gradcli.language.library.python.argparse import ArgumentParser
 from gradcli.language.library.python.collections import Counter, DefaultDict, Deque
 from gradcli.language.library.python.json import JSONEncoder
-from gradcli.language.library.python.random import Random as Random_
+from gradcli.language.library.python.numbers.random import Random as Random_
 from gradcli.language.library.python.reports.logging import Logger
 from gradcli.language.library.python.reports.warnings import WarningMessage
 from gradcli.language.library.python.system.pathlib import Path as Path_

@@ -63,10 +63,12 @@ class FunctionNode(Node):
         saved: what `saved_tensors` returns, `FREED` after it was freed.
         saved_forward: what it returns in `jvp`, None for the same.
         materialize: whether backward gets zeros for a gradient that is undefined.
+        constants: the numbers of the outputs that carry no gradient.
     """
 
     __slots__ = (
         "attributes",
+        "constants",
         "dirty",
         "function",
         "input_metadata",
@@ -119,6 +121,7 @@ class FunctionNode(Node):
         self.saved: Any = ()
         self.saved_forward: Any = None
         self.materialize = True
+        self.constants: set[int] = set()
         self.attributes: dict[str, Any] = {}
 
     # --- the context --------------------------------------------------------------------------
@@ -286,13 +289,14 @@ class FunctionNode(Node):
             and not any(value is given for given in self.non_differentiable)
         )
         if not differentiable:
+            self.constants.add(number)
             base = value.base
             if not (value.requires_grad or (base is not None and base.requires_grad)):
                 return _shown(value) if is_input and not is_dirty else value
             # A view of an input stays one, as one that is made under no_grad.
             return alias(value) if is_input or value.base is None else value
         if is_dirty:
-            check_inplace(value)
+            check_inplace(self.function.__name__, value)
             if value.base is not None and self.multiple:
                 raise GradcliError(
                     "E405",
@@ -372,6 +376,8 @@ class FunctionNode(Node):
             self._zeros(number, beside) if gradient is None and self.materialize else gradient
             for number, gradient in enumerate(grads)
         ]
+        if self.attributes.get("_materialize_non_diff_grads") is False:
+            given = [None if n in self.constants else each for n, each in enumerate(given)]
         returned = self.function.backward(self, *given)
         if not keep:
             self.saved = FREED

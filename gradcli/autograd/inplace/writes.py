@@ -8,7 +8,6 @@ when it is next read.
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +33,7 @@ from gradcli.autograd.tensor import (
     refresh,
     storage_of,
 )
-from gradcli.errors import GradcliError, Span
+from gradcli.errors import GradcliError
 from gradcli.state import active
 
 # Installed by gradcli.ops.
@@ -139,33 +138,45 @@ def base_array(tensor: Tensor) -> Any:
     return tensor.array if tensor.base is None else tensor.base.array
 
 
-def check_inplace(tensor: Tensor, *operands: Any) -> bool:
+def check_inplace(name: str, tensor: Tensor, /, *operands: Any, **named: Any) -> bool:
     """Raise E405 where PyTorch rejects writing to the tensor a result computed from it and the
-    operands; operands that are no tensors are ignored. Returns what `check_memory` does.
+    operands; operands that are no tensors are ignored. `name` is the writing op's, as in `add_`.
+    Returns what `check_memory` does.
     """
-    overlapping = check_memory(tensor, *operands)
-    check_graph(tensor)
+    overlapping = check_memory(tensor, *operands, *named.values())
+    check_graph(name, tensor, *operands, **named)
     return overlapping
 
 
-def check_graph(tensor: Tensor, *operands: Any, attempted: str = "") -> None:
-    """Raise E405 where the history forbids a write, or inference mode; memory may be shared.
+def check_data(name: str, tensor: Tensor, /, *operands: Any, **named: Any) -> bool:
+    """`check_inplace` for a write that the graph does not see: a leaf takes it, a history stays."""
+    check_captured(name, tensor, *operands, **named)
+    return check_memory(tensor, *operands, *named.values())
 
-    `attempted` is PyTorch's op, where the text of the program does not name it.
+
+def check_captured(name: str, tensor: Tensor, /, *operands: Any, **named: Any) -> None:
+    """Raise E405 for a write, by the op of that name, to a tensor that was made outside the
+    function that `torch.func` differentiates.
     """
-    state = active.state
-    if state.born is not None and is_captured(tensor):
+    if active.state.born is not None and is_captured(tensor):
+        from gradcli.autograd.inplace.overloads import overload  # lazy: start-up: rarely needed
+
         raise GradcliError(
             "E405",
             f"{_named(tensor)} was made outside the function that torch.func differentiates, and"
             " cannot be changed in place there",
             text="During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to"
-            f" call in-place operation (aten::{attempted or _attempted(state.place)}) that would"
+            f" call in-place operation (aten::{overload(name, operands, named)}) that would"
             " mutate a captured Tensor. This is not supported; please rewrite the function being"
             " transformed to explicitly accept the mutated Tensor(s) as inputs.",
             help="return the new value, or pass the tensor as an argument",
         )
-    if not state.grad_enabled:
+
+
+def check_graph(name: str, tensor: Tensor, /, *operands: Any, **named: Any) -> None:
+    """Raise E405 where the history forbids a write by the op of that name; memory may be shared."""
+    check_captured(name, tensor, *operands, **named)
+    if not active.state.grad_enabled:
         return
     if tensor.requires_grad:
         _check_history(tensor)
@@ -179,31 +190,10 @@ def check_graph(tensor: Tensor, *operands: Any, attempted: str = "") -> None:
         )
 
 
-_AUGMENTED = {"+=": "add_", "-=": "sub_", "*=": "mul_", "/=": "div_", "**=": "pow_"}
-_OVERLOADS = {
-    **dict.fromkeys(("add_", "sub_", "mul_", "div_"), ".Tensor"),
-    **dict.fromkeys(("fill_", "masked_fill_", "pow_"), ".Scalar"),
-}
-
-
-def _attempted(place: Span | None) -> str:
-    """PyTorch's op for the write that stands at a place of the program."""
-    text = "" if place is None else place.text
-    if text.endswith("]") or ".__setitem__(" in text:
-        return "copy_"
-    written = re.search(r"(\w+?)_?\([^()]*(?:\([^()]*\)[^()]*)*\)$", text)
-    augmented = re.search(r"[-+*/]{1,2}=", text)
-    if written is not None:
-        name = {"zeros": "zero", "ones": "fill"}.get(written[1], written[1]) + "_"
-    else:
-        name = _AUGMENTED.get(augmented[0], "copy_") if augmented else "copy_"
-    return name + _OVERLOADS.get(name, "")
-
-
-def check_distinct(tensor: Tensor, *operands: Any) -> None:
+def check_distinct(name: str, tensor: Tensor, /, *operands: Any, **named: Any) -> None:
     """`check_inplace` for writes that read an operand late: it may share no memory at all."""
-    check_apart(tensor, *operands)
-    check_inplace(tensor)
+    check_apart(tensor, *operands, *named.values())
+    check_inplace(name, tensor)
 
 
 def _check_history(tensor: Tensor) -> None:
@@ -332,11 +322,11 @@ def overwrite(tensor: Tensor, array: Any) -> None:
         active.state.recorder.write(tensor, array)
 
 
-def write(tensor: Tensor, result: Tensor) -> None:
+def write(tensor: Tensor, result: Tensor, *, counted: bool = True) -> None:
     """Make a result computed from a tensor the tensor's new value, with the result's history.
 
-    The caller has called `check_inplace`. Raises E301 and E203 where the result's shape or dtype
-    does not fit.
+    The caller has called `check_inplace`. Without `counted` the version stays. Raises E301 and E203
+    where the result's shape or dtype does not fit.
     """
     array = result.array
     if array.shape != tensor.array.shape:
@@ -359,9 +349,10 @@ def write(tensor: Tensor, result: Tensor) -> None:
         _keep_old_value(node, tensor)
     if array is not tensor.array:
         _assign(tensor, result, array)
-    storage.count_write()
+    if counted:
+        storage.count_write()
     if active.state.recorder is not None:
-        active.state.recorder.write(tensor, result)
+        active.state.recorder.write(tensor, result, counted)
     if node is None:
         return
     node.metadata = ((tensor.array.shape, tensor.array.dtype),)
@@ -403,9 +394,8 @@ def replace_layout(tensor: Tensor, result: Tensor) -> Tensor:
     """Give a tensor the shape and strides of a result that shows the same memory, and its history:
     what `t_` and its like do. Returns the tensor.
 
-    Raises E405 where the tensor may not be changed.
+    The caller has called `check_graph`.
     """
-    check_graph(tensor)
     storage = storage_of(tensor)
     if tensor.base is not None:
         keep_replay(tensor, tensor.base)

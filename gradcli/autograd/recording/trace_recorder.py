@@ -239,7 +239,7 @@ class TraceRecorder(Recorder):
         if node is not None:
             self.made[node] = call
 
-    def write(self, tensor: Tensor, new: Any) -> None:
+    def write(self, tensor: Tensor, new: Any, counted: bool = True) -> None:
         """The result of an op, an array or a number was written over a tensor's value."""
         found = self._by_tensor.get(id(tensor))
         written = self.find(new) if type(new) is Tensor else self._known(new)

@@ -164,7 +164,7 @@ class Frame:
             if dim or values.array.shape != target.array.shape or values.dtype != target.dtype:
                 copy_(target if not dim else movedim(target, dim, 0), values)
                 return
-            check_inplace(target, values)
+            check_inplace("copy_", target, values)
             node = values.grad_fn
             if node is not None and node.next_nodes[:1] == (gradient_edge(target)[0],):
                 write(target, values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import shape_error
 from gradcli.functional.batching.rules import At, batching, behind
 from gradcli.ops.arithmetic.arithmetic import mul
 from gradcli.ops.arithmetic.conjugate import conj
@@ -22,9 +23,34 @@ def _column(vectors: Tensor) -> Tensor:
     return unsqueeze.apply(vectors, vectors.array.ndim)
 
 
+_RANKS = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1), "vdot": (1, 1)}
+
+
+def _check_ranks(op: Op, args: Any) -> None:
+    """Raise E301 where an example of an operand has another number of dimensions than the op takes;
+    those of what all examples share count as well.
+    """
+    if op.name not in _RANKS:  # one that adds a product has checked its operands
+        return
+    found, wanted = tuple(len(each.array.shape) for each in args), _RANKS[op.name]
+    if found != wanted:
+        text = (
+            "Got wrong shapes for dot"
+            if wanted == (1, 1)
+            else f"Shape mismatch: Got incorrect dims for {op.name}(a, b). a has dim {found[0]}"
+            f"and b has dim {found[1]}but expected them to have dim {wanted[0]} and dim {wanted[1]}"
+        )
+        raise shape_error(
+            f"{op.name}() takes operands of {wanted[0]} and {wanted[1]} dimensions, and those of an"
+            f" example have {found[0]} and {found[1]}",
+            text=text,
+        )
+
+
 @batching("mm")
 def _mm(frame: Frame, op: Op, args: Any) -> Any:
     left, right = args
+    _check_ranks(op, args)
     if not frame.is_batched(right):  # the rows of all examples are the rows of one matrix
         whole, shared = frame.first(left), frame.plain(right)
         examples, rows, inner = whole.array.shape
@@ -41,12 +67,14 @@ def _mm(frame: Frame, op: Op, args: Any) -> Any:
 
 @batching("bmm")
 def _bmm(frame: Frame, op: Op, args: Any) -> Any:
+    _check_ranks(op, args)
     return matmul(*[frame.first(x) if frame.is_batched(x) else frame.plain(x) for x in args])
 
 
 @batching("mv")
 def _mv(frame: Frame, op: Op, args: Any) -> Any:
     matrix, vector = args
+    _check_ranks(op, args)
     if not frame.is_batched(matrix):
         return mm.apply(frame.first(vector), t.apply(frame.plain(matrix)))
     if not frame.is_batched(vector):
@@ -58,6 +86,7 @@ def _mv(frame: Frame, op: Op, args: Any) -> Any:
 @batching("dot", "vdot")
 def _dot(frame: Frame, op: Op, args: Any) -> Any:
     left, right = args
+    _check_ranks(op, args)
     if op.name == "dot" and not frame.is_batched(left):
         left, right = right, left
     if not frame.is_batched(right):

@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.arrays.views import strides_of
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import shape_error
 from gradcli.functional.batching.rules import aligned, batching, behind, leading, shifted
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.definition.op import Op, registry
@@ -68,6 +69,10 @@ def _norm(frame: Frame, op: Op, args: Any) -> Any:
 
 @batching("trace")
 def _trace(frame: Frame, op: Op, args: Any) -> Any:
+    ndim = args[0].array.ndim
+    if ndim != 2:
+        text = f"trace: expected a matrix, but got tensor with dim {ndim}"
+        raise shape_error(f"trace() takes a matrix, and an example has {ndim} dimensions", text)
     diagonal = registry["diagonal"].apply(frame.first(args[0]), 0, 1, 2)
     return sum_dims.apply(diagonal, (1,), False)
 

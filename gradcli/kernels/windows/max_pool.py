@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.tile_kernels import choose_tile
-from gradcli.arrays.memory_format import in_format_of_images
+from gradcli.arrays.memory_format import in_suggested_format
 from gradcli.kernels import in_c
 from gradcli.kernels.windows.windows import Sizes, Windows
 
@@ -35,7 +35,7 @@ def largest_of_windows(self: Any, windows: Windows, ceil_mode: bool) -> tuple[An
     found = in_c.max_pool(self, windows, counts) if ndim == 2 else None
     if found is not None:
         values, places = found
-        return in_format_of_images(values, self, ndim), in_format_of_images(places, self, ndim)
+        return in_suggested_format(values, self), in_suggested_format(places, self)
     lowest = -np.inf if self.dtype.kind not in "iu" else np.iinfo(self.dtype).min
     largest = windows.pad(self, counts, lowest)
     with_nan = self.dtype.kind not in "iu" and (
@@ -59,7 +59,7 @@ def largest_of_windows(self: Any, windows: Windows, ceil_mode: bool) -> tuple[An
         )
     places = [place for place, _ in windows.elements(counts)]
     indices = _indices(chosen, windows, places, sizes, counts)
-    return in_format_of_images(largest, self, ndim), in_format_of_images(indices, self, ndim)
+    return in_suggested_format(largest, self), in_suggested_format(indices, self)
 
 
 def _moved(places: slice, by: int, behind: int) -> tuple[Any, ...]:

@@ -529,6 +529,7 @@ def _exception(name: str) -> Callable[..., Raised]:
 
 _KNOWN_BY_MODULE = frozenset(
     {"AxisError", "FrozenInstanceError", "GradcheckError", "JSONDecodeError", "LinAlgError"}
+    | {"DecimalException", "DivisionByZero", "InvalidOperation", "Overflow"}
     | {"_LinAlgError", "error"}
 )
 

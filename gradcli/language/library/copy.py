@@ -13,6 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.objects.borders import is_array
 from gradcli.language.objects.descriptors import MISSING
 from gradcli.language.objects.instances import Instance
+from gradcli.language.objects.repr import HOST_TEXT
 from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.nn.copies import copied_module, copied_tensor, not_kept
 from gradcli.nn.extensible import Extensible
@@ -108,6 +109,8 @@ def _as_it_is(value: Any) -> Any:
     if is_array(value):
         return type(value)(value.data.copy())
     if isinstance(value, (*_PLAIN, tuple, np.generic, Instance)) or callable(value):
+        return value
+    if type(value) in HOST_TEXT:  # dates and exact numbers
         return value
     raise GradcliError("E205", f"a copy of {type_name(value)} is outside the language")
 

@@ -65,9 +65,9 @@ class Recorder(Listener):
     def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         self._record(self._operation, op, operands, output)
 
-    def write(self, tensor: Tensor, new: Any) -> None:
+    def write(self, tensor: Tensor, new: Any, counted: bool = True) -> None:
         self.write_count += 1
-        self._record(self._write, tensor, new)
+        self._record(self._write, tensor, new, counted)
 
     def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
         self._record(self._computed, function, operands, result)
@@ -301,7 +301,7 @@ class Recorder(Listener):
 
     # --- writes ---------------------------------------------------------------------------------
 
-    def _write(self, tensor: Tensor, new: Any) -> None:
+    def _write(self, tensor: Tensor, new: Any, counted: bool) -> None:
         builder, array = self.builder, tensor.array
         result = new if type(new) is Tensor else None
         if result is not None and result.array.dtype is not array.dtype:
@@ -328,7 +328,7 @@ class Recorder(Listener):
         else:
             builder.effect(last.op, [*last.inputs, target], writes=[target])
             builder.forget(new.array)
-        self._count(tensor, target)
+        self._count(tensor, target, counted)
 
     def write_at(self, tensor: Tensor, at: Any, new: Any) -> None:
         """Record that a tensor was set at a position that varies, or where a mask is true;
@@ -424,8 +424,8 @@ class Recorder(Listener):
         ):
             raise GraphBreak("B04", "a write to an array that is none of everyday numbers")
 
-    def _count(self, tensor: Tensor, target: Value) -> None:
-        """Record that the version goes up, where the program can see it."""
+    def _count(self, tensor: Tensor, target: Value, counted: bool) -> None:
+        """Record a write that the program can see; if it is `counted`, the version goes up."""
         known = self.outside.guard.tensors
         if target in self.gradients.loaded:
             leaf = next(
@@ -435,7 +435,7 @@ class Recorder(Listener):
             self.gradients.count_write(leaf, tensor, target)
             return
         for each in known:
-            if each.storage is not None and each.storage is tensor.storage:
+            if counted and each.storage is not None and each.storage is tensor.storage:
                 self.outside.count_writes(self.outside.storage(each), 1)
                 break
         owner = next((each for each in known if each.array is target.array), tensor)

@@ -7,7 +7,7 @@ becomes one.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.arrays.sizes import no_such_shape
 from gradcli.codes import CODES
@@ -45,6 +45,25 @@ class Raised(GradcliError):
         return status & 0xFF if isinstance(status, int) else 1
 
 
+class Traceback:
+    """`error.__traceback__`: where an exception was raised."""
+
+    __slots__ = ("error",)
+
+    language_name: ClassVar[str] = "traceback"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"tb_lineno"})
+
+    def __init__(self, error: GradcliError) -> None:
+        self.error = error
+
+    @property
+    def tb_lineno(self) -> int:
+        """The line of the statement of the program that led there."""
+        places = [place for _, place in self.error.stack if place is not None]
+        place = next(iter(places), self.error.span)
+        return 0 if place is None else place.line
+
+
 def handles(classes: Any, error: GradcliError) -> bool:
     """Whether `except classes` catches an error; raises E202 for no exception class."""
     if is_exception(classes):
@@ -67,6 +86,8 @@ def exception_attribute(error: GradcliError, name: str) -> Any:
     arguments = arguments_of(error) if isinstance(error, Raised) else ()
     if wanted.get(error.raises) == name:
         return arguments[0] if arguments else None
+    if name == "__traceback__":
+        return None if error.span is None else Traceback(error)
     if name == "__cause__":
         return error.cause
     if name == "__context__":

@@ -108,7 +108,7 @@ class BatchNorm(_Running):
         factor = 0.0 if self.momentum is None else self.momentum
         counter = self.num_batches_tracked
         if self.training and self.track_running_stats and counter is not None:
-            check_graph(counter)
+            check_graph("add_", counter)
             overwrite(counter, computed(np.add, counter.array, 1))
             if self.momentum is None:  # a plain average over all batches
                 factor = 1.0 / counter.item()

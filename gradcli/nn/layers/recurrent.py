@@ -18,6 +18,7 @@ from gradcli.nn.layer import FUNCTIONS, new_parameter, register, register_base
 from gradcli.nn.layers.packed_sequences import PackedSequence
 from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
 from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.nn.recurrent import mkldnn_rnn_layer
 from gradcli.ops.shape.joining import cat_, stack_
 from gradcli.state import active, charge_tensors
@@ -146,25 +147,20 @@ class _Layers(Recurrent):
         weights = [self._parameters.get(f"{kind}_{suffix}") for kind in kinds]
         if not self._is_one_node(input):
             return self._steps(input, suffix, state, weights)
-        if active.state.autocast is not None:
-            raise GradcliError(
-                "E205",
-                "an LSTM inside torch.autocast is left out: PyTorch runs another kernel there",
-                help="put `with torch.autocast('cpu', enabled=False):` around it",
-            )
         # PyTorch uses zeros for biases that are left out.
         rows = self.gates * self.hidden_size
         present = [self._zeros(input, rows) if weight is None else weight for weight in weights]
 
-        output, *last, _ = mkldnn_rnn_layer.apply(
+        output, *last, _ = autocast_to_lower_precision(mkldnn_rnn_layer.apply)(
             input, *present, *state, suffix.endswith("_reverse")
         )
         return output, tuple(last)
 
     def _is_one_node(self, input: Tensor) -> bool:
         """Whether PyTorch has a kernel for a whole direction."""
-        single = input.array.dtype == np.float32 and input.array.size > 0
-        return single and self.gates == 4 and not self.proj_size
+        casting = active.state.autocast
+        fits = input.array.dtype == np.float32 or (casting and input.dtype is casting.dtype)
+        return bool(fits and input.array.size and self.gates == 4 and not self.proj_size)
 
     def _steps(
         self, input: Tensor, suffix: str, state: State, weights: Sequence[Any]
@@ -222,7 +218,7 @@ class _Layers(Recurrent):
 
     def _check(self, input: Tensor) -> None:
         name = self._get_name()
-        if input.dtype is not self.weight_ih_l0.dtype:
+        if input.dtype is not self.weight_ih_l0.dtype and active.state.autocast is None:
             raise GradcliError(
                 "E203",
                 f"RNN input dtype ({input.dtype}) does not match weight dtype"

@@ -133,6 +133,8 @@ def register_parametrization(
     """
     check_module("register_parametrization", module)
     present = module._modules.get("parametrizations")
+    if isinstance(parametrization, Module):
+        parametrization.train(module.training)
     if present is not None and tensor_name in present._modules:
         if not unsafe:
             _check_added(module, tensor_name, parametrization)

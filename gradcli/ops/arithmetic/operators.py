@@ -8,7 +8,8 @@ import numpy as np
 
 from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.arrays.storage import Storage
-from gradcli.autograd.inplace.writes import check_inplace, is_recorded
+from gradcli.autograd.inplace.aliasing import check_memory
+from gradcli.autograd.inplace.writes import is_recorded
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.ops.arithmetic.arithmetic import (
     add,
@@ -88,6 +89,7 @@ def _updating(ufunc: Any, general: Function) -> Function:
             or (dtype is not _SINGLE and dtype is not _DOUBLE)
             or array.shape != operand.shape
             or state.recorder is not None
+            or state.born is not None
             or (state.grad_enabled and is_recorded(self, other))
         ):
             return general(self, other)
@@ -96,12 +98,12 @@ def _updating(ufunc: Any, general: Function) -> Function:
             return general(self, other)
         if (
             other.storage is storage or type(storage) is not Storage or not array.flags.c_contiguous
-        ) and check_inplace(self, other):
+        ) and check_memory(self, other):
             return general(self, other)
         if state.pending_readers:
             write_barrier(array)
         ufunc(array, operand, array)
-        storage.version += 1
+        storage.count_write()
         return self
 
     return operator

@@ -111,7 +111,8 @@ def expose(
         if method:
             entry.bind(methods, name)
         if inplace or inplace_function:
-            expose_written(name, in_place(entry.name, entry.apply), inplace_function)
+            form = in_place(entry.name, entry.apply, written_as=f"{name}_")
+            expose_written(name, form, inplace_function)
 
 
 def expose_written(name: str, form: Function, is_function: bool) -> None:
@@ -180,11 +181,24 @@ def tensor_property(*names: str) -> Callable[[Body], Body]:
     return decorate
 
 
-def in_place(name: str, body: Function, *, check: Callable[..., Any] = check_inplace) -> Function:
+def in_place(
+    name: str,
+    body: Function,
+    *,
+    check: Callable[..., Any] = check_inplace,
+    written_as: str = "",
+) -> Function:
     """The in-place form of a function: it writes the result to the first operand, and returns
-    that. `check` raises E405 where that operand may not be written, and is true where the write
-    changes what is read later on.
+    that.
+
+    Args:
+        name: the function's name.
+        body: the function.
+        check: raises E405 where the first operand may not be written, and is true where the write
+            changes what is read later on. It takes the name of the writing op, and the operands.
+        written_as: the name of PyTorch's op, where it is not the function's with a `_`.
     """
+    written_as = written_as or f"{name}_"
 
     def write_result(self: Any = None, *args: Any, **kwargs: Any) -> Any:
         if self is None and "input" not in kwargs:
@@ -192,7 +206,7 @@ def in_place(name: str, body: Function, *, check: Callable[..., Any] = check_inp
         if self is None:
             self = kwargs.pop("input")
         try:
-            overlapping = check(self, *args)
+            overlapping = check(written_as, self, *args, **kwargs)
         except GradcliError:
             _check_arguments(body, self, args, kwargs)
             raise
@@ -218,12 +232,14 @@ def in_place(name: str, body: Function, *, check: Callable[..., Any] = check_inp
     return write_result
 
 
-def check_write(check: Callable[..., Any], body: Function, self: Tensor, *args: Any) -> None:
+def check_write(
+    name: str, check: Callable[..., Any], body: Function, self: Tensor, *args: Any
+) -> None:
     """Raise what `_check_arguments` finds, then what `check` finds wrong with writing a function's
-    result to a tensor.
+    result to a tensor by the op of that name.
     """
     try:
-        check(self)
+        check(name, self, *args)
     except GradcliError:
         _check_arguments(body, self, args, {})
         raise

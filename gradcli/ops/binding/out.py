@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, dtype_error, type_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
 from gradcli.ops.binding.results import ReturnType, named
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.definition.lints import check_resized
@@ -151,6 +152,12 @@ def written(name: str, function: Function, out: Any, *args: Any, **kwargs: Any) 
             )
     result = function(*args, **kwargs)
     results = (result,) if type(result) is Tensor else tuple(result)
+    if any(type(each.array) is BatchedArray for each in (*results, *targets)):
+        raise runtime_error(
+            f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work on"
+            " out= or view ops.",
+            help="assign the result instead: `y = ...`",
+        )
     if len(results) != len(targets) or isinstance(out, Tensor) is not isinstance(result, Tensor):
         wanted = "a tensor" if type(result) is Tensor else f"a tuple of {len(results)} tensors"
         raise type_error(f"{name}(): argument 'out' must be {wanted}")

@@ -32,7 +32,7 @@ from typing import Any
 
 from gradcli.arrays.fusion.lazy import LAZY, as_lazy, forced
 from gradcli.arrays.gpu.array import ARRAYS
-from gradcli.arrays.storage import Storage
+from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.arrays.strides import laid_out_like, laid_out_like_operands
 from gradcli.autograd.node import SCALAR_METADATA
 from gradcli.autograd.tensor import (
@@ -58,6 +58,7 @@ _FIXED: dict[str, Any] = {
     "laid_out_like": laid_out_like,
     "laid_out_like_operands": laid_out_like_operands,
     "SCALAR_METADATA": SCALAR_METADATA,
+    "InferenceStorage": InferenceStorage,
     "Storage": Storage,
     "LAZY": LAZY,
     "EVERYDAY": promotion.EVERYDAY,
@@ -321,14 +322,17 @@ class _ApplyWriter:
         if self.op.view:
             lines += [
                 f"    {name}.storage = storage",
-                f"    {name}.meta = meta = TensorMeta()",
-                "    meta.base = base_of(input)",
-                "    meta.attr_version = storage.version if type(storage) is Storage else 0",
-                "    meta.loose = not state.grad_enabled",
-                "    meta.creation = "
+                "    if type(storage) is InferenceStorage:",  # nothing is known of its views
+                f"        {name}.meta = None",
+                "    else:",
+                f"        {name}.meta = meta = TensorMeta()",
+                "        meta.base = base_of(input)",
+                "        meta.attr_version = storage.version if type(storage) is Storage else 0",
+                "        meta.loose = not state.grad_enabled",
+                "        meta.creation = "
                 + ("creation_of(input)" if self.single else "'multi_output'")
                 + " if state.grad_enabled else 'inference' if state.inference else 'no_grad'",
-                f"    {name}.requires_grad = input.requires_grad",
+                f"        {name}.requires_grad = input.requires_grad",
             ]
         else:
             lines += [f"    {name}.storage = None", f"    {name}.meta = None"]
@@ -353,7 +357,8 @@ class _ApplyWriter:
         if op.lint is not None:
             inner.append("op.lint(node)")
         body += ["    " + line for line in inner]
-        return ["    if state.grad_enabled:", *["        " + line for line in body]]
+        tracked = " and type(storage) is not InferenceStorage" if op.view else ""
+        return [f"    if state.grad_enabled{tracked}:", *["        " + line for line in body]]
 
     def _edges(self) -> tuple[list[str], list[str], str]:
         """Three parts: lines that find the nodes of the inputs, lines that combine them into the

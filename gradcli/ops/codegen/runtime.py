@@ -10,7 +10,6 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import all_on_cpu, device_of
 from gradcli.arrays.sizes import no_such_shape, sizes_apart
-from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
@@ -182,12 +181,8 @@ def brought_home(node: Node, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(result)
 
 
-def base_of(tensor: Tensor) -> Tensor | None:
-    """The base of a view of `tensor`; None for tensors of inference mode, whose writes no graph
-    records.
-    """
-    if type(tensor.storage) is InferenceStorage:
-        return None
+def base_of(tensor: Tensor) -> Tensor:
+    """The base of a view of `tensor`, which is none of inference mode's."""
     meta = tensor.meta
     return tensor if meta is None or meta.base is None else meta.base
 

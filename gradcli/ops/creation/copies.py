@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import located, module_of, moved
 from gradcli.arrays.dtypes import DTYPES, DType
-from gradcli.arrays.memory_format import channels_are_last, with_channels_last
+from gradcli.arrays.memory_format import channels_are_last, is_channels_last, with_channels_last
 from gradcli.arrays.scalars import checked_cast
 from gradcli.arrays.sizes import Device
 from gradcli.arrays.strides import cast_in_order, copied_in_order, laid_out_like
@@ -17,6 +17,7 @@ from gradcli.autograd.engine import accumulate
 from gradcli.autograd.inplace import writes
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.inplace.writes import (
+    check_captured,
     check_graph,
     check_inplace,
     is_recorded,
@@ -212,7 +213,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     are so already.
     """
     if wants_channels_last(self, memory_format):
-        return self if channels_are_last(self.array) else channels_last.apply(self)
+        return self if is_channels_last(self.array) else channels_last.apply(self)
     if isinstance(self.array, np.generic) or self.array.flags.c_contiguous:
         return self
     return row_order.apply(self)
@@ -258,8 +259,18 @@ def detach_in_place(input: Tensor) -> Tensor:
     """
     if active.state.inference:
         return input
+    check_captured("detach_", input)
     if input.base is not None:
-        raise GradcliError("E405", "a view cannot be detached in place", help="use detach()")
+        raise GradcliError(
+            "E405",
+            "a view cannot be detached in place",
+            text="Can't detach views in-place. Use detach() instead. If you are using"
+            " DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as"
+            " True, gradients are views of DDP buckets, and hence detach_() cannot be called on"
+            " these gradients. To fix this error, please refer to the Optimizer.zero_grad()"
+            " function in torch/optim/optimizer.py as the solution.",
+            help="use detach()",
+        )
     storage_of(input)
     if input.grad_fn is not None and input.grad_fn.extra is not None:
         hooks = input.grad_fn.extra.tensor_hooks.get(input.output_nr)
@@ -295,7 +306,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         src = Tensor(dtypes.cast(src, self.dtype))
     elif not isinstance(src, Tensor):
         raise type_error(f"copy_() needs a tensor, not {type(src).__name__}")
-    overlapping = check_inplace(self, src)
+    overlapping = check_inplace("copy_", self, src)
     if self.array.dtype.kind in "iub":
         src = Tensor(src.array)  # a copy to integers carries no gradient
     same = src.array.dtype is self.array.dtype
@@ -343,7 +354,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     """
     if type(value) is not Tensor and type(value) not in NUMBERS:
         raise type_error(f"fill_(): the value must be a number, not {type_name(value)}")
-    check_graph(input)
+    check_graph("fill_", input, value)
     if isinstance(value, Tensor):
         if value.array.ndim:
             raise shape_error(
@@ -404,7 +415,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
 @function("zero_", method=True)
 def zero_(input: Tensor) -> Tensor:
     """Write zero into every element."""
-    check_graph(input)
+    check_graph("zero_", input)
     write(input, zeroed.apply(input))
     return input
 

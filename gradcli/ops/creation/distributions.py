@@ -205,7 +205,7 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
     """Write uniformly distributed numbers from one bound to the other, exclusive."""
     low, high = plain_float("uniform_", "from", from_), plain_float("uniform_", "to", to)
     check_generator(generator)
-    check_inplace(self)
+    check_inplace("uniform_", self)
     home = self.device.type
     values = uniform_over(self.array, "uniform_", self.dtype, generator, low, high, home)
     return _written(self, _uniform_written, values)
@@ -217,7 +217,7 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = N
     """Write normally distributed numbers."""
     mean, std = plain_float("normal_", "mean", mean), plain_float("normal_", "std", std)
     check_generator(generator)
-    check_inplace(self)
+    check_inplace("normal_", self)
     home = self.device.type
     values = normal_over(self.array, "normal_", self.dtype, generator, mean, std, home)
     return _written(self, _normal_written, values)
@@ -231,7 +231,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
     """
     lambd = plain_float("exponential_", "lambd", lambd)
     check_generator(generator)
-    check_inplace(self)
+    check_inplace("exponential_", self)
     check_floating("exponential_", self, "RuntimeError")
     if not lambd > 0:
         raise runtime_error(f"exponential_(): the rate {lambd} is not positive")
@@ -261,7 +261,7 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any
         for name, value in (("median", median), ("sigma", sigma))
     )
     check_generator(generator)
-    check_inplace(self)
+    check_inplace("cauchy_", self)
     check_floating("cauchy_", self, "RuntimeError")
     if not sigma > 0:
         raise runtime_error(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
@@ -283,7 +283,7 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """
     p = plain_float("geometric_", "p", p)
     check_generator(generator)
-    check_inplace(self)
+    check_inplace("geometric_", self)
     if not 0 < p < 1:
         raise runtime_error(f"geometric_ expects p to be in (0, 1), but got p={p}")
 
@@ -304,7 +304,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any
         plain_float("log_normal_", name, value) for name, value in (("mean", mean), ("std", std))
     )
     check_generator(generator)
-    check_inplace(self)
+    check_inplace("log_normal_", self)
     check_floating("log_normal_", self, "RuntimeError")
     if not std > 0:
         raise runtime_error(f"log_normal_ expects std > 0.0, but found std={std}")
@@ -322,7 +322,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     if not isinstance(p, Tensor):
         check_number("bernoulli_", "p", p)
     check_generator(generator)
-    check_inplace(self)
+    check_inplace("bernoulli_", self, p)
     check_dtype("bernoulli_", self.dtype, COMPLEX)
     shape = self.array.shape
     if isinstance(p, Tensor):
@@ -376,7 +376,7 @@ def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any =
     if to is not None:
         to = plain_integer("random_", "to", to)
     check_generator(generator)
-    check_inplace(self)
+    check_inplace("random_", self, *(b for b in (from_, to) if b is not None))
     check_dtype("random_", self.dtype, COMPLEX if from_ is None else _NO_COMPLEX)
     dtype, home = self.dtype, self.device.type
     if from_ is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.arrays.backend import address_of
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.arrays.memory_format import channels_are_last
+from gradcli.arrays.memory_format import is_channels_last
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.arrays.views import strides_of
 from gradcli.autograd import anomaly, hooks, modes
@@ -225,10 +225,10 @@ def _data(tensor: Tensor) -> Tensor:
     # The same memory with a version of its own: the checks of the graph do not see writes through
     # it.
     refuse_batched("data", tensor)
-    data = Tensor(detach(tensor).array)
+    outside = detach(tensor)
+    data = Tensor(outside.array)
     share_birth(data, tensor)
-    if not isinstance(tensor.storage, InferenceStorage):
-        data.storage = None
+    data.storage = outside.storage if isinstance(outside.storage, InferenceStorage) else None
     if tensor.dtype.is_complex:
         storage_of(data).lazy_conjugation = lazy_conjugation_of(tensor)
     return data
@@ -410,7 +410,7 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in memory in row order, or with channels innermost."""
     if memory_format in CHANNELS_LAST.values():
-        return self.array.ndim in CHANNELS_LAST and channels_are_last(self.array)
+        return self.array.ndim in CHANNELS_LAST and is_channels_last(self.array)
     return bool(self.array.flags.c_contiguous)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DTYPES
-from gradcli.autograd.inplace.writes import check_inplace, write
+from gradcli.autograd.inplace.writes import check_captured, check_inplace, write
+from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
@@ -24,7 +25,7 @@ from gradcli.ops.binding.arguments import (
     check_tensors,
     expose_of_tensors,
 )
-from gradcli.ops.binding.catalogue import check_write, function, method
+from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import WIDE, Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, NOT_FLOATING, dtype_names
@@ -284,11 +285,15 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 @method("float_power_")
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """`float_power`, written to a tensor of its dtype; raises E203 for one of another."""
-    check_write(check_inplace, float_power, self, exponent)
-    result = float_power(self, exponent)
-    if result.dtype is not self.dtype:
+    check_captured("float_power_", self, exponent)
+    with NoGrad():
+        dtype = float_power(self, exponent).dtype
+    if dtype is not self.dtype:
         raise dtype_error(
-            f"float_power_(): the result is {result.dtype}, and the tensor {self.dtype}"
+            f"float_power_(): the result is {dtype}, and the tensor {self.dtype}",
+            text=f"the base given to float_power_ has dtype {self.dtype.scalar_type} but the"
+            f" operation's result requires dtype {dtype.scalar_type}",
         )
-    write(self, result)
+    check_inplace("float_power_", self, exponent)
+    write(self, float_power(self, exponent))
     return self

@@ -10,7 +10,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.fusion import tile_kernels
 from gradcli.arrays.scalars import as_zero_dim
 from gradcli.arrays.strides import laid_out_like_operands
-from gradcli.autograd.inplace.aliasing import check_memory
+from gradcli.autograd.inplace.writes import check_data
 from gradcli.autograd.tensor import Tensor, refuse_batched, storage_of
 from gradcli.errors import dtype_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
@@ -53,9 +53,9 @@ def _comparison(name: str, symbol: str, forward: Function, doc: str, *aliases: s
         check_tensors(name, input=input)
         return entry.apply(input, other)
 
-    written = in_place(name, _written_answer(name, forward))
+    answer = _written_answer(name, forward)
     for alias in (name, *aliases):
-        methods[f"{alias}_"] = written
+        methods[f"{alias}_"] = in_place(name, answer, written_as=f"{alias}_")
     operators[symbol] = lambda left, right: entry.apply(left, right)
 
 
@@ -148,7 +148,7 @@ for _entry in (logical_and, logical_or, logical_xor):
 expose(logical_not)
 for _entry in (logical_and, logical_or, logical_xor, logical_not):
     # PyTorch does not see these writes: a leaf takes them, and a history stays.
-    methods[f"{_entry.name}_"] = in_place(_entry.name, methods[_entry.name], check=check_memory)
+    methods[f"{_entry.name}_"] = in_place(_entry.name, methods[_entry.name], check=check_data)
 
 
 def _bitwise(name: str, symbol: str, ufunc: Any, doc: str, *excluded: str) -> None:

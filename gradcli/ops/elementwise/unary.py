@@ -411,12 +411,12 @@ abs_ = pointwise(
 )
 
 
-def _check_abs_in_place(self: Tensor, *_: Any) -> bool:
+def _check_abs_in_place(name: str, self: Tensor, /) -> bool:
     """Raise E203 for complex numbers, which real ones cannot replace, and what
     `check_inplace` raises.
     """
     check_dtype("abs_", self.dtype, dtype_names("complex", raises="RuntimeError"))
-    return check_inplace(self)
+    return check_inplace(name, self)
 
 
 # --- what programs write ------------------------------------------------------------------------
@@ -455,7 +455,8 @@ for _entry in (exp2, expm1, log1p):
     expose(_entry, module="torch.special", method=False)
 expose(abs_, "abs", "absolute")
 for _name, _is_function in (("abs", True), ("absolute", False)):
-    expose_written(_name, in_place("abs", abs_.apply, check=_check_abs_in_place), _is_function)
+    _form = in_place("abs", abs_.apply, check=_check_abs_in_place, written_as=f"{_name}_")
+    expose_written(_name, _form, _is_function)
 expose(sigmoid, "expit", module="torch.special", method=False)
 for _entry in (tanh, sigmoid):
     expose(_entry, module="torch.nn.functional", method=False)

@@ -127,7 +127,7 @@ def _check_written(tensor: Tensor, values: Any) -> None:
     looks at the index.
     """
     check_apart(tensor, values)
-    check_graph(tensor, attempted="index_put_")
+    check_graph("index_put_", tensor)
 
 
 def _put(

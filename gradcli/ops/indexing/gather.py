@@ -325,13 +325,13 @@ def _reduced_scatter(input: Tensor, dim: int, index: Any, source: Any, reduce: A
     return scatter_into_by_tensor.apply(input, dim, index, source, reduce)
 
 
-def check_along(self: Tensor, dim: Any = 0, *operands: Any) -> None:
+def check_along(name: str, self: Tensor, /, dim: Any = 0, *operands: Any, **named: Any) -> None:
     """What PyTorch checks, in its order, before it writes along a dimension of a tensor: its place
     in the graph, the dimension, the memory that it shares with operands. Raises E405 and E302.
     """
-    check_graph(self)
+    check_graph(name, self, *operands, **named)
     normal_dim("in-place write", dim, self.array.ndim)
-    check_distinct(self, *operands)
+    check_distinct(name, self, *operands, **named)
 
 
 @function("scatter", method=True, inplace=True, check=check_along)

@@ -172,7 +172,7 @@ masked_scatter_backward: Op = op(
     "masked_scatter",
     method=True,
     inplace=True,
-    check=lambda self, *operands: check_inplace(self),
+    check=lambda name, self, *operands, **named: check_inplace(name, self),
 )
 def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
     """The tensor with the elements of the source, in order, where the mask is true.

@@ -372,7 +372,7 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
 def index_fill_(self: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     """Write a number, or a 0-dim tensor's, at the positions of the index."""
     # The value is read before the write, so it may be one of the elements written.
-    check_graph(self)
+    check_graph("index_fill_", self, value)
     try:
         result = index_fill(self, dim, index, value)
     except PositionError as refusal:

@@ -165,6 +165,7 @@ def as_strided_in_place(
 ) -> Tensor:
     """Give the tensor itself other sizes, strides and offset; see `as_strided`."""
     window = _checked_window(self, size, stride, storage_offset)
+    writes.check_graph("as_strided_", self)
     return writes.replace_layout(self, as_strided_written.apply(self, *window))
 
 
@@ -187,6 +188,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
             if len(shape) < 2
             else "all dimensions of input must be of equal length",
         )
+    writes.check_captured("fill_diagonal_", self)
     storage_of(self)
     steps = [step // self.array.itemsize for step in self.array.strides]
     stride = sum(steps)

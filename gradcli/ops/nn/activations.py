@@ -46,6 +46,7 @@ def activation(
     method: bool = False,
     inplace: bool = False,
     written: Function | None = None,
+    written_as: str = "",
 ) -> Callable[[Function], Function]:
     """Make an activation reachable in torch.nn.functional, where it takes `inplace=` besides.
 
@@ -54,10 +55,11 @@ def activation(
         torch, method: whether it is also in torch, and a method.
         inplace: whether there is a function `NAME_` as well, in the same places.
         written: what the in-place form writes, where its node is another one.
+        written_as: the op that writes it in PyTorch, where it is not `NAME_`.
     """
 
     def decorate(body: Function) -> Function:
-        writing = in_place(name, written or body)
+        writing = in_place(name, written or body, written_as=written_as)
         count = body.__code__.co_argcount
 
         def of_functional(*args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:

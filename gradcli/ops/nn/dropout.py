@@ -32,7 +32,7 @@ def _check_probability(name: str, input: Tensor, p: float) -> None:
         )
 
 
-@activation("dropout", torch=True, inplace=True)
+@activation("dropout", torch=True, inplace=True, written_as="mul_")
 @effects(RANDOM)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Each element is set to 0 with probability p, and the others are divided by 1 - p; the tensor
@@ -91,7 +91,9 @@ def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Ten
     return _dropped(input, p, training, _channels("feature_dropout", input))
 
 
-modules["torch"]["feature_dropout_"] = in_place("feature_dropout", feature_dropout)
+modules["torch"]["feature_dropout_"] = in_place(
+    "feature_dropout", feature_dropout, written_as="mul_"
+)
 
 # What an element becomes instead of 0: the value that selu approaches on the left, negated.
 _ALPHA = 1.7580993408473766
@@ -109,7 +111,7 @@ def _alpha_dropped(input: Tensor, p: float, training: bool, over: Any) -> Tensor
     return add.apply(mul.apply(input, Tensor(kept * scale)), Tensor(shift))
 
 
-@activation("alpha_dropout", torch=True, inplace=True)
+@activation("alpha_dropout", torch=True, inplace=True, written_as="mul_")
 @effects(RANDOM)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """`dropout` to the lowest value of `selu`, shifted and scaled so that mean and variance stay.
@@ -121,7 +123,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tens
     return _alpha_dropped(input, p, training, input.array)
 
 
-@activation("feature_alpha_dropout", torch=True, inplace=True)
+@activation("feature_alpha_dropout", torch=True, inplace=True, written_as="mul_")
 @effects(RANDOM)
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """`alpha_dropout` of whole channels. Raises E301 where there is no second dimension.

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.autograd.inplace.writes import overwrite
+from gradcli.autograd.inplace.writes import check_data, overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, dtype_error, runtime_error, value_error
@@ -137,6 +137,7 @@ def _padding_row(name: str, padding_idx: int | None, count: int) -> int:
 
 def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows that are read and too long down to a norm, outside the graph."""
+    check_data("embedding_renorm_", weight)
     with NoGrad():
         table = weight.array.copy()
         for number in np.unique(indices.array):

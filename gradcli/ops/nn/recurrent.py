@@ -8,11 +8,13 @@ from typing import Any
 from gradcli.autograd.engine import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.kernels.recurrent import lstm_layer, lstm_layer_gradients
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import sigmoid, tanh
 from gradcli.ops.linalg.matmul import linear
 from gradcli.ops.shape.joining import stack_
+from gradcli.state import active
 
 
 def lstm_state(gates: Sequence[Tensor], cell: Tensor) -> tuple[Tensor, Tensor]:
@@ -32,7 +34,12 @@ def _layer_array(
     cx_: Any,
     reverse: bool,
 ) -> Any:
-    return lstm_layer(input, weight0, weight1, weight2 + weight3, (hx_, cx_), reverse)
+    dtype = input.dtype
+    input, weight0, weight1, weight2, weight3, hx_, cx_ = map(
+        wide, (input, weight0, weight1, weight2, weight3, hx_, cx_)
+    )
+    *results, steps = lstm_layer(input, weight0, weight1, weight2 + weight3, (hx_, cx_), reverse)
+    return *(each.astype(dtype, copy=False) for each in results), steps
 
 
 def _steps(given: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -76,14 +83,32 @@ def _layer_rule(
     result3: Any,
     reverse: bool,
 ) -> Any:
-    if type(result0) is Tensor:
-        given = (input, weight0, weight1, weight2, weight3, hx_, cx_)
+    given = (input, weight0, weight1, weight2, weight3, hx_, cx_)
+    if type(result0) is not Tensor:
+        return _gradients(grads, given, result0, result3, reverse)
+    if active.state.grad_enabled:
         return _recorded(grads, given, reverse)
+    # Of half precision, whose gradients are rounded once.
+    arrays = [None if each is None else each.array for each in grads]
+    operands = [each.array for each in given]
+    found = _gradients(arrays, operands, result0.array, result3.array, reverse)
+    return [None if each is None else Tensor(each) for each in found]
+
+
+def _gradients(
+    grads: Sequence[Any], given: Sequence[Any], output: Any, steps: Any, reverse: bool
+) -> list[Any]:
+    """The gradients of arrays, computed in single precision."""
+    dtype = given[0].dtype
+    input, weight0, weight1, _, _, hx_, cx_ = map(wide, given)
+    one, two, three = [None if each is None else wide(each) for each in grads[:3]]
     found = lstm_layer_gradients(
-        tuple(grads[:3]), input, weight0, weight1, (hx_, cx_), result0, result3, reverse
+        (one, two, three), input, weight0, weight1, (hx_, cx_), wide(output), steps, reverse
     )
-    of_input, of_weight0, of_weight1, of_bias, of_hx, of_cx = found
-    return of_input, of_weight0, of_weight1, of_bias, of_bias, of_hx, of_cx
+    of_input, of_weight0, of_weight1, of_bias, of_hx, of_cx = [
+        None if each is None else each.astype(dtype, copy=False) for each in found
+    ]
+    return [of_input, of_weight0, of_weight1, of_bias, of_bias, of_hx, of_cx]
 
 
 mkldnn_rnn_layer: Op = op(

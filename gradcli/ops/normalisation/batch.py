@@ -30,7 +30,7 @@ from gradcli.ops.shape.rearranging import repeat_
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
 from gradcli.ops.spatial.padding import constant_pad
 from gradcli.ops.spatial.pooling import mean_of_windows
-from gradcli.state import computed
+from gradcli.state import active, computed
 
 Sizes = tuple[int, ...]
 
@@ -160,6 +160,12 @@ def _batch_normed(
                 text=f"{argument} should contain {channels} elements not {tensor.array.size}",
             )
     check_affine(name, input, (channels,), weight=weight, bias=bias)
+    for argument, tensor in given_sizes.items():
+        if tensor is not None and tensor.requires_grad and active.state.grad_enabled:
+            raise runtime_error(
+                f"The function 'native_batch_norm' is not differentiable with respect to argument"
+                f" '{argument}'. This input cannot have requires_grad True."
+            )
     along = (1, channels, *(1,) * (len(shape) - 2))
     given = None
     if not training:
@@ -176,11 +182,11 @@ def _batch_normed(
     if training:
         if running_mean is not None:
             moved = computed(_moved_mean, running_mean.array, mean.array, momentum)
-            write(running_mean, Tensor(moved))
+            write(running_mean, Tensor(moved), counted=False)
         if running_var is not None:
             dims = statistics.dims
             moved = computed(_moved_variance, running_var.array, input.array, dims, momentum)
-            write(running_var, Tensor(moved))
+            write(running_var, Tensor(moved), counted=False)
     return result, mean, rstd
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.memory_format import in_suggested_format
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import shape_error, value_error
 from gradcli.kernels import half_precision
@@ -135,6 +136,13 @@ def normalised_by_channel(
     few = values.size < LARGEST
     result = multiply_add(offset, values, slope) if few else values * slope + offset
     return result.reshape(input.shape).astype(input.dtype, copy=False), mean, rstd
+
+
+def _of_batch(
+    input: Any, weight: Any = None, bias: Any = None, statistics: Any = None
+) -> tuple[Any, Any, Any]:
+    result, mean, rstd = normalised_by_channel(input, weight, bias, statistics)
+    return in_suggested_format(result, input), mean, rstd
 
 
 def _wide_mean(values: Any, dims: Sizes) -> Any:
@@ -369,6 +377,7 @@ def normalising(
         name,
         forward,
         half=half,
+        keeps_layout=forward is not normalised,
         decomposition=decomposed,
         outputs=("result0", "result1", "result2"),
         differentiable=(0,),
@@ -382,7 +391,7 @@ _OPERANDS = ("grad_out", "input", "weight", "mean", "rstd")
 native_batch_norm = normalising(
     "native_batch_norm",
     _OPERANDS,
-    normalised_by_channel,
+    _of_batch,
     (WRITES,),  # the running statistics
     by_kernel(half_precision.batch_norm),
 )

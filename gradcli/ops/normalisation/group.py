@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.memory_format import in_suggested_format
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.kernels.layer_norm import LONGEST, row_variances
@@ -191,6 +192,7 @@ def _forward(
         input, weight, bias, statistics
     )
     by_group = statistics.shape[:2]
+    result = in_suggested_format(result, input)
     return result, mean.reshape(by_group), rstd.reshape(by_group)
 
 
@@ -206,6 +208,7 @@ native_group_norm = op(
     "native_group_norm",
     _forward,
     half=rounded_once,
+    keeps_layout=True,
     decomposition=_decomposed,
     outputs=("result0", "result1", "result2"),
     inputs=("input", "weight", "bias"),

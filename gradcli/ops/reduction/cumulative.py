@@ -177,8 +177,8 @@ def prod_gradient_at_zeros(grad: Any, self: Any, dim: int) -> Any:
 def _expose_running(entry: Op, words: str) -> None:
     name = entry.name
 
-    def check_written(self: Tensor, *operands: Any) -> None:
-        check_inplace(self)
+    def check_written(written_as: str, self: Tensor, /, *operands: Any, **named: Any) -> None:
+        check_inplace(written_as, self)
         check_dtype(f"{name}_", self.dtype, dtype_names("bool"))
 
     @reduction(name, inplace=True, check=check_written)

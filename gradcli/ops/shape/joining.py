@@ -9,6 +9,8 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.memory_format import in_suggested_format
+from gradcli.arrays.strides import in_row_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
@@ -34,7 +36,11 @@ def _promoted(arrays: Sequence[Any]) -> Sequence[Any]:
 
 def _cat_array(tensors: Sequence[Any], dim: int) -> Any:
     arrays = _promoted(tensors)
-    return np.concatenate([array for array in arrays if array.shape != (0,)] or arrays, dim)
+    return _joined([array for array in arrays if array.shape != (0,)] or arrays, dim)
+
+
+def _joined(arrays: Sequence[Any], dim: int) -> Any:
+    return in_suggested_format(np.concatenate(arrays, dim), *arrays)
 
 
 def _cut_cat(grad: Any, tensors_sizes: Sequence[tuple[int, ...]], dim: int) -> list[Any]:
@@ -53,6 +59,7 @@ def _cut_cat(grad: Any, tensors_sizes: Sequence[tuple[int, ...]], dim: int) -> l
 cat: Op = op(
     "cat",
     _cat_array,
+    keeps_layout=True,
     lists=("tensors",),
     tensors=_cut_cat,
     numpy="concatenate",
@@ -63,14 +70,15 @@ def _stack_array(tensors: Sequence[Any], dim: int) -> Any:
     arrays = _promoted(tensors)
     shape = arrays[0].shape
     if dim == len(shape):
-        return np.stack(arrays, dim)
+        return in_row_order(np.stack(arrays, dim))
     # One after another along the next dimension they lie just so, and NumPy need not add one each.
-    return np.concatenate(arrays, dim).reshape(*shape[:dim], len(arrays), *shape[dim:])
+    return _joined(arrays, dim).reshape(*shape[:dim], len(arrays), *shape[dim:])
 
 
 stack: Op = op(
     "stack",
     _stack_array,
+    keeps_layout=True,
     lists=("tensors",),
     tensors=lambda grad, tensors_sizes, dim: [
         select(grad, dim, i) for i in range(len(tensors_sizes))

@@ -78,7 +78,8 @@ def flipud(input: Tensor) -> Tensor:
 
 roll: Op = op(
     "roll",
-    lambda self, shifts, dims: np.roll(self, shifts, dims),
+    lambda self, shifts, dims: laid_out_like(self, np.roll(self, shifts, dims)),
+    keeps_layout=True,
     self=lambda grad, shifts, dims: roll(grad, _opposite(shifts), dims),
     numpy="roll",
 )

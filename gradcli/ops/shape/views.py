@@ -21,8 +21,8 @@ from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, one_by_one, 
 from gradcli.ops.codegen.promotion import NATIVE_SCALARS
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.creation.fill import checked_dtype
-from gradcli.ops.definition.doc import in_numpy
-from gradcli.ops.definition.op import Op, op
+from gradcli.ops.definition.doc import describe, in_numpy
+from gradcli.ops.definition.op import Function, Op, op
 
 # --- expand -------------------------------------------------------------------------------------
 
@@ -381,7 +381,7 @@ def squeeze_in_place(self: Tensor, dim: Dims = None) -> Tensor:
 
     Example: tensor([0.5, 1., 2.]).squeeze_()
     """
-    check_write(check_graph, squeeze, self, dim)
+    check_write("squeeze_", check_graph, squeeze, self, *(() if dim is None else (dim,)))
     squeezed = _squeezed(
         self, dim, squeeze_all_in_place, squeeze_dim_in_place, squeeze_dims_in_place
     )
@@ -409,7 +409,7 @@ def unsqueeze_in_place(self: Tensor, dim: int) -> Tensor:
 
     Example: tensor([0.5, 1., 2.]).unsqueeze_(0)
     """
-    check_write(check_graph, unsqueeze_, self, dim)
+    check_write("unsqueeze_", check_graph, unsqueeze_, self, dim)
     dim = normal_dim("unsqueeze_", dim, self.array.ndim + 1)
     return replace_layout(self, unsqueezed_in_place.apply(self, dim))
 
@@ -476,18 +476,24 @@ def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
     )
 
 
-@method("transpose_", "swapaxes_", "swapdims_")
-def transpose_in_place(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Swap two dimensions of the tensor itself.
+def _transposes_in_place(name: str) -> Function:
+    def swap(self: Tensor, dim0: int, dim1: int) -> Tensor:
+        check_graph(name, self)
+        ndim = self.array.ndim
+        turned = transposed_in_place.apply(
+            self, normal_dim(name, dim0, ndim), normal_dim(name, dim1, ndim)
+        )
+        return replace_layout(self, turned)
 
-    Example: tensor([[2., 1.], [1., 3.]]).transpose_(0, 1)
-    """
-    check_graph(self)
-    ndim = self.array.ndim
-    turned = transposed_in_place.apply(
-        self, normal_dim("transpose_", dim0, ndim), normal_dim("transpose_", dim1, ndim)
+    describe(
+        swap,
+        "Swap two dimensions of the tensor itself.",
+        f"tensor([[2., 1.], [1., 3.]]).{name}(0, 1)",
     )
-    return replace_layout(self, turned)
+    return method(name)(swap)
+
+
+transpose_in_place, _, _ = map(_transposes_in_place, ("transpose_", "swapaxes_", "swapdims_"))
 
 
 def _check_flat(name: str, tensor: Tensor) -> None:
@@ -509,6 +515,7 @@ def t_(input: Tensor) -> Tensor:
 def transpose_matrix_in_place(self: Tensor) -> Tensor:
     """Transpose the matrix itself."""
     _check_flat("t_", self)
+    check_graph("t_", self)
     return replace_layout(self, t_in_place.apply(self))
 
 

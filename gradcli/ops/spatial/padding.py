@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.memory_format import in_suggested_format
 from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
@@ -42,13 +43,14 @@ def _padded(self: Any, pad: Sequence[int], value: Any) -> Any:
         inner[dim] = slice(max(0, before), shape[dim] - max(0, after))
     whole = module_of(self).full(shape, value, self.dtype)
     whole[tuple(inner)] = self[tuple(kept)]
-    return whole
+    return in_suggested_format(whole, self)
 
 
 # A negative pad cuts; the gradient is cut where the value was padded, and padded where it was cut.
 constant_pad_nd: Op = op(
     "constant_pad_nd",
     _padded,
+    keeps_layout=True,
     leading=True,
     self=lambda grad, pad: constant_pad_nd(grad, tuple(-size for size in pad), 0),
 )
@@ -109,7 +111,7 @@ def _by_source(name: str, source: Any) -> Op:
         whole = self
         for dim, where in _sources(self.shape, pad, source):
             whole = np.take(whole, where, dim)
-        return whole
+        return in_suggested_format(whole, self)
 
     def unpad_array(grad_output: Any, self: Any, pad: Sequence[int]) -> Any:
         grad = grad_output
@@ -137,6 +139,7 @@ def _by_source(name: str, source: Any) -> Op:
     padded: Op = op(
         name,
         pad_array,
+        keeps_layout=True,
         self=lambda grad, self, pad: backward(grad, self, pad),
         unsupported=dtype_names("bool"),
     )

@@ -14,6 +14,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.memory_format import in_suggested_format
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, shape_error, type_error
 from gradcli.kernels.sums.cascade_sum import wide
@@ -87,7 +88,7 @@ def _resampled(self: Any, taps: list[Taps]) -> Any:
             term = _weighted(np.take(values, positions, dim), weight, dim)
             total = term if total is None else total + term
         values = total
-    return values.astype(self.dtype, copy=False)
+    return in_suggested_format(values.astype(self.dtype, copy=False), self)
 
 
 def _transposed(grad_output: Any, input_size: Sizes, taps: list[Taps]) -> Any:
@@ -121,6 +122,7 @@ def _resampling(name: str) -> Op:
     resample: Op = op(
         name,
         _resampled,
+        keeps_layout=True,
         decomposition=lambda self, taps: along_dims(self, _matrices(self.shape, taps)),
         self=lambda grad, self_sizes, taps: backward(grad, self_sizes, taps),
     )
@@ -268,11 +270,12 @@ def _shuffled(self: Any, factor: int) -> Any:
     parts = self.reshape(*leading, channels // factor**2, factor, factor, height, width)
     n = len(leading)
     turned = parts.transpose(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
-    return (
+    made = (
         module_of(turned)
         .ascontiguousarray(turned)
         .reshape(*leading, channels // factor**2, height * factor, width * factor)
     )
+    return in_suggested_format(made, self)
 
 
 def _unshuffled(self: Any, factor: int) -> Any:
@@ -280,22 +283,25 @@ def _unshuffled(self: Any, factor: int) -> Any:
     parts = self.reshape(*leading, channels, height // factor, factor, width // factor, factor)
     n = len(leading)
     turned = parts.transpose(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
-    return (
+    made = (
         module_of(turned)
         .ascontiguousarray(turned)
         .reshape(*leading, channels * factor**2, height // factor, width // factor)
     )
+    return in_suggested_format(made, self)
 
 
 pixel_shuffle_: Op = op(
     "pixel_shuffle",
     _shuffled,
+    keeps_layout=True,
     leading=True,
     self=lambda grad, factor: pixel_unshuffle_(grad, factor),
 )
 pixel_unshuffle_: Op = op(
     "pixel_unshuffle",
     _unshuffled,
+    keeps_layout=True,
     leading=True,
     self=pixel_shuffle_,
 )
@@ -304,12 +310,14 @@ pixel_unshuffle_: Op = op(
 def _regrouped(self: Any, groups: int) -> Any:
     shape = self.shape
     parts = self.reshape(shape[0], groups, shape[1] // groups, *shape[2:])
-    return module_of(parts).ascontiguousarray(parts.swapaxes(1, 2)).reshape(shape)
+    made = module_of(parts).ascontiguousarray(parts.swapaxes(1, 2)).reshape(shape)
+    return in_suggested_format(made, self)
 
 
 channel_shuffle_: Op = op(
     "native_channel_shuffle",
     _regrouped,
+    keeps_layout=True,
     node="ChannelShuffleBackward0",
     self=lambda grad, self_sizes, groups: channel_shuffle_(grad, self_sizes[1] // groups),
 )

@@ -1,1 +1,1 @@
-"""What a program reports on standard error: `logging` and `warnings`."""
+"""What a program reports on standard error: `logging`, `traceback` and `warnings`."""

@@ -16,7 +16,8 @@ from gradcli.language.library.load_save import file_name
 from gradcli.language.library.python.named_tuples import named_tuple
 from gradcli.language.limits import check_text
 from gradcli.language.objects.attributes import PerSession
-from gradcli.language.objects.types import EXCEPTIONS, called, type_name
+from gradcli.language.objects.exceptions import Traceback
+from gradcli.language.objects.types import EXCEPTIONS, called, type_name, type_of
 from gradcli.state import active
 
 
@@ -84,11 +85,21 @@ def _nothing(*values: Any) -> None:
     """A setting of the host's, which a program here does not change."""
 
 
+def exc_info() -> tuple[Any, Any, Any]:
+    """The class, the exception and the traceback of what is handled; three None outside."""
+    handled = active.state.library["handled"]
+    if not handled:
+        return None, None, None
+    error = handled[-1]
+    return type_of(error), error, Traceback(error)
+
+
 _FLOATS = "max max_exp max_10_exp min min_exp min_10_exp dig mant_dig epsilon radix rounds"
 
 SYS: dict[str, Any] = {
     "argv": _kept("argv", lambda: [""]),
     "byteorder": sys.byteorder,
+    "exc_info": exc_info,
     "executable": "",
     "exit": _exit,
     "float_info": _given("float_info", _FLOATS, sys.float_info),

@@ -1,0 +1,1 @@
+"""Numbers beside those that are built in: `decimal`, `fractions`, `random`."""
