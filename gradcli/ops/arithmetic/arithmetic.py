@@ -23,10 +23,12 @@ from gradcli.ops.arithmetic.half_precision import with_multiple
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.codegen.promotion import (
     EVERYDAY,
+    FEW,
     NATIVE_SCALARS,
     check_alpha,
     check_subtraction,
     check_width,
+    of_halves,
 )
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.doc import CHECKS, Hazard, Test
@@ -36,6 +38,7 @@ from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.state import active
 
 _BOOL = np.dtype(np.bool_)
+_SIGN = np.uint16(0x8000)
 _BFLOAT16 = "E"
 """The character of bfloat16's NumPy dtype, which has no promotion with Python's numbers."""
 
@@ -103,6 +106,15 @@ def _total(self: Any, other: Any, alpha: Any = 1) -> Any:
     return self + other * 1  # as PyTorch's alpha, by which a nan in one part reaches both
 
 
+def _gradients_added(self: Any, other: Any) -> Any:
+    """The sum of two gradients of one dtype."""
+    if type(self) in NATIVE_SCALARS:
+        return self + other
+    if self.dtype.itemsize == 2 and self.size >= FEW[self.dtype.char]:
+        return of_halves(add, _total, self, other)
+    return _total(self, other)
+
+
 def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
     # After promotion both have one dtype: both are bool.
     if getattr(self, "dtype", None) is _BOOL or getattr(other, "dtype", None) is _BOOL:
@@ -123,6 +135,7 @@ def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
 add = pointwise(
     "add",
     _total,
+    ufunc=np.add,
     self=lambda grad: grad,
     other=lambda grad, alpha: _scaled(grad, alpha),
     doc="The sum: `input + alpha * other`.",
@@ -132,6 +145,7 @@ add = pointwise(
 sub = pointwise(
     "sub",
     lambda self, other, alpha=1: _difference(self, other, alpha),
+    ufunc=np.subtract,
     self=lambda grad: grad,
     other=lambda grad, alpha: _scaled(-grad, alpha),
     doc="The difference: `input - alpha * other`.",
@@ -171,6 +185,8 @@ def _negative(self: Any) -> Any:
             " to invert a mask, use the `~` or `logical_not()` operator instead.",
             help="use `~`",
         )
+    if self.dtype.itemsize == 2 and is_half(self):
+        return (self.view(np.uint16) ^ _SIGN).view(self.dtype)
     return -self
 
 
@@ -188,6 +204,7 @@ mul = pointwise(
     "mul",
     lambda self, other: self * other,
     exact_numbers=True,
+    ufunc=np.multiply,
     self=lambda grad, other: grad * conj(other),
     other=lambda grad, self: grad * conj(self),
     doc="The product, element by element.",
@@ -199,6 +216,7 @@ div = pointwise(
     lambda self, other: self / other,
     floating=True,
     exact_numbers=True,
+    ufunc=np.divide,
     self=lambda grad, other: grad / conj(other),
     other=lambda grad, self, other: -grad * conj((self / other) / other),
     doc="The quotient, element by element; integers become floating.",
@@ -521,4 +539,4 @@ expose(neg, "neg", "negative", inplace_function=True)
 expose(div, "true_divide", inplace=True)
 expose(reciprocal, inplace_function=True)
 
-accumulate.add, accumulate.add_arrays = add, _total
+accumulate.add, accumulate.add_arrays = add, _gradients_added

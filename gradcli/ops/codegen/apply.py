@@ -62,6 +62,7 @@ _FIXED: dict[str, Any] = {
     "LAZY": LAZY,
     "EVERYDAY": promotion.EVERYDAY,
     "GradcliError": GradcliError,
+    "FEW": promotion.FEW,
     "NUMBERS": promotion.NUMBERS,
     "Tensor": Tensor,
     "TensorMeta": TensorMeta,
@@ -83,10 +84,10 @@ _FIXED: dict[str, Any] = {
     "no_complex_gradient": no_complex_gradient,
     "number_of": runtime.number_of,
     "number_and_array": promotion.number_and_array,
+    "of_halves": promotion.of_halves,
     "promoted": promotion.promoted,
     "refresh": refresh,
     "storage_of": storage_of,
-    "with_exact_number": promotion.with_exact_number,
     "wrong_operand": runtime.wrong_operand,
 }
 
@@ -174,8 +175,8 @@ class _ApplyWriter:
 
     def _computed(self, values: str) -> str:
         """The call of the forward function."""
-        if self.op.exact_numbers:
-            return f"with_exact_number(forward, {values}) if mixed else forward({values})"
+        if self.op.ufunc is not None:
+            return f"forward({values}) if mixed is False else of_halves(op, forward, {values})"
         return f"forward({values})"
 
     def _arrays(self) -> list[str]:
@@ -236,7 +237,7 @@ class _ApplyWriter:
         """Lines that read the arrays of operands that are promoted to one dtype."""
         names = [local(t) for t in self.promoted]
         first = self.promoted[0]
-        same = " or ".join(f"a_{first}.dtype is not a_{t}.dtype" for t in self.promoted[1:])
+        same = " or ".join(f"dtype is not a_{t}.dtype" for t in self.promoted[1:])
         alike = " is ".join(f"type(a_{t})" for t in self.promoted)
         everything = ", ".join(f"a_{t}" for t in self.promoted)
         large = " or ".join(f"a_{t}.size >= least" for t in self.promoted)
@@ -246,7 +247,9 @@ class _ApplyWriter:
             f"        if {alike} not in ARRAYS:",  # NumPy scalars of one type
             "            mixed = False",
             "        else:",
+            f"            dtype = a_{first}.dtype",
             f"            mixed = {same} or not ({alike}) and devices_differ({everything})",
+            *self._halves(),
             "            least = state.lazy_from",
             f"            if not mixed and ({large}):",
             f"                a_{first} = as_lazy(a_{first})",
@@ -269,6 +272,16 @@ class _ApplyWriter:
             f"        {arrays}, mixed = promoted(op, {tuple(self.promoted)!r}, {tuple_of(names)})",
         ]
         return lines
+
+    def _halves(self) -> list[str]:
+        """Lines that tell many elements of half precision from all else."""
+        if self.op.ufunc is None:
+            return []
+        many = " or ".join(f"a_{t}.size >= FEW[dtype.char]" for t in self.promoted)
+        return [
+            f"            if dtype.itemsize == 2 and not mixed and ({many}):",
+            "                mixed = None",
+        ]
 
     def _numbers(self) -> list[str]:
         """Lines that read the number of a 0-dim tensor that is passed for a numeric argument."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import device_of, moved
-from gradcli.arrays.fusion.lazy import as_lazy
+from gradcli.arrays.fusion.lazy import as_lazy, forced
 from gradcli.arrays.strides import cast_in_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
@@ -69,9 +69,9 @@ EVERYDAY = (np.dtype(np.float32), np.dtype(np.float64))
 
 def promoted(
     op: Any, names: tuple[str, ...], operands: tuple[Any, ...]
-) -> tuple[tuple[Any, ...], bool | tuple[Any, ...]]:
+) -> tuple[tuple[Any, ...], bool | tuple[Any, ...] | None]:
     """The operands' arrays in their common dtype, and whether that changed any of the tensors: the
-    operands' devices where there were several.
+    operands' devices where there were several; None if not and the dtype is of half precision.
 
     Raises E202 for an operand that is neither a tensor nor a number, and E208 as `check_devices`.
     """
@@ -104,7 +104,8 @@ def promoted(
         first, second = arrays
         if type(second) in NUMBERS or not second.ndim:
             return (dtypes.cast(first, dtype), float(second)), True
-    return tuple(cast_in_order(array, dtype) for array in arrays), mixed
+    unchanged = None if dtype in _HALF else False
+    return tuple(cast_in_order(array, dtype) for array in arrays), mixed or unchanged
 
 
 _OF_NUMBERS = frozenset({"add", "div", "floor_divide", "mul", "sub"})
@@ -165,10 +166,25 @@ def floating(array: Any) -> Any:
     return array
 
 
-def with_exact_number(forward: Function, self: Any, other: Any) -> Any:
-    """A product or quotient of which the second operand may be a number beside half precision: it
-    keeps its value in float32.
+def of_halves(op: Any, forward: Function, self: Any, other: Any, *arguments: Any) -> Any:
+    """The result of an op that is a ufunc, for operands that were promoted or are of half
+    precision. A number beside half precision that still is one keeps its value in float32.
     """
-    if type(other) is float and is_half(self):
-        return forward(self.astype(np.float32), other).astype(self.dtype)
-    return forward(self, other)
+    if not is_half(self):
+        return forward(self, other, *arguments)
+    if type(other) is float:
+        return dtypes.narrowed(forward(dtypes.widened(self), other), self.dtype)
+    if is_half(other) and arguments in _NONE_GIVEN:
+        from gradcli.arrays.half import computed  # lazy: start-up: only for half precision
+
+        result = computed(op.ufunc, forced(self), forced(other))
+        if result is not None:
+            return result
+    return forward(self, other, *arguments)
+
+
+_NONE_GIVEN = ((), (1,))
+"""The further arguments of a ufunc's op: none, or the factor of a sum."""
+
+FEW = {"e": 1 << 9, "E": 1 << 11, "h": 1 << 62}
+"""Elements of two bytes, by the character of their NumPy dtype, from which on `of_halves` pays."""

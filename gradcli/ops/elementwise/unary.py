@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.dtypes import narrowed, widened
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -21,7 +22,12 @@ from gradcli.ops.binding.arguments import check_real, in_single
 from gradcli.ops.binding.catalogue import expose, expose_written, in_place
 from gradcli.ops.definition.doc import Hazard, Test
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
-from gradcli.ops.definition.half_precision import bfloat16_rounded_once, by_kernel, rounded_once
+from gradcli.ops.definition.half_precision import (
+    bfloat16_rounded_once,
+    by_kernel,
+    is_half,
+    rounded_once,
+)
 from gradcli.ops.definition.lints import check_logarithm
 from gradcli.ops.definition.op import Op, pointwise
 
@@ -341,6 +347,8 @@ def sigmoid(x):
 def _sign_array(self: Any) -> Any:
     if self.dtype.kind == "b":
         return self.copy()
+    if self.dtype.itemsize == 2 and is_half(self):
+        return narrowed(_sign_array(widened(self)), self.dtype)
     # Unlike NumPy's, PyTorch's sign of nan is 0.
     return np.subtract(self > 0, self < 0, dtype=self.dtype)
 
@@ -395,9 +403,15 @@ sgn = pointwise(
 
 
 def _abs_array(self: Any) -> Any:
-    if self.dtype.kind == "b":
+    kind = self.dtype.kind
+    if kind == "b":
         check_real("abs", self)
+    if kind == "V":  # bfloat16
+        return (self.view(np.uint16) & _ALL_BUT_SIGN).view(self.dtype)
     return np.abs(self)
+
+
+_ALL_BUT_SIGN = np.uint16(0x7FFF)
 
 
 abs_ = pointwise(
