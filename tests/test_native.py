@@ -220,7 +220,7 @@ def _half_precision(array: Any) -> list[Any]:
         x = array.astype(dtype)
         found.append(half.converted(x[::-1], np.float32))
         for op in map(registry.__getitem__, OF_UFUNCS):
-            for y in (x[::-1].copy(), x[::-1], x[:1], dtype.type(-0.0), dtype.type(2.5)):
+            for y in (x[::-1].copy(), x[::-1], x[:1], *x[:1], dtype.type(-0.0), dtype.type(2.5)):
                 for one, other in ((x, y), (y, x)):
                     made = half.computed(op.ufunc, one, other)
                     found.append(op.forward(one, other) if made is None else made)

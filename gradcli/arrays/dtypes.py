@@ -289,7 +289,7 @@ def cast(value: Any, dtype: DType) -> Any:
 
 def widened(array: Any) -> Any:
     """An array of half precision as float32."""
-    if type(array) is not np.ndarray or array.size < _MANY or array.dtype.itemsize != 2:
+    if type(array) is not np.ndarray or array.size < MANY or array.dtype.itemsize != 2:
         return array.astype(np.float32)
     from gradcli.arrays.half import converted  # lazy: start-up: only for half precision
 
@@ -298,14 +298,14 @@ def widened(array: Any) -> Any:
 
 def narrowed(array: Any, dtype: Any) -> Any:
     """An array in a NumPy dtype of half precision, or another one of two bytes an element."""
-    if type(array) is not np.ndarray or array.size < _MANY or array.dtype != np.float32:
+    if type(array) is not np.ndarray or array.size < MANY or array.dtype != np.float32:
         return array.astype(dtype)
     from gradcli.arrays.half import converted  # lazy: start-up: only for half precision
 
     return converted(array, dtype)
 
 
-_MANY = 1 << 11
+MANY = 1 << 12
 """Elements from which on kernels for half precision pay."""
 
 

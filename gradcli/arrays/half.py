@@ -13,10 +13,9 @@ from gradcli.arrays.threads import SMALLEST_TILE, over_tiles
 from gradcli.native.dispatch import kernel
 
 _MANY = 1 << 14
-"""Elements from which on a table of all float16 pays where there is no kernel."""
-
-_MANY_COMPARED = 1 << 12
-"""Elements from which on it pays to compare them in float32."""
+"""Elements from which on float16 pays that is widened by a table, where there is no kernel, or in
+an array of its own.
+"""
 
 _ARITHMETIC: dict[Any, int] = {
     np.add: 0,
@@ -27,6 +26,13 @@ _ARITHMETIC: dict[Any, int] = {
     np.minimum: 5,
 }
 """The numbers by which the kernel knows what to compute."""
+
+
+_OF_BITS: dict[Any, Any] = {
+    np.negative: lambda bits: bits ^ np.uint16(0x8000),
+    np.absolute: lambda bits: bits & np.uint16(0x7FFF),
+}
+"""What only changes the sign."""
 
 
 def convert(array: Any, out: Any) -> None:
@@ -52,28 +58,50 @@ def converted(array: Any, dtype: Any) -> Any:
     return out
 
 
-def computed(ufunc: Any, self: Any, other: Any) -> Any:
-    """A ufunc of two operands of one dtype of half precision, of which one may be a number; None
-    where there is no quicker way than NumPy's. Of two equal ones the maximum is `other` as float16,
-    `self` as bfloat16, and so the minimum; these are written `np.maximum(other, self)`.
+def computed(ufunc: Any, self: Any, other: Any = None) -> Any:
+    """A ufunc of an array of half precision, or of two operands of one such dtype, of which one may
+    be a number; None where there is no quicker way than NumPy's. Of two equal ones the maximum is
+    `other` as float16, `self` as bfloat16, and so the minimum: NumPy's of `other` and `self`.
     """
+    if ufunc in _OF_BITS:
+        return _OF_BITS[ufunc](self.view(np.uint16)).view(self.dtype)
     which = _ARITHMETIC.get(ufunc)
-    if which is None:  # a comparison
-        many = max(self.size, other.size) >= _MANY_COMPARED
-        return ufunc(_wide(self), _wide(other)) if many else None
-    if which in (0, 2) and not any(self.strides):
-        self, other = other, self
+    if which is None:
+        made = ufunc(_wide(self)) if other is None else ufunc(_wide(self), _wide(other))
+        return made if made.dtype == np.bool_ else converted(made, self.dtype)
     compute = kernel("half_arithmetic")
-    if compute is None or not any(self.strides):
+    if compute is None:
         return None
-    if not any(other.strides) and other.shape in ((), self.shape):
-        other = np.array([other[(0,) * other.ndim]])
-    elif not _lie_alike(self, other):
-        return converted(ufunc(_wide(self), _wide(other)), self.dtype) if which < 4 else None
+    if not _lie_alike(self, other):
+        if which in (0, 2) and (other.ndim > self.ndim or not any(self.strides)):
+            self, other = other, self
+        repeated = _repeated(other, self) if _lie_alike(self, self) else None
+        if repeated is None:
+            if which > 3 or max(self.size, other.size) < _MANY:
+                return None
+            return converted(ufunc(_wide(self), _wide(other)), self.dtype)
+        other = repeated
     out = np.empty_like(self)
     operands = _elements(self), _elements(other), _elements(out)
     _run(compute, operands, (which, self.dtype.kind != "f"))
     return out
+
+
+def _repeated(operand: Any, array: Any) -> Any:
+    """The elements that an operand repeats along those of an array without gaps: one number, or
+    long rows; None where it repeats none.
+    """
+    if operand.shape != array.shape[array.ndim - operand.ndim :]:
+        return None
+    if not any(operand.strides):
+        return np.array([operand[(0,) * operand.ndim]])
+    flags = operand.flags
+    long = flags.c_contiguous and flags.aligned and operand.size >= _LONG
+    return operand if long and array.flags.c_contiguous else None
+
+
+_LONG = 32
+"""Elements of a row from which on repeating it pays."""
 
 
 def _wide(operand: Any) -> Any:
@@ -100,16 +128,20 @@ def _elements(array: Any) -> Any:
 
 
 def _run(compute: Any, arrays: tuple[Any, ...], numbers: tuple[int, ...]) -> None:
-    """Call a kernel, in tiles where there are many elements; an array of one goes with each."""
+    """Call a kernel, in tiles where there are many elements; an array that is repeated goes with
+    each tile.
+    """
     count = arrays[0].size
     if count < SMALLEST_TILE:
         compute(*arrays, *numbers)
         return
+    least = min([each.size for each in arrays])
+    lines = [each.reshape(-1, least if least < count else 1) for each in arrays]
 
     def work(tile: slice) -> None:
-        compute(*[each[tile] if each.size > 1 else each for each in arrays], *numbers)
+        compute(*[each[tile] if len(each) > 1 else each for each in lines], *numbers)
 
-    over_tiles((count,), work)
+    over_tiles(lines[0].shape, work)
 
 
 @cache

@@ -62,20 +62,21 @@ KERNEL(single_to_half)
     return NULL;
 }
 
-/* half_arithmetic(x, y, out, which, brain): + - * / maximum minimum, in float32, rounded once; y may
- * be one number. Of two zeros float16 keeps y, bfloat16 x. */
+/* half_arithmetic(x, y, out, which, brain): + - * / maximum minimum, in float32, rounded once; y is
+ * repeated. Of two zeros float16 keeps y, bfloat16 x. */
 KERNEL(half_arithmetic)
 {
     enum { SOME = 512 };
     float x[SOME], y[SOME];
-    int64_t which = N(3), brain = N(4), one = N(1) == 1;
-    NEED(N(2) == N(0) && (N(1) == N(0) || one) && which >= 0 && which < 6);
+    int64_t which = N(3), brain = N(4), one = N(1) == 1, some;
+    NEED(N(2) == N(0) && (!N(0) || (N(1) && N(0) % N(1) == 0)) && which >= 0 && which < 6);
     if (one) LOCAL(widen)(H(1), x, 1, brain);
     for (int k = 0; one && k < SOME; k++) y[k] = x[0];
-    for (int64_t k = 0; k < N(0); k += SOME) {
-        int64_t some = N(0) - k < SOME ? N(0) - k : SOME;
+    for (int64_t k = 0; k < N(0); k += some) {
+        int64_t at = k % N(1), left = one ? N(0) - k : N(1) - at;
+        some = left < SOME ? left : SOME;
         LOCAL(widen)(H(0) + k, x, some, brain);
-        if (!one) LOCAL(widen)(H(1) + k, y, some, brain);
+        if (!one) LOCAL(widen)(H(1) + at, y, some, brain);
 #define EACH(j, number, result) if (which == number) for (int j = 0; j < some; j++) x[j] = result;
         EACH(j, 0, x[j] + y[j])
         EACH(j, 1, x[j] - y[j])

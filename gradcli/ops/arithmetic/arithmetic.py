@@ -23,7 +23,6 @@ from gradcli.ops.arithmetic.half_precision import with_multiple
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.codegen.promotion import (
     EVERYDAY,
-    FEW,
     NATIVE_SCALARS,
     check_alpha,
     check_subtraction,
@@ -38,7 +37,6 @@ from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.state import active
 
 _BOOL = np.dtype(np.bool_)
-_SIGN = np.uint16(0x8000)
 _BFLOAT16 = "E"
 """The character of bfloat16's NumPy dtype, which has no promotion with Python's numbers."""
 
@@ -110,9 +108,10 @@ def _gradients_added(self: Any, other: Any) -> Any:
     """The sum of two gradients of one dtype."""
     if type(self) in NATIVE_SCALARS:
         return self + other
-    if self.dtype.itemsize == 2 and self.size >= FEW[self.dtype.char]:
-        return of_halves(add, _total, self, other)
-    return _total(self, other)
+    dtype = self.dtype
+    if dtype.itemsize == 2 and self.size >= dtypes.MANY:
+        return of_halves(np.add, _total, self, other)
+    return self + other if dtype.kind != "c" else _total(self, other)
 
 
 def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
@@ -155,6 +154,7 @@ sub = pointwise(
 rsub_number = pointwise(
     "rsub",
     lambda self, other, alpha=1: _difference(other, self, alpha),
+    ufunc=lambda self, other: np.subtract(other, self),
     node="RsubBackward1",
     self=lambda grad, alpha: _scaled(-grad, alpha),
     hazard=_DIFFERENCE,
@@ -162,6 +162,7 @@ rsub_number = pointwise(
 rsub_tensor = pointwise(
     "rsub",
     lambda self, other, alpha=1: _difference(other, self, alpha),
+    ufunc=lambda self, other: np.subtract(other, self),
     self=lambda grad, alpha: _scaled(-grad, alpha),
     other=lambda grad: grad,
     hazard=_DIFFERENCE,
@@ -185,14 +186,13 @@ def _negative(self: Any) -> Any:
             " to invert a mask, use the `~` or `logical_not()` operator instead.",
             help="use `~`",
         )
-    if self.dtype.itemsize == 2 and is_half(self):
-        return (self.view(np.uint16) ^ _SIGN).view(self.dtype)
     return -self
 
 
 neg = pointwise(
     "neg",
     _negative,
+    ufunc=np.negative,
     self=lambda grad: -grad,
     doc="The input with its sign turned.",
     example="torch.neg(tensor([-1.5, 0., 2.5]))",
@@ -227,6 +227,7 @@ reciprocal = pointwise(
     "reciprocal",
     lambda self: 1 / self,
     floating=True,
+    ufunc=np.reciprocal,
     self=lambda grad, result: -grad * conj(result * result),
     doc="1 over the input.",
     hazard=Hazard(

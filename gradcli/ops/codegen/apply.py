@@ -30,6 +30,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gradcli.arrays.fusion.lazy import LAZY, as_lazy, forced
 from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.arrays.storage import Storage
@@ -62,7 +64,6 @@ _FIXED: dict[str, Any] = {
     "LAZY": LAZY,
     "EVERYDAY": promotion.EVERYDAY,
     "GradcliError": GradcliError,
-    "FEW": promotion.FEW,
     "NUMBERS": promotion.NUMBERS,
     "Tensor": Tensor,
     "TensorMeta": TensorMeta,
@@ -80,6 +81,7 @@ _FIXED: dict[str, Any] = {
     "metadata_of_pair": metadata_of_pair,
     "mark_made": mark_made,
     "misfit": runtime.misfit,
+    "ndarray": np.ndarray,
     "new": object.__new__,
     "no_complex_gradient": no_complex_gradient,
     "number_of": runtime.number_of,
@@ -96,7 +98,9 @@ def generate(op: Op) -> None:
     """Generate the op's `apply` and node class, and store `apply` in each table that binds the
     op.
     """
-    namespace = dict(_FIXED, op=op, forward=op.forward)
+    namespace = dict(
+        _FIXED, op=op, forward=op.forward, ufunc=op.ufunc, MANY=promotion.many_for(op.ufunc)
+    )
     lines = _ApplyWriter(signature_of(op)).apply()
     if op.inputs:
         op.node_class = node_class(op)
@@ -176,7 +180,7 @@ class _ApplyWriter:
     def _computed(self, values: str) -> str:
         """The call of the forward function."""
         if self.op.ufunc is not None:
-            return f"forward({values}) if mixed is False else of_halves(op, forward, {values})"
+            return f"forward({values}) if mixed is False else of_halves(ufunc, forward, {values})"
         return f"forward({values})"
 
     def _arrays(self) -> list[str]:
@@ -207,6 +211,10 @@ class _ApplyWriter:
                 f"    a_{t} = {name}.array",
                 *[f"    {line}" for line in self._plan(t)],
             ]
+            if op.ufunc is not None:
+                half = f"type(a_{t}) is ndarray and a_{t}.itemsize == 2"
+                many = f"a_{t}.size >= MANY[a_{t}.dtype.char]"
+                lines.append(f"    mixed = None if {half} and {many} else False")
         elif count:
             lines += self._promotion()
         if len(op.tensors) > max(count, 1):
@@ -277,7 +285,7 @@ class _ApplyWriter:
         """Lines that tell many elements of half precision from all else."""
         if self.op.ufunc is None:
             return []
-        many = " or ".join(f"a_{t}.size >= FEW[dtype.char]" for t in self.promoted)
+        many = " or ".join(f"a_{t}.size >= MANY[dtype.char]" for t in self.promoted)
         return [
             f"            if dtype.itemsize == 2 and not mixed and ({many}):",
             "                mixed = None",

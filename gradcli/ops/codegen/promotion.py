@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def promoted(
     op: Any, names: tuple[str, ...], operands: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], bool | tuple[Any, ...] | None]:
     """The operands' arrays in their common dtype, and whether that changed any of the tensors: the
-    operands' devices where there were several; None if not and the dtype is of half precision.
+    operands' devices where there were several; None if not but they may be worth `of_halves`.
 
     Raises E202 for an operand that is neither a tensor nor a number, and E208 as `check_devices`.
     """
@@ -104,8 +105,11 @@ def promoted(
         first, second = arrays
         if type(second) in NUMBERS or not second.ndim:
             return (dtypes.cast(first, dtype), float(second)), True
-    unchanged = None if dtype in _HALF else False
-    return tuple(cast_in_order(array, dtype) for array in arrays), mixed or unchanged
+    made = tuple([cast_in_order(array, dtype) for array in arrays])
+    if mixed or dtype not in _HALF:
+        return made, mixed
+    many = max(made[0].size, made[-1].size) >= _PAYS_FOR_KERNELS[dtype.numpy_dtype.char]
+    return made, None if many else False
 
 
 _OF_NUMBERS = frozenset({"add", "div", "floor_divide", "mul", "sub"})
@@ -166,25 +170,41 @@ def floating(array: Any) -> Any:
     return array
 
 
-def of_halves(op: Any, forward: Function, self: Any, other: Any, *arguments: Any) -> Any:
-    """The result of an op that is a ufunc, for operands that were promoted or are of half
-    precision. A number beside half precision that still is one keeps its value in float32.
+def of_halves(ufunc: Any, forward: Function, self: Any, *operands: Any) -> Any:
+    """The result of a forward function that is a ufunc, for an operand of half precision, or two
+    that were promoted. A number beside half precision that still is one keeps its value in float32.
     """
-    if not is_half(self):
-        return forward(self, other, *arguments)
+    if operands[1:] not in _NONE_GIVEN or not is_half(self):
+        return forward(self, *operands)
+    other = operands[0] if operands else self
+    many = many_for(ufunc)[self.dtype.char]
     if type(other) is float:
-        return dtypes.narrowed(forward(dtypes.widened(self), other), self.dtype)
-    if is_half(other) and arguments in _NONE_GIVEN:
-        from gradcli.arrays.half import computed  # lazy: start-up: only for half precision
+        number = self.dtype.type(other) if self.size >= many else None
+        if number != other:
+            return dtypes.narrowed(forward(dtypes.widened(self), other), self.dtype)
+        other, operands = number, (number,)
+    if max(self.size, other.size) < many:
+        return forward(self, *operands)
+    found = _computed()(ufunc, *map(forced, (self, *operands[:1])))
+    return forward(self, *operands) if found is None else found
 
-        result = computed(op.ufunc, forced(self), forced(other))
-        if result is not None:
-            return result
-    return forward(self, other, *arguments)
+
+@cache
+def _computed() -> Function:
+    from gradcli.arrays.half import computed  # lazy: start-up: only for half precision
+
+    return computed
 
 
 _NONE_GIVEN = ((), (1,))
 """The further arguments of a ufunc's op: none, or the factor of a sum."""
 
-FEW = {"e": 1 << 9, "E": 1 << 11, "h": 1 << 62}
-"""Elements of two bytes, by the character of their NumPy dtype, from which on `of_halves` pays."""
+
+def many_for(ufunc: Any) -> dict[str, int]:
+    """From how many elements on `of_halves` pays, by the character of a dtype of two bytes."""
+    return _PAYS_FOR_KERNELS if ufunc in _OF_KERNELS else _PAYS
+
+
+_OF_KERNELS = frozenset({np.add, np.subtract, np.multiply, np.divide})
+_PAYS = {"e": 1 << 12, "E": 1 << 12, "h": 1 << 62}
+_PAYS_FOR_KERNELS = {**_PAYS, "e": 3 << 8}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.dtypes import narrowed, widened
+from gradcli.arrays.dtypes import MANY, narrowed, widened
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -119,6 +119,7 @@ sqrt = pointwise(
     "sqrt",
     lambda self: np.sqrt(self),
     floating=True,
+    ufunc=np.sqrt,
     # At 0 it is inf, the limit.
     self=lambda grad, result: grad / (conj(result) * 2),
     doc="The square root.",
@@ -347,7 +348,7 @@ def sigmoid(x):
 def _sign_array(self: Any) -> Any:
     if self.dtype.kind == "b":
         return self.copy()
-    if self.dtype.itemsize == 2 and is_half(self):
+    if self.dtype.itemsize == 2 and self.size >= MANY and is_half(self):
         return narrowed(_sign_array(widened(self)), self.dtype)
     # Unlike NumPy's, PyTorch's sign of nan is 0.
     return np.subtract(self > 0, self < 0, dtype=self.dtype)
@@ -403,20 +404,15 @@ sgn = pointwise(
 
 
 def _abs_array(self: Any) -> Any:
-    kind = self.dtype.kind
-    if kind == "b":
+    if self.dtype.kind == "b":
         check_real("abs", self)
-    if kind == "V":  # bfloat16
-        return (self.view(np.uint16) & _ALL_BUT_SIGN).view(self.dtype)
     return np.abs(self)
-
-
-_ALL_BUT_SIGN = np.uint16(0x7FFF)
 
 
 abs_ = pointwise(
     "abs",
     _abs_array,
+    ufunc=np.abs,
     # At 0 it is 0, the middle of the slopes -1 and 1.
     self=lambda grad, self: grad * sgn(self),
     doc="The magnitude.",
