@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-import gradcli.functional.load  # noqa: F401  (torch.func)
 from gradcli.autograd.tensor import Tensor
 from gradcli.functional.derivatives import vjp
 from tests.op_table.check import leaf

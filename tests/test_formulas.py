@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gradcli.nn.load  # noqa: F401  # its layers bring ops
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Source
 from gradcli.explain.derive.formulas import derivative_formulas, forward_formula

@@ -245,7 +245,34 @@ assert "no_such_name" not in modules["torch"]
     loaded = _modules_after(program, tmp_path)
     assert "gradcli.ops.special.error_functions" in loaded
     assert "gradcli.ops.spatial.convolution" not in loaded
-    assert "gradcli.ops.spatial.convolution" in _modules_after(f"{program}list(methods)", tmp_path)
+    for table, brought in (("methods", False), ("modules['torch']", True)):
+        loaded = _modules_after(f"{program}list({table})", tmp_path)
+        assert ("gradcli.ops.spatial.convolution" in loaded) == brought
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "family", "left"),
+    [
+        ("torch.nn", "Linear", "gradcli.nn.layers.linear", "gradcli.nn.layers.attention"),
+        ("torch.nn", "Module", "gradcli.nn.module", "gradcli.nn.layers"),
+        ("torch.nn.utils", "clip_grad_norm_", "gradcli.nn.utils.clipping", "gradcli.nn.layers"),
+        ("torch.optim", "SGD", "gradcli.optim.sgd", "gradcli.optim.lbfgs"),
+        ("torch.utils.data", "TensorDataset", "gradcli.data.datasets", "gradcli.data.loading"),
+        ("torch.func", "grad", "gradcli.functional.derivatives", "gradcli.functional.gradcheck"),
+        ("torch.distributions", "Normal", "gradcli.distributions.continuous", "gradcli.nn.layers"),
+    ],
+)
+def test_a_name_of_a_module_brings_in_its_family_alone(
+    tmp_path: Path, module: str, name: str, family: str, left: str
+) -> None:
+    program = f"""
+from gradcli.language.library.namespace import MODULES
+MODULES[{module!r}].get({name!r})
+"""
+    _modules_after(program, tmp_path)  # which makes the index
+    loaded = _modules_after(program, tmp_path)
+    assert family in loaded
+    assert left not in loaded
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["explain", "e = (a +"]])

@@ -262,6 +262,9 @@ class Module(Calling, metaclass=Slotted):
         return bracketed(self._get_name(), [*lines, *inner])
 
 
+modules["torch.nn"]["Module"] = Module
+
+
 def clear_grad(parameter: Tensor, set_to_none: bool) -> None:
     """Clear a tensor's gradient, or set it to zero outside the graph."""
     if parameter.grad is None:

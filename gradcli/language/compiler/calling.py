@@ -12,7 +12,7 @@ from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.classes import super_call
 from gradcli.language.functions.calls import Function, call_failed, for_op
 from gradcli.language.functions.calls import call as call_value
-from gradcli.language.objects.attributes import Method, Module, get_attribute
+from gradcli.language.objects.attributes import Method, get_attribute
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.iteration import bounded
@@ -151,9 +151,6 @@ def _method(
         if kind is Tensor and is_tensor_method:
             called = methods[name]
             values = (value, *arguments(variables))
-        elif kind is Module and name in value.names:
-            called = value.names[name]
-            values = arguments(variables)
         elif kind in METHODS and name in METHODS[kind]:
             called = METHODS[kind][name]
             values = (value, *arguments(variables))

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
 from gradcli.language.objects.attributes import Module
-from gradcli.language.objects.types import define, host_name
 from gradcli.ops.binding import catalogue
 
 _UNDRAWN = """IPython IPython.display matplotlib.animation matplotlib.axes matplotlib.collections
@@ -232,15 +230,6 @@ def _filling(module: Module, place: str) -> Callable[[], None]:
     file, _, table = place.partition(":")
 
     def load() -> None:
-        found: dict[str, Any] = getattr(import_module(f"gradcli.language.library.{file}"), table)
-        name_classes(found)
-        module.fill(found)
+        module.fill(getattr(import_module(f"gradcli.language.library.{file}"), table))
 
     return load
-
-
-def name_classes(table: dict[str, Any]) -> None:
-    """Put classes of the language in place of a table's host classes."""
-    for name, value in table.items():
-        if isinstance(value, type):
-            table[name] = define(host_name(value), value, construct=value)

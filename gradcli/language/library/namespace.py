@@ -12,7 +12,7 @@ from gradcli.autograd.engine import backward
 from gradcli.errors import GradcliError, Span
 from gradcli.language.hints.spelling import closest, suggestion
 from gradcli.language.library.builtins import BUILTINS
-from gradcli.language.library.modules import INSTEAD, import_of, library_modules, name_classes
+from gradcli.language.library.modules import INSTEAD, import_of, library_modules
 from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.types import (
@@ -21,6 +21,7 @@ from gradcli.language.objects.types import (
     TENSOR,
     UNINITIALIZED,
     called,
+    class_of_host,
     define,
     host_name,
 )
@@ -61,39 +62,6 @@ def _install_classes() -> None:
     catalogue.modules["torch.autograd.gradcheck"]["GradcheckError"] = EXCEPTIONS["GradcheckError"]
 
 
-def _load_data() -> None:
-    """Fill the table of `torch.utils.data`."""
-    import gradcli.data.load  # noqa: F401  # lazy: family
-
-    name_classes(catalogue.modules["torch.utils.data"])
-
-
-def _load_distributions() -> None:
-    """Fill the tables of `torch.distributions`."""
-    import gradcli.distributions.load  # noqa: F401  # lazy: family
-
-    for name in _DISTRIBUTIONS:
-        name_classes(catalogue.modules[name])
-
-
-def _load_nn() -> None:
-    """Fill the table of `torch.nn` and those inside it."""
-    import gradcli.nn.load  # noqa: F401  # lazy: family
-
-    name_classes(catalogue.modules["torch.nn"])
-    for name in ("parametrize", "prune", "rnn"):
-        name_classes(catalogue.modules[f"torch.nn.utils.{name}"])
-
-
-def _load_optim() -> None:
-    """Fill the table of `torch.optim` and the one inside it."""
-    import gradcli.optim.load  # noqa: F401  # lazy: family
-
-    name_classes(catalogue.modules["torch.optim"])
-    name_classes(catalogue.modules["torch.optim.lr_scheduler"])
-    name_classes(catalogue.modules["torch.optim.swa_utils"])
-
-
 def _load_functions() -> None:
     """Complete the tables of custom functions, which few programs need."""
     from gradcli.autograd.custom import context, function  # lazy: family
@@ -107,14 +75,6 @@ def _load_functions() -> None:
     )
 
 
-def _load_transforms() -> None:
-    """Fill the tables of functions of functions, which few programs need."""
-    import gradcli.functional.load  # noqa: F401  # lazy: family
-
-    for name in _TRANSFORMS:
-        name_classes(catalogue.modules[name])
-
-
 def _in_one_batch(function: Callable[..., Any], seeds: list[Any]) -> Any:
     """What a function returns for all rows of seeds at once."""
     from gradcli.functional.vmap import of_rows  # lazy: family
@@ -123,6 +83,7 @@ def _in_one_batch(function: Callable[..., Any], seeds: list[Any]) -> Any:
 
 
 backward.in_one_batch = _in_one_batch
+catalogue.class_of = class_of_host
 
 
 def _documented(value: Any) -> Any:
@@ -164,40 +125,8 @@ catalogue.modules["torch"]["from_numpy"] = _of_arrays(
 )
 _install_classes()
 _TORCH = _torch_modules()
-for _name in (
-    "torch.nn",
-    "torch.nn.init",
-    "torch.nn.utils",
-    "torch.nn.utils.parametrizations",
-    "torch.nn.utils.parametrize",
-    "torch.nn.utils.prune",
-    "torch.nn.utils.rnn",
-):
-    _TORCH[_name].load = _load_nn  # few programs need it, and it takes long
-for _name in ("torch.optim", "torch.optim.lr_scheduler", "torch.optim.swa_utils"):
-    _TORCH[_name].load = _load_optim
-_TORCH["torch.utils.data"].load = _load_data
-_DISTRIBUTIONS = (
-    "torch.distributions",
-    "torch.distributions.constraints",
-    "torch.distributions.kl",
-    "torch.distributions.transforms",
-)
-for _name in _DISTRIBUTIONS:
-    _TORCH[_name].load = _load_distributions
 for _name in ("torch.autograd", "torch.autograd.function"):
     _TORCH[_name].load = _load_functions
-_TRANSFORMS = (
-    "torch.autograd.forward_ad",
-    "torch.autograd.functional",
-    "torch.autograd.gradcheck",
-    "torch.autograd.graph",
-    "torch.func",
-    "torch.nn.utils.stateless",
-    "torch.utils.checkpoint",
-)
-for _name in _TRANSFORMS:
-    _TORCH[_name].load = _load_transforms
 for _name, _where in (
     ("GradScaler", "torch.amp"),
     ("autocast", "torch.amp"),

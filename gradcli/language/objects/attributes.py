@@ -39,7 +39,14 @@ from gradcli.language.objects.methods import (
 )
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.special_methods import ARITHMETIC, COMPARISONS
-from gradcli.language.objects.types import TYPE, LanguageType, define, type_name, type_of
+from gradcli.language.objects.types import (
+    TYPE,
+    LanguageType,
+    class_of_host,
+    define,
+    type_name,
+    type_of,
+)
 from gradcli.ops.binding import catalogue
 from gradcli.record import Record
 
@@ -97,6 +104,8 @@ class Module:
             found = self.names[name]
             if type(found) is PerSession:
                 return found.read()
+            if isinstance(found, type):
+                return class_of_host(found)
         return found
 
     def public_names(self) -> list[str]:

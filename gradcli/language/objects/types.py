@@ -210,6 +210,14 @@ def define(
     return made
 
 
+def class_of_host(host: type) -> LanguageType:
+    """The class of the language for a host class that programs name, and make instances of."""
+    made = _by_host.get(host) or define(host_name(host), host)
+    if made.construct is None:
+        made.construct = host
+    return made
+
+
 def known_type(host: type) -> LanguageType | None:
     """The class of the language that stands for a host class, None for none."""
     return _by_host.get(host)

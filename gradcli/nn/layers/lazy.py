@@ -16,6 +16,7 @@ from gradcli.errors import runtime_error, value_error
 from gradcli.nn.layer import new_tensor, register
 from gradcli.nn.layers import convolutions, linear, normalisation  # noqa: F401  (they register)
 from gradcli.nn.module import Module
+from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.catalogue import modules
 
 
@@ -101,7 +102,11 @@ class Lazy(Module):
     @property
     def cls_to_become(self) -> Any:
         """The class that it becomes."""
-        return modules["torch.nn"][type(self).__name__.removeprefix("Lazy")]
+        return catalogue.class_of(self._becomes())
+
+    def _becomes(self) -> type:
+        kind: type = modules["torch.nn"][type(self).__name__.removeprefix("Lazy")]
+        return kind
 
     def has_uninitialized_params(self) -> bool:
         """Whether no input was seen and no state loaded."""
@@ -137,8 +142,7 @@ class Lazy(Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         self.initialize_parameters(*args, **kwargs)
-        become = self.cls_to_become
-        object.__setattr__(self, "__class__", getattr(become, "construct", become))
+        object.__setattr__(self, "__class__", self._becomes())
         return self.forward(*args, **kwargs)
 
 

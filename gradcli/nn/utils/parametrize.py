@@ -15,6 +15,7 @@ from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.nn.attributes import is_parameter, kind_of
 from gradcli.nn.layers.containers import ModuleDict, ModuleList
 from gradcli.nn.module import Module, check_module
+from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.catalogue import function, methods, modules, setters
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.creation.data import parameter
@@ -284,7 +285,7 @@ def type_before_parametrizations(module: Any) -> Any:
     """
     check_module("type_before_parametrizations", module)
     kind = type(module)
-    return getattr(kind, "language_class", None) or modules["torch.nn"].get(kind.__name__, kind)
+    return getattr(kind, "language_class", None) or catalogue.class_of(kind)
 
 
 modules[_MODULE].update(ParametrizationList=ParametrizationList, cached=Cached)

@@ -26,40 +26,46 @@ from gradcli.state import active
 Body = TypeVar("Body", bound=Function)
 
 modules: dict[str, dict[str, Any]] = {
-    "torch": table("torch"),
-    "torch.autograd": {},
-    "torch.autograd.function": {},
-    "torch.autograd.graph": {},
-    "torch.autograd.gradcheck": {},
-    "torch.autograd.forward_ad": {},
-    "torch.autograd.functional": {},
-    "torch.cuda": table("torch.cuda"),
-    "torch.distributions": {},
-    "torch.distributions.constraints": {},
-    "torch.distributions.kl": {},
-    "torch.distributions.transforms": {},
-    "torch.fft": table("torch.fft"),
-    "torch.func": {},
-    "torch.linalg": table("torch.linalg"),
-    "torch.masked": table("torch.masked"),
-    "torch.nn": {},
-    "torch.nn.functional": table("torch.nn.functional"),
-    "torch.nn.init": {},
-    "torch.nn.utils": {},
-    "torch.nn.utils.parametrizations": {},
-    "torch.nn.utils.parametrize": {},
-    "torch.nn.utils.prune": {},
-    "torch.nn.utils.rnn": {},
-    "torch.nn.utils.stateless": {},
-    "torch.optim": {},
-    "torch.optim.lr_scheduler": {},
-    "torch.optim.swa_utils": {},
-    "torch.signal.windows": table("torch.signal.windows"),
-    "torch.special": table("torch.special"),
-    "torch.utils.checkpoint": {},
-    "torch.utils.data": {},
+    name: table(name)
+    for name in (
+        "torch",
+        "torch.autograd",
+        "torch.autograd.function",
+        "torch.autograd.graph",
+        "torch.autograd.gradcheck",
+        "torch.autograd.forward_ad",
+        "torch.autograd.functional",
+        "torch.cuda",
+        "torch.distributions",
+        "torch.distributions.constraints",
+        "torch.distributions.kl",
+        "torch.distributions.transforms",
+        "torch.fft",
+        "torch.func",
+        "torch.linalg",
+        "torch.masked",
+        "torch.nn",
+        "torch.nn.functional",
+        "torch.nn.init",
+        "torch.nn.utils",
+        "torch.nn.utils.parametrizations",
+        "torch.nn.utils.parametrize",
+        "torch.nn.utils.prune",
+        "torch.nn.utils.rnn",
+        "torch.nn.utils.stateless",
+        "torch.optim",
+        "torch.optim.lr_scheduler",
+        "torch.optim.swa_utils",
+        "torch.signal.windows",
+        "torch.special",
+        "torch.utils.checkpoint",
+        "torch.utils.data",
+    )
 }
-"""The functions of each module."""
+"""The functions and host classes of each module."""
+
+class_of: Callable[[type], Any]
+"""Gives the class that programs know for a host class; the language sets it."""
 
 methods: dict[str, Function] = table("Tensor")
 """Methods of tensors; the tensor is their first argument."""

@@ -1,8 +1,9 @@
-"""Lazy loading of families of ops: each is imported when one of its names is first looked up.
+"""Lazy loading of families of ops, layers, optimizers and the like: each family, a module, is
+imported when one of its names is first looked up.
 
-To import all of them would take a seventh of the time of a short command. The index maps each name
-to its family. It is computed from the families: they are all imported once, and their names are
-recorded as they fill the tables. An installation has the index beside this file. A checkout builds
+To import all of them would take longer than a short command. The index maps each name to its
+family. It is computed from the families: they are all imported once, and their names are recorded
+as they fill the tables. An installation has the index beside this file. A checkout builds
 it at its first run, keeps it in the user's cache, and rebuilds it when a file of a family has
 changed.
 """
@@ -18,11 +19,15 @@ from typing import Any
 from gradcli.files import cache
 
 # To be incremented when the format of the index changes.
-_FORMAT = 4
+_FORMAT = 5
 
-_PACKAGE = "gradcli.ops"
-_FOLDER = os.path.abspath(sys.modules[_PACKAGE].__path__[0])
-_INSTALLED = os.path.join(_FOLDER, "lazy_index.marshal")
+_PACKAGES = tuple(
+    f"gradcli.{name}." for name in ("data", "distributions", "functional", "nn", "ops", "optim")
+)
+"""The packages of the families."""
+
+_FOLDER = os.path.abspath(sys.modules["gradcli"].__path__[0])
+_INSTALLED = os.path.join(_FOLDER, "ops", "lazy_index.marshal")
 _CACHED = cache.path_of("lazy-index", (_FORMAT, sys.version, _FOLDER))
 
 Index = dict[str, dict[str, str]]
@@ -31,18 +36,21 @@ Index = dict[str, dict[str, str]]
 
 def _key() -> tuple[Any, ...]:
     """What the index of a checkout is made from: when each module was written, and its size."""
-    return (_FORMAT, sys.version, _FOLDER, *sorted(_modules(_FOLDER)))
+    return (_FORMAT, sys.version, _FOLDER, *_modules())
 
 
-def _modules(folder: str) -> list[tuple[str, int, int]]:
+def _modules() -> list[tuple[str, int, int]]:
+    """The modules of all packages: path, time of writing and size."""
     found = []
-    for entry in os.scandir(folder):
-        if entry.name.endswith(".py"):
-            status = entry.stat()
-            found.append((entry.path, status.st_mtime_ns, status.st_size))
-        elif entry.name != "__pycache__" and entry.is_dir():
-            found += _modules(entry.path)
-    return found
+    folders = [os.path.join(_FOLDER, package.split(".")[1]) for package in _PACKAGES]
+    while folders:
+        for entry in os.scandir(folders.pop()):
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                found.append((entry.path, status.st_mtime_ns, status.st_size))
+            elif entry.name != "__pycache__" and entry.is_dir():
+                folders.append(entry.path)
+    return sorted(found)
 
 
 def _load() -> Index:
@@ -69,16 +77,18 @@ def bring(table_name: str, name: str) -> None:
         import_module(family)
 
 
-def bring_all() -> None:
+def bring_all(*table_names: str) -> None:
+    """Import the families of all names in some tables, or of all tables."""
     if not _index:
         _make()
-    for family in sorted({each for names in _index.values() for each in names.values()}):
+    tables = [_index.get(name, {}) for name in table_names or _index]
+    for family in sorted({each for names in tables for each in names.values()}):
         import_module(family)
 
 
 class Table(dict[str, Any]):
     """A table of names that behaves as if it were complete: looking up a name imports its family,
-    iterating imports all families.
+    iterating imports the families of all its names.
 
     Attributes:
         name: its name in the index.
@@ -106,19 +116,19 @@ class Table(dict[str, Any]):
             return default
 
     def __iter__(self) -> Iterator[str]:
-        bring_all()
+        bring_all(self.name)
         return dict.__iter__(self)
 
     def keys(self) -> Any:
-        bring_all()
+        bring_all(self.name)
         return dict.keys(self)
 
     def values(self) -> Any:
-        bring_all()
+        bring_all(self.name)
         return dict.values(self)
 
     def items(self) -> Any:
-        bring_all()
+        bring_all(self.name)
         return dict.items(self)
 
 
@@ -150,11 +160,11 @@ def table(name: str) -> Table:
 
 
 def _family_that_runs() -> str | None:
-    """The innermost module of the package whose import is running."""
+    """The innermost module of the packages whose import is running."""
     frame = sys._getframe(2)
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
-        if frame.f_code.co_name == "<module>" and module.startswith(f"{_PACKAGE}."):
+        if frame.f_code.co_name == "<module>" and module.startswith(_PACKAGES):
             return module
         frame = frame.f_back  # type: ignore[assignment]
     return None
@@ -166,7 +176,7 @@ def _make() -> None:
     for path, *_ in key[3:]:
         name = path[len(_FOLDER) : -len(".py")].replace(os.sep, ".")
         if not name.endswith("__init__"):
-            import_module(_PACKAGE + name)
+            import_module("gradcli" + name)
     _index.update(_recorded)
     cache.write(_CACHED, key, _index)
 

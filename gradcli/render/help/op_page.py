@@ -278,8 +278,8 @@ def _arguments(program: str) -> list[str]:
 
 def _layer_example(found: Found) -> str:
     """The example of a layer from its function's: settings to it, inputs to its call."""
-    settings = getattr(getattr(found.value, "construct", None), "settings", None)
-    function = find(f"F.{found.value.construct.function}", load) if settings is not None else None
+    settings = getattr(found.value, "settings", None)
+    function = find(f"F.{found.value.function}", load) if settings is not None else None
     if settings is None or function is None:
         return ""
     names = [each.partition("=")[0] for each in _parameters(function) if each != "*"]

@@ -10,7 +10,6 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
-from gradcli.functional import load  # noqa: F401  (fills torch.func)
 from gradcli.functional.stateless import functional_call, stacked_state
 from gradcli.language.library.copy import deepcopy
 from gradcli.nn.module import Module, check_module
