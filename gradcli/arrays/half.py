@@ -1,5 +1,5 @@
 """Arrays of float16 and bfloat16 by kernels in C: conversions, and arithmetic in float32 that is
-rounded once. NumPy's own, which convert float16 one by one, serve where the kernels are not built.
+rounded once. Where the kernels are not built NumPy converts, float16 one by one; bits are the same.
 """
 
 from __future__ import annotations
@@ -70,12 +70,10 @@ def computed(ufunc: Any, self: Any, other: Any = None) -> Any:
         made = ufunc(_wide(self)) if other is None else ufunc(_wide(self), _wide(other))
         return made if made.dtype == np.bool_ else converted(made, self.dtype)
     compute = kernel("half_arithmetic")
-    if compute is None:
-        return None
-    if not _lie_alike(self, other):
+    if compute is None or not _lie_alike(self, other):
         if which in (0, 2) and (other.ndim > self.ndim or not any(self.strides)):
             self, other = other, self
-        repeated = _repeated(other, self) if _lie_alike(self, self) else None
+        repeated = _repeated(other, self) if compute and _lie_alike(self, self) else None
         if repeated is None:
             if which > 3 or max(self.size, other.size) < _MANY:
                 return None
