@@ -351,6 +351,16 @@ def test_conversions_keep_every_bit(level: str) -> None:
 
 
 @built
+def test_half_precision_in_tiles() -> None:
+    """What is shared among threads, with an operand that each tile repeats."""
+    x = np.random.default_rng(6).standard_normal((600, 500)).astype(np.float16)
+    assert x.size > half.TILE
+    for other in (x[::-1].copy(), x[0], x.dtype.type(0.3)):
+        np.testing.assert_array_equal(half.computed(np.multiply, x, other), x * other)
+    np.testing.assert_array_equal(half.converted(x, np.float32), x.astype(np.float32))
+
+
+@built
 def test_every_kernel_has_a_row() -> None:
     assert set(NAMES) <= {name for row in ROWS for name in row.split(", ")}
 

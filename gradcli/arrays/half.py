@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.threads import SMALLEST_TILE, over_tiles
+from gradcli.arrays.threads import TILE, over_tiles
 from gradcli.native.dispatch import kernel
 
 _MANY = 1 << 14
@@ -122,7 +122,7 @@ def _elements(array: Any) -> Any:
         array = array.view(np.uint16)
     if not array.flags.c_contiguous:
         array = array.T
-    return array if array.size < SMALLEST_TILE else array.reshape(-1)
+    return array if array.size < TILE else array.reshape(-1)
 
 
 def _run(compute: Any, arrays: tuple[Any, ...], numbers: tuple[int, ...]) -> None:
@@ -130,7 +130,7 @@ def _run(compute: Any, arrays: tuple[Any, ...], numbers: tuple[int, ...]) -> Non
     each tile.
     """
     count = arrays[0].size
-    if count < SMALLEST_TILE:
+    if count < TILE:
         compute(*arrays, *numbers)
         return
     least = min([each.size for each in arrays])
