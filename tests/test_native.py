@@ -22,6 +22,7 @@ import pytest
 from gradcli.arrays import dtypes, half
 from gradcli.arrays.random.box_muller import fill_blocks
 from gradcli.arrays.random.generator import Generator
+from gradcli.arrays.threads import TILE
 from gradcli.kernels import attention as heads
 from gradcli.kernels import recurrent
 from gradcli.kernels.windows import convolution, max_pool
@@ -354,7 +355,7 @@ def test_conversions_keep_every_bit(level: str) -> None:
 def test_half_precision_in_tiles() -> None:
     """What is shared among threads, with an operand that each tile repeats."""
     x = np.random.default_rng(6).standard_normal((600, 500)).astype(np.float16)
-    assert x.size > half.TILE
+    assert x.size > TILE
     for other in (x[::-1].copy(), x[0], x.dtype.type(0.3)):
         np.testing.assert_array_equal(half.computed(np.multiply, x, other), x * other)
     np.testing.assert_array_equal(half.converted(x, np.float32), x.astype(np.float32))
