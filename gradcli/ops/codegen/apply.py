@@ -98,9 +98,7 @@ def generate(op: Op) -> None:
     """Generate the op's `apply` and node class, and store `apply` in each table that binds the
     op.
     """
-    namespace = dict(
-        _FIXED, op=op, forward=op.forward, ufunc=op.ufunc, MANY=promotion.many_for(op.ufunc)
-    )
+    namespace = dict(_FIXED, op=op, forward=op.forward, ufunc=op.ufunc)
     lines = _ApplyWriter(signature_of(op)).apply()
     if op.inputs:
         op.node_class = node_class(op)
@@ -212,9 +210,10 @@ class _ApplyWriter:
                 *[f"    {line}" for line in self._plan(t)],
             ]
             if op.ufunc is not None:
-                half = f"type(a_{t}) is ndarray and a_{t}.itemsize == 2"
-                many = f"a_{t}.size >= MANY[a_{t}.dtype.char]"
-                lines.append(f"    mixed = None if {half} and {many} else False")
+                many = (
+                    f"type(a_{t}) is ndarray and a_{t}.size >= {max(promotion.many_for(op.ufunc))}"
+                )
+                lines.append(f"    mixed = None if {many} and a_{t}.itemsize == 2 else False")
         elif count:
             lines += self._promotion()
         if len(op.tensors) > max(count, 1):
@@ -285,10 +284,14 @@ class _ApplyWriter:
         """Lines that tell many elements of half precision from all else."""
         if self.op.ufunc is None:
             return []
-        many = " or ".join(f"a_{t}.size >= MANY[dtype.char]" for t in self.promoted)
+        float16, bfloat16 = promotion.many_for(self.op.ufunc)
+        some, many = [
+            " or ".join(f"a_{t}.size >= {count}" for t in self.promoted)
+            for count in (float16, bfloat16)
+        ]
         return [
-            f"            if dtype.itemsize == 2 and not mixed and ({many}):",
-            "                mixed = None",
+            f"            if dtype.itemsize == 2 and ({some}) and not mixed:",
+            f"                mixed = None if dtype.kind == 'f' or {many} else False",
         ]
 
     def _numbers(self) -> list[str]:

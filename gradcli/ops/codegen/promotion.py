@@ -108,8 +108,8 @@ def promoted(
     made = tuple([cast_in_order(array, dtype) for array in arrays])
     if mixed or dtype not in _HALF:
         return made, mixed
-    many = max(made[0].size, made[-1].size) >= _PAYS_FOR_KERNELS[dtype.numpy_dtype.char]
-    return made, None if many else False
+    many = _FEW if dtype is dtypes.float16 else dtypes.MANY
+    return made, None if max(made[0].size, made[-1].size) >= many else False
 
 
 _OF_NUMBERS = frozenset({"add", "div", "floor_divide", "mul", "sub"})
@@ -174,10 +174,12 @@ def of_halves(ufunc: Any, forward: Function, self: Any, *operands: Any) -> Any:
     """The result of a forward function that is a ufunc, for an operand of half precision, or two
     that were promoted. A number beside half precision that still is one keeps its value in float32.
     """
+    other = operands[0] if operands else self
+    if type(other) is float and self.size < _FEW and is_half(self):
+        return forward(self.astype(np.float32), other).astype(self.dtype)
     if operands[1:] not in _NONE_GIVEN or not is_half(self):
         return forward(self, *operands)
-    other = operands[0] if operands else self
-    many = many_for(ufunc)[self.dtype.char]
+    many = many_for(ufunc)[self.dtype.kind != "f"]
     if type(other) is float:
         number = self.dtype.type(other) if self.size >= many else None
         if number != other:
@@ -200,11 +202,10 @@ _NONE_GIVEN = ((), (1,))
 """The further arguments of a ufunc's op: none, or the factor of a sum."""
 
 
-def many_for(ufunc: Any) -> dict[str, int]:
-    """From how many elements on `of_halves` pays, by the character of a dtype of two bytes."""
-    return _PAYS_FOR_KERNELS if ufunc in _OF_KERNELS else _PAYS
+def many_for(ufunc: Any) -> tuple[int, int]:
+    """From how many elements of float16, and of bfloat16, on `of_halves` pays."""
+    return (_FEW if ufunc in _OF_KERNELS else dtypes.MANY), dtypes.MANY
 
 
 _OF_KERNELS = frozenset({np.add, np.subtract, np.multiply, np.divide})
-_PAYS = {"e": 1 << 12, "E": 1 << 12, "h": 1 << 62}
-_PAYS_FOR_KERNELS = {**_PAYS, "e": 3 << 8}
+_FEW = 3 << 8

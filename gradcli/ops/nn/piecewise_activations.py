@@ -44,7 +44,7 @@ from gradcli.state import computed
 def _threshold_backward_of_half(forward: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
     """The gradient of half precision, compared in float32 where it has many elements."""
     grad_output, self, threshold = operands
-    if not is_half(self):
+    if self.size < dtypes.MANY or not is_half(self):
         return forward(*operands)
     number = self.dtype.type(threshold)
     return choose(of_halves(np.less_equal, np.less_equal, self, number), 0, grad_output)[()]
