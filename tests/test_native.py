@@ -19,13 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from gradcli.arrays import dtypes, half
 from gradcli.arrays.random.box_muller import fill_blocks
 from gradcli.arrays.random.generator import Generator
+from gradcli.arrays.threads import TILE
 from gradcli.kernels import attention as heads
 from gradcli.kernels import recurrent
 from gradcli.kernels.windows import convolution, max_pool
 from gradcli.kernels.windows.windows import Windows
 from gradcli.native import dispatch
+from gradcli.ops.definition.op import registry
 from gradcli.ops.indexing import basic
 from gradcli.ops.nn import activations, attention, softmax
 from gradcli.ops.normalisation import batch, formula, layer
@@ -206,7 +209,27 @@ def _lstm(array: Any) -> Any:
     return found
 
 
+OF_UFUNCS = ("add", "sub", "mul", "div", "maximum", "minimum", "lt", "ge", "eq")
+
+
+def _half_precision(array: Any) -> list[Any]:
+    """Conversions, and ufuncs of operands that lie in memory alike, otherwise, or are numbers."""
+    found = []
+    for dtype in (np.dtype(np.float16), dtypes.bfloat16.numpy_dtype):
+        if array.dtype == np.float32:
+            found.append(half.converted(array, dtype))
+        x = array.astype(dtype)
+        found.append(half.converted(x[::-1], np.float32))
+        for op in map(registry.__getitem__, OF_UFUNCS):
+            for y in (x[::-1].copy(), x[::-1], x[:1], *x[:1], dtype.type(-0.0), dtype.type(2.5)):
+                for one, other in ((x, y), (y, x)):
+                    made = half.computed(op.ufunc, one, other)
+                    found.append(op.forward(one, other) if made is None else made)
+    return [each.astype(np.float32) if each.dtype.itemsize == 2 else each for each in found]
+
+
 ROWS = {
+    "half_to_single, single_to_half, half_arithmetic": Row(_half_precision),
     "lstm_step, lstm_step_backward": Row(_lstm, 2e-5),
     "softmax": Row(lambda x: [softmax._softmax_array(x, x.ndim - 1), *_attention(_tame(x))], 1e-6),
     "softmax_backward": Row(
@@ -299,6 +322,43 @@ def test_as_in_python(row: Row, level: str) -> None:
                 _check(found, wanted, row.within)
     finally:
         CORE.use("")
+
+
+@built
+@pytest.mark.parametrize("level", LEVELS)
+def test_conversions_keep_every_bit(level: str) -> None:
+    """All 65,536 of float16; and for each pattern of 19 bits of float32, of 16 for bfloat16, what
+    lies next to it, next to the middle of it and the following, and in that middle. Among these are
+    overflows, subnormals and nans.
+    """
+    if CORE.use(level) != level:
+        pytest.skip(f"this processor has no {level}")
+    try:
+        every = np.arange(1 << 16, dtype=np.uint16)
+        singles = half.converted(every.view(np.float16), np.float32)
+        wanted = every.view(np.float16).astype(np.float32)
+        np.testing.assert_array_equal(singles.view(np.uint32), wanted.view(np.uint32))
+        for dtype, kept in ((np.dtype(np.float16), 19), (dtypes.bfloat16.numpy_dtype, 16)):
+            one = 1 << (32 - kept)
+            ends = np.array([0, 1, one // 2 - 1, one // 2, one // 2 + 1, one - 1], np.uint32)
+            near = (np.arange(1 << kept, dtype=np.uint32)[:, None] * np.uint32(one) + ends).ravel()
+            for values in (near.view(np.float32), near[near % (1 << 31) <= 0x7F800000]):
+                found = half.converted(values.view(np.float32), dtype)
+                with np.errstate(all="ignore"):
+                    wanted = values.view(np.float32).astype(dtype)
+                np.testing.assert_array_equal(found.view(np.uint16), wanted.view(np.uint16))
+    finally:
+        CORE.use("")
+
+
+@built
+def test_half_precision_in_tiles() -> None:
+    """What is shared among threads, with an operand that each tile repeats."""
+    x = np.random.default_rng(6).standard_normal((600, 500)).astype(np.float16)
+    assert x.size > TILE
+    for other in (x[::-1].copy(), x[0], x.dtype.type(0.3)):
+        np.testing.assert_array_equal(half.computed(np.multiply, x, other), x * other)
+    np.testing.assert_array_equal(half.converted(x, np.float32), x.astype(np.float32))
 
 
 @built

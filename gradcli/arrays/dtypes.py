@@ -7,7 +7,6 @@ one to the other. NumPy's own promotion is never asked: it differs from PyTorch'
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -283,28 +282,31 @@ def cast(value: Any, dtype: DType) -> Any:
     if isinstance(value, np.generic) and source.kind != "u":
         # What astype gives, in half its time; bfloat16 of some versions reads a sign into uint64.
         return target.type(value)
-    return widened(value) if dtype is float32 else value.astype(target)
+    if dtype is float32:
+        return widened(value)
+    return narrowed(value, target) if dtype.itemsize == 2 else value.astype(target)
 
 
 def widened(array: Any) -> Any:
-    """An array of half precision as float32. NumPy computes each element of float16: a table of all
-    65,536 takes a third of that.
-    """
-    if type(array) is not np.ndarray or array.size < _MANY or array.dtype != np.float16:
+    """An array of half precision as float32."""
+    if type(array) is not np.ndarray or array.size < MANY or array.dtype.itemsize != 2:
         return array.astype(np.float32)
-    if not array.flags.c_contiguous:
-        return array.astype(np.float32)
-    return _singles().take(array.view(np.uint16))
+    from gradcli.arrays.half import converted  # lazy: start-up: only for half precision
+
+    return converted(array, np.float32)
 
 
-_MANY = 1 << 14
-"""Elements from which on the table pays."""
+def narrowed(array: Any, dtype: Any) -> Any:
+    """An array in a NumPy dtype of half precision, or another one of two bytes an element."""
+    if type(array) is not np.ndarray or array.size < MANY or array.dtype != np.float32:
+        return array.astype(dtype)
+    from gradcli.arrays.half import converted  # lazy: start-up: only for half precision
+
+    return converted(array, dtype)
 
 
-@cache
-def _singles() -> Any:
-    """Every float16, by its bits, as float32."""
-    return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+MANY = 1 << 12
+"""Elements from which on kernels for half precision pay."""
 
 
 def _unsigned(number: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.dtypes import widened
+from gradcli.arrays.dtypes import narrowed, widened
 from gradcli.packages import imported
 
 MEAN, SUM = 1, 2
@@ -33,11 +33,11 @@ class _Half:
     def rounded(self, array: Any) -> Any:
         """The values rounded to the dtype, in float32."""
         single = module_of(array).asarray(array, _single)
-        return single.astype(self.dtype).astype(_single)
+        return widened(narrowed(single, self.dtype))
 
     def stored(self, array: Any) -> Any:
         """The result in the dtype."""
-        return module_of(array).asarray(array).astype(self.dtype)[()]
+        return narrowed(module_of(array).asarray(array), self.dtype)[()]
 
     def reduced(self, losses: Any, reduction: int) -> Any:
         """Losses that were stored, their sum or their mean: added in float32."""
@@ -88,8 +88,8 @@ def log_sigmoid_backward(grad_output: Any, self: Any) -> Any:
 def glu_backward(grad_output: Any, self: Any, dim: int) -> Any:
     """The gradient of glu; the sigmoid of the gate is rounded."""
     half = _Half(self)
-    value, gate = np.split(self.astype(_single), 2, dim)
-    grad = grad_output.astype(_single)
+    value, gate = np.split(widened(self), 2, dim)
+    grad = widened(grad_output)
     open_ = half.rounded(1 / (1 + np.exp(-gate)))
     return half.stored(np.concatenate([open_ * grad, (1 - open_) * open_ * value * grad], dim))
 
@@ -206,7 +206,7 @@ def batch_norm(
 ) -> tuple[Any, Any, Any]:
     """The normalised input, and each channel's mean and reciprocal deviation."""
     half = _Half(input)
-    values = input.astype(_single).reshape(statistics.shape)
+    values = widened(input).reshape(statistics.shape)
     if statistics.given is None:
         mean = np.mean(values, statistics.dims, np.float64, keepdims=True).astype(_single)
         squares = np.sum((values - mean) ** 2, statistics.dims, np.float64, keepdims=True)
@@ -221,12 +221,12 @@ def batch_norm(
     deviation = 1 / np.sqrt(variance.astype(np.float64) + statistics.eps)
     if statistics.given is None:
         mean, deviation = half.rounded(mean), half.rounded(deviation)
-    slope = deviation.astype(_single)
+    slope = widened(deviation)
     if weight is not None:
-        slope = slope * weight.astype(_single).reshape(statistics.weight_shape)
+        slope = slope * widened(weight).reshape(statistics.weight_shape)
     offset = -mean * slope
     if bias is not None:
-        offset = offset + bias.astype(_single).reshape(statistics.weight_shape)
+        offset = offset + widened(bias).reshape(statistics.weight_shape)
     result = (values * slope + offset).reshape(input.shape)
     return half.stored(result), half.stored(mean), half.stored(deviation)
 
@@ -248,7 +248,7 @@ def mvlgamma(self: Any, p: int) -> Any:
     half = _Half(self)
     steps = np.arange(p, dtype=_single) * -0.5
     terms = half.rounded(
-        imported("scipy.special").gammaln(half.rounded(self.astype(_single)[..., None] + steps))
+        imported("scipy.special").gammaln(half.rounded(widened(self)[..., None] + steps))
     )
     total = half.rounded(np.add.reduce(terms, axis=-1))
     constant = p * (p - 1) / 4 * float(np.log(np.pi))

@@ -4,6 +4,7 @@
 #include "random.h"
 #include "order.h"
 #include "pointwise.h"
+#include "half.h"
 #include "norms.h"
 #include "rows.h"
 #include "recurrent.h"

@@ -1,8 +1,8 @@
 /* The extension module `gradcli.native._core`: kernels of arrays, as functions of buffers.
  *
  * Every kernel takes what its signature in kernels.def says, a letter an argument:
- *   f d i u b   the elements of an array without gaps that is read: float32, float64, int64, uint32,
- *               bytes; a capital letter for one that is written to
+ *   f d i u h b the elements of an array without gaps that is read: float32, float64, int64, uint32,
+ *               uint16 or float16, bytes; a capital letter for one that is written to
  *   o P Q       as `f`, `F` and `D`, or None
  *   n x         an integer, a float
  * The types are checked here and the sizes by the kernel, before it touches an element; a mistake
@@ -35,6 +35,7 @@ static const char NO_MEMORY[] = "no memory";
 #define D(k) ((double *)a[k].data)
 #define I(k) ((int64_t *)a[k].data)
 #define U(k) ((uint32_t *)a[k].data)
+#define H(k) ((uint16_t *)a[k].data)
 #define B(k) ((uint8_t *)a[k].data)
 #define N(k) (a[k].size)
 #define X(k) (a[k].number)
@@ -48,6 +49,7 @@ static const char NO_MEMORY[] = "no memory";
 
 #if defined(__GNUC__) && defined(__x86_64__) && !defined(GRADCLI_ONE_LEVEL)
 #define HAS_LEVELS 1
+#include <immintrin.h>
 #endif
 
 /* Before a loop whose iterations do not read what others write. */
@@ -72,11 +74,13 @@ enum { ALWAYS_FUSED = 0 };
 #ifdef HAS_LEVELS
 #undef HAS_FMA
 #define HAS_FMA 1
+#define HAS_F16C 1 /* as every processor with AVX2 has */
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma,bmi2,lzcnt"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi2,lzcnt"))), \
+    apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,bmi2,lzcnt")
+#pragma GCC target("avx2,fma,f16c,bmi2,lzcnt")
 #endif
 #define LEVEL avx2
 #include "kernels.h"
@@ -84,12 +88,12 @@ enum { ALWAYS_FUSED = 0 };
 #ifdef __clang__
 #pragma clang attribute pop
 #pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma,bmi2,lzcnt"))), \
+    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma,f16c,bmi2,lzcnt"))), \
     apply_to = function)
 #else
 #pragma GCC pop_options
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,fma,bmi2,lzcnt,prefer-vector-width=512")
+#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,fma,f16c,bmi2,lzcnt,prefer-vector-width=512")
 #endif
 #define LEVEL avx512
 #include "kernels.h"
@@ -134,6 +138,7 @@ static int is_of_kind(const Py_buffer *view, char letter)
     case 'd': return found == 'd' && view->itemsize == 8;
     case 'i': return (found == 'l' || found == 'q') && view->itemsize == 8;
     case 'u': return (found == 'I' || found == 'L') && view->itemsize == 4;
+    case 'h': return (found == 'H' || found == 'e') && view->itemsize == 2;
     default: return view->itemsize == 1;
     }
 }

@@ -10,21 +10,25 @@ static double LOCAL(total_of)(const double *lanes, int count)
     return total;
 }
 
+enum { LOCAL(PLAIN), LOCAL(SQUARE), LOCAL(SINGLE_SQUARE) }; /* the last one in single precision */
+
+static inline double LOCAL(power_of)(float x, double about, int power)
+{
+    double value = x - about;
+    float change = x - (float)about;
+    return power == LOCAL(PLAIN) ? value : power == LOCAL(SQUARE) ? value * value : change * change;
+}
+
 /* The sum over a run of x - about, or of its square. */
-static double LOCAL(sum_about)(const float *x, int64_t length, double about, int squared)
+static double LOCAL(sum_about)(const float *x, int64_t length, double about, int power)
 {
     enum { WIDE = 16 };
     double lanes[WIDE] = {0};
     int64_t k = 0;
     for (; k + WIDE <= length; k += WIDE)
-        for (int lane = 0; lane < WIDE; lane++) {
-            double value = x[k + lane] - about;
-            lanes[lane] += squared ? value * value : value;
-        }
-    for (int lane = 0; k < length; k++, lane++) {
-        double value = x[k] - about;
-        lanes[lane] += squared ? value * value : value;
-    }
+        for (int lane = 0; lane < WIDE; lane++)
+            lanes[lane] += LOCAL(power_of)(x[k + lane], about, power);
+    for (int lane = 0; k < length; k++, lane++) lanes[lane] += LOCAL(power_of)(x[k], about, power);
     return LOCAL(total_of)(lanes, WIDE);
 }
 
@@ -75,8 +79,8 @@ KERNEL(layer_norm)
             LOCAL(short_moments)(x, (int)length, &mean, &variance);
             rstd = 1.0f / sqrtf(variance + (float)eps);
         } else {
-            double exact = LOCAL(sum_about)(x, length, 0, 0) / (double)length;
-            double variance = LOCAL(sum_about)(x, length, exact, 1) / (double)length;
+            double exact = LOCAL(sum_about)(x, length, 0, LOCAL(PLAIN)) / (double)length;
+            double variance = LOCAL(sum_about)(x, length, exact, LOCAL(SQUARE)) / (double)length;
             mean = (float)exact;
             rstd = (float)(1 / sqrt(variance + eps));
         }
@@ -175,7 +179,6 @@ KERNEL(layer_norm_backward)
 /* batch_moments(x, mean, variance, samples): of each channel of (samples, channels, plane). */
 KERNEL(batch_moments)
 {
-    enum { WIDE = 16 };
     int64_t channels = N(1), samples = N(3);
     NEED(channels > 0 && N(2) == channels && samples > 0 && N(0) > 0);
     NEED(N(0) % channels == 0 && N(0) / channels % samples == 0);
@@ -183,20 +186,11 @@ KERNEL(batch_moments)
     for (int64_t channel = 0; channel < channels; channel++) {
         const float *x = F(0) + channel * plane;
         double total = 0, squares = 0;
-        for (int64_t k = 0; k < samples; k++) total += LOCAL(sum_about)(x + k * step, plane, 0, 0);
+        for (int64_t k = 0; k < samples; k++)
+            total += LOCAL(sum_about)(x + k * step, plane, 0, LOCAL(PLAIN));
         float mean = (float)(total / (double)(samples * plane));
-        for (int64_t sample = 0; sample < samples; sample++) {
-            double lanes[WIDE] = {0};
-            const float *each = x + sample * step;
-            int64_t k = 0;
-            for (; k + WIDE <= plane; k += WIDE)
-                for (int lane = 0; lane < WIDE; lane++) {
-                    float change = each[k + lane] - mean;
-                    lanes[lane] += change * change; /* a square in single precision */
-                }
-            for (int lane = 0; k < plane; k++, lane++) lanes[lane] += (each[k] - mean) * (each[k] - mean);
-            squares += LOCAL(total_of)(lanes, WIDE);
-        }
+        for (int64_t k = 0; k < samples; k++)
+            squares += LOCAL(sum_about)(x + k * step, plane, mean, LOCAL(SINGLE_SQUARE));
         F(1)[channel] = mean;
         F(2)[channel] = (float)squares / (float)(samples * plane);
     }

@@ -56,43 +56,27 @@ KERNEL(mersenne_seed)
     return NULL;
 }
 
-/* mersenne_words(state, out) */
-KERNEL(mersenne_words)
+static const char *LOCAL(draw)(const Argument *a, int uniform)
 {
-    uint32_t *key = U(0);
-    int64_t *out = I(1), count = N(1);
-    NEED(N(0) == LOCAL(WORDS) + 1 && key[LOCAL(WORDS)] <= LOCAL(WORDS));
-    while (count) {
-        int64_t some = LOCAL(ready)(key, count);
-        const uint32_t *from = key + key[LOCAL(WORDS)];
+    uint32_t *key = U(0), *drawn = key + LOCAL(WORDS);
+    NEED(N(0) == LOCAL(WORDS) + 1 && *drawn <= LOCAL(WORDS));
+    for (int64_t done = 0, some; done < N(1); done += some, *drawn += (uint32_t)some) {
+        some = LOCAL(ready)(key, N(1) - done);
+        const uint32_t *from = key + *drawn;
         EACH_APART
-        for (int64_t k = 0; k < some; k++) out[k] = LOCAL(tempered)(from[k]);
-        key[LOCAL(WORDS)] += (uint32_t)some;
-        count -= some;
-        out += some;
+        for (int64_t k = 0; uniform && k < some; k++)
+            F(1)[done + k] = (float)(int32_t)(LOCAL(tempered)(from[k]) & 0xffffffu) * 0x1p-24f;
+        EACH_APART
+        for (int64_t k = 0; !uniform && k < some; k++) I(1)[done + k] = LOCAL(tempered)(from[k]);
     }
     return NULL;
 }
 
+/* mersenne_words(state, out) */
+KERNEL(mersenne_words) { return LOCAL(draw)(a, 0); }
+
 /* mersenne_uniform(state, out): float32 in [0, 1) of 24 bits each. */
-KERNEL(mersenne_uniform)
-{
-    uint32_t *key = U(0);
-    float *out = F(1);
-    int64_t count = N(1);
-    NEED(N(0) == LOCAL(WORDS) + 1 && key[LOCAL(WORDS)] <= LOCAL(WORDS));
-    while (count) {
-        int64_t some = LOCAL(ready)(key, count);
-        const uint32_t *from = key + key[LOCAL(WORDS)];
-        EACH_APART
-        for (int64_t k = 0; k < some; k++)
-            out[k] = (float)(int32_t)(LOCAL(tempered)(from[k]) & 0xffffffu) * 0x1p-24f;
-        key[LOCAL(WORDS)] += (uint32_t)some;
-        count -= some;
-        out += some;
-    }
-    return NULL;
-}
+KERNEL(mersenne_uniform) { return LOCAL(draw)(a, 1); }
 
 /* log(x) of positive normal numbers, by the polynomial of the Cephes library. */
 static inline float LOCAL(cephes_log)(float x)

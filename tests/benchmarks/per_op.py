@@ -9,7 +9,8 @@ from pathlib import Path
 
 _TIMED = (Path(__file__).parent / "timed.py").read_text(encoding="utf-8")
 
-# A shape and a step from `y` to the next `y` that makes one node.
+# A shape, a step from `y` to the next `y` that makes one node, and a dtype, float32 where there is
+# none.
 _STEPS = (
     ("()", "y * w"),
     ("()", "y + w"),
@@ -21,12 +22,14 @@ _STEPS = (
     ("(32, 16)", "torch.relu(y)"),
     ("(32, 16)", "y @ m"),
     ("(32, 32)", "y.t()"),
+    ("(64, 256)", "y * w", "float16"),
+    ("(64, 256)", "y + w", "bfloat16"),
 )
 
 _SETUP = """\
 import torch
 
-w = torch.full({shape}, 0.9, requires_grad=True)
+w = torch.full({shape}, 0.9, dtype=torch.{dtype}, requires_grad=True)
 b = torch.full((16,), 0.1, requires_grad=True)
 m = torch.eye(16)
 y = w * 1.0
@@ -50,25 +53,27 @@ def timed(side: str, python: str, texts: list[str], times: int) -> list[float]:
     return found
 
 
-def _programs(shape: str, step: str, count: int) -> list[str]:
+def _programs(count: int, shape: str, step: str, dtype: str = "float32") -> list[str]:
     """Nothing, the steps, and the steps differentiated."""
-    steps = _SETUP.format(shape=shape, step=step, count=count)
+    nothing, steps = [
+        _SETUP.format(shape=shape, step=step, dtype=dtype, count=number) for number in (0, count)
+    ]
     last = "y.backward(torch.ones_like(y))\n"
-    return [_SETUP.format(shape=shape, step=step, count=0) + last, steps, steps + last]
+    return [nothing + last, steps, steps + last]
 
 
 def profile(torch: str | None, quick: bool, times: int) -> None:
     """Print the table; without torch, gradcli's columns alone."""
     count = 20 if quick else 1000
-    programs = [text for shape, step in _STEPS for text in _programs(shape, step, count)]
+    programs = [text for row in _STEPS for text in _programs(count, *row)]
     sides = {"gradcli": sys.executable} | ({"torch": torch} if torch else {})
     found = {side: timed(side, python, programs, times) for side, python in sides.items()}
     print(
         f"{'microseconds':<34}"
         + "".join(f"{f'{side} forward':>17}{'backward':>10}" for side in sides)
     )
-    for row, (shape, step) in enumerate(_STEPS):
-        line = f"{shape:<10}{step:<24}"
+    for row, (shape, *rest) in enumerate(_STEPS):
+        line = f"{shape:<10}{' '.join(rest):<24}"
         for seconds in found.values():
             nothing, forward, both = seconds[3 * row : 3 * row + 3]
             scale = 1e6 / count

@@ -11,6 +11,12 @@ from gradcli.arrays.backend import module_of
 
 def cast_tile(operand: Any, out: Any) -> None:
     """Convert a tile to the dtype of `out`."""
+    if out.dtype.itemsize == 2 and type(out) is np.ndarray is type(operand):
+        from gradcli.arrays.half import convert  # lazy: start-up: only for half precision
+
+        if operand.dtype == np.float32 and out.dtype.kind != "i":
+            convert(operand, out)
+            return
     np.copyto(out, operand, casting="unsafe")
 
 
@@ -57,7 +63,7 @@ def places_along(index: Any, dim: int) -> tuple[Any, ...]:
 
 def choose_tile(condition: Any, chosen: Any, other: Any, out: Any) -> None:
     """Fill a tile with `chosen` where the condition holds, with `other` elsewhere."""
-    bits = _BITS.get(out.dtype) if type(out) is np.ndarray else None
+    bits = _BITS.get(out.dtype.char) if type(out) is np.ndarray else None
     if bits is None or getattr(condition, "dtype", None) != np.bool_ or not condition.shape:
         np.copyto(out, other, casting="unsafe")
         np.copyto(out, chosen, where=condition, casting="unsafe")
@@ -78,10 +84,10 @@ def choose(condition: Any, chosen: Any, other: Any) -> Any:
     """`np.where`, in a tenth of its time for many elements."""
     if type(condition) is np.ndarray and condition.size >= _MANY and condition.flags.c_contiguous:
         arrays = [each for each in (chosen, other) if type(each) is np.ndarray]
-        numbers = [each for each in (chosen, other) if type(each) in (int, float)]
-        dtype = arrays[0].dtype if arrays else None
+        dtype = arrays[0].dtype if arrays else condition.dtype
+        numbers = [each for each in (chosen, other) if type(each) in (int, float, dtype.type)]
         if (
-            dtype in _BITS
+            dtype.char in _BITS
             and len(arrays) + len(numbers) == 2
             and all(
                 each.dtype is dtype and each.shape == condition.shape and each.flags.c_contiguous
@@ -98,7 +104,7 @@ def choose(condition: Any, chosen: Any, other: Any) -> Any:
 
 def positive_part(array: Any, out: Any = None) -> Any:
     """The elements that are positive, 0 for those below. NaN and -0 stay what they are."""
-    if type(array) is np.ndarray and array.size >= _MANY and array.dtype in _BITS:
+    if type(array) is np.ndarray and array.size >= _MANY and array.dtype in _ZEROS:
         # NumPy has a fast loop for `clip` to bounds of its dtype, none for `maximum` of a number.
         return np.clip(array, array.dtype.type(0), array.dtype.type(np.inf), out)
     zero = _ZEROS.get(array.dtype, 0) if type(array) is np.ndarray else 0
@@ -108,10 +114,10 @@ def positive_part(array: Any, out: Any = None) -> Any:
 _MANY = 4096
 """Elements from which on the detour through integers is faster."""
 
-_BITS: dict[np.dtype[Any], Any] = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
-"""Integers as wide as the floating dtypes."""
+_BITS: dict[str, Any] = {"e": np.int16, "E": np.int16, "f": np.int32, "d": np.int64}
+"""Integers as wide as the floating dtypes, by their characters; bfloat16's is E."""
 
-_ZEROS = {dtype: np.array(0, dtype) for dtype in _BITS}
+_ZEROS = {dtype: np.array(0, dtype) for dtype in map(np.dtype, (np.float32, np.float64))}
 """Zeros as arrays, with which NumPy computes faster than with a number."""
 
 

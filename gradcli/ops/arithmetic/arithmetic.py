@@ -27,6 +27,7 @@ from gradcli.ops.codegen.promotion import (
     check_alpha,
     check_subtraction,
     check_width,
+    of_halves,
 )
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.doc import CHECKS, Hazard, Test
@@ -103,6 +104,16 @@ def _total(self: Any, other: Any, alpha: Any = 1) -> Any:
     return self + other * 1  # as PyTorch's alpha, by which a nan in one part reaches both
 
 
+def _gradients_added(self: Any, other: Any) -> Any:
+    """The sum of two gradients of one dtype."""
+    if type(self) in NATIVE_SCALARS:
+        return self + other
+    dtype = self.dtype
+    if dtype.itemsize == 2 and self.size >= dtypes.MANY:
+        return of_halves(np.add, _total, self, other)
+    return self + other if dtype.kind != "c" else _total(self, other)
+
+
 def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
     # After promotion both have one dtype: both are bool.
     if getattr(self, "dtype", None) is _BOOL or getattr(other, "dtype", None) is _BOOL:
@@ -123,6 +134,7 @@ def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
 add = pointwise(
     "add",
     _total,
+    ufunc=np.add,
     self=lambda grad: grad,
     other=lambda grad, alpha: _scaled(grad, alpha),
     doc="The sum: `input + alpha * other`.",
@@ -132,6 +144,7 @@ add = pointwise(
 sub = pointwise(
     "sub",
     lambda self, other, alpha=1: _difference(self, other, alpha),
+    ufunc=np.subtract,
     self=lambda grad: grad,
     other=lambda grad, alpha: _scaled(-grad, alpha),
     doc="The difference: `input - alpha * other`.",
@@ -141,6 +154,7 @@ sub = pointwise(
 rsub_number = pointwise(
     "rsub",
     lambda self, other, alpha=1: _difference(other, self, alpha),
+    ufunc=lambda self, other: np.subtract(other, self),
     node="RsubBackward1",
     self=lambda grad, alpha: _scaled(-grad, alpha),
     hazard=_DIFFERENCE,
@@ -148,6 +162,7 @@ rsub_number = pointwise(
 rsub_tensor = pointwise(
     "rsub",
     lambda self, other, alpha=1: _difference(other, self, alpha),
+    ufunc=lambda self, other: np.subtract(other, self),
     self=lambda grad, alpha: _scaled(-grad, alpha),
     other=lambda grad: grad,
     hazard=_DIFFERENCE,
@@ -177,6 +192,7 @@ def _negative(self: Any) -> Any:
 neg = pointwise(
     "neg",
     _negative,
+    ufunc=np.negative,
     self=lambda grad: -grad,
     doc="The input with its sign turned.",
     example="torch.neg(tensor([-1.5, 0., 2.5]))",
@@ -188,6 +204,7 @@ mul = pointwise(
     "mul",
     lambda self, other: self * other,
     exact_numbers=True,
+    ufunc=np.multiply,
     self=lambda grad, other: grad * conj(other),
     other=lambda grad, self: grad * conj(self),
     doc="The product, element by element.",
@@ -199,6 +216,7 @@ div = pointwise(
     lambda self, other: self / other,
     floating=True,
     exact_numbers=True,
+    ufunc=np.divide,
     self=lambda grad, other: grad / conj(other),
     other=lambda grad, self, other: -grad * conj((self / other) / other),
     doc="The quotient, element by element; integers become floating.",
@@ -209,6 +227,7 @@ reciprocal = pointwise(
     "reciprocal",
     lambda self: 1 / self,
     floating=True,
+    ufunc=np.reciprocal,
     self=lambda grad, result: -grad * conj(result * result),
     doc="1 over the input.",
     hazard=Hazard(
@@ -521,4 +540,4 @@ expose(neg, "neg", "negative", inplace_function=True)
 expose(div, "true_divide", inplace=True)
 expose(reciprocal, inplace_function=True)
 
-accumulate.add, accumulate.add_arrays = add, _total
+accumulate.add, accumulate.add_arrays = add, _gradients_added

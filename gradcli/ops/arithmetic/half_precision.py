@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.dtypes import narrowed, widened
 from gradcli.autograd.tensor import Tensor
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.codegen.promotion import NUMBERS, check_alpha
@@ -28,7 +29,7 @@ def is_unrecorded_half(tensor: Tensor) -> bool:
 def rounded_rule(rule: Function, *tensors: Tensor) -> Tensor:
     """A rule of tensors of half precision computed in float32 and rounded once."""
     dtype = tensors[0].array.dtype
-    return Tensor(rule(*[tensor.array.astype(np.float32) for tensor in tensors]).astype(dtype))
+    return Tensor(narrowed(rule(*[widened(tensor.array) for tensor in tensors]), dtype))
 
 
 def with_multiple(self: Any, other: Any, alpha: Any) -> Any:
@@ -45,8 +46,8 @@ def with_multiple(self: Any, other: Any, alpha: Any) -> Any:
     if not (is_half(self) and is_half(other)):
         return multiply_add(self, other, alpha)
     number = other.dtype.type(alpha).astype(np.float32)
-    product = module_of(other).asarray(other.astype(np.float32) * number)
+    product = module_of(other).asarray(widened(other) * number)
     flat = product.ravel(order="K")  # a view: the product has no gaps
     alone = flat[flat.size // _GROUP * _GROUP :]
     alone[...] = alone.astype(self.dtype).astype(np.float32)
-    return (self.astype(np.float32) + product).astype(self.dtype)[()]
+    return narrowed(widened(self) + product, self.dtype)[()]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from gradcli.arrays import dtypes
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
@@ -178,7 +176,7 @@ def in_single(function: Function, self: Any, *arguments: Any) -> Any:
     PyTorch does.
     """
     if self.dtype.itemsize == 2:
-        return function(self.astype(np.float32), *arguments).astype(self.dtype)
+        return dtypes.narrowed(function(dtypes.widened(self), *arguments), self.dtype)
     return function(self, *arguments)
 
 

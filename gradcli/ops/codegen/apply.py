@@ -30,6 +30,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gradcli.arrays.fusion.lazy import LAZY, as_lazy, forced
 from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.arrays.storage import InferenceStorage, Storage
@@ -80,14 +82,15 @@ _FIXED: dict[str, Any] = {
     "metadata_of_pair": metadata_of_pair,
     "mark_made": mark_made,
     "misfit": runtime.misfit,
+    "ndarray": np.ndarray,
     "new": object.__new__,
     "no_complex_gradient": no_complex_gradient,
     "number_of": runtime.number_of,
     "number_and_array": promotion.number_and_array,
+    "of_halves": promotion.of_halves,
     "promoted": promotion.promoted,
     "refresh": refresh,
     "storage_of": storage_of,
-    "with_exact_number": promotion.with_exact_number,
     "wrong_operand": runtime.wrong_operand,
 }
 
@@ -96,7 +99,7 @@ def generate(op: Op) -> None:
     """Generate the op's `apply` and node class, and store `apply` in each table that binds the
     op.
     """
-    namespace = dict(_FIXED, op=op, forward=op.forward)
+    namespace = dict(_FIXED, op=op, forward=op.forward, ufunc=op.ufunc)
     lines = _ApplyWriter(signature_of(op)).apply()
     if op.inputs:
         op.node_class = node_class(op)
@@ -175,8 +178,8 @@ class _ApplyWriter:
 
     def _computed(self, values: str) -> str:
         """The call of the forward function."""
-        if self.op.exact_numbers:
-            return f"with_exact_number(forward, {values}) if mixed else forward({values})"
+        if self.op.ufunc is not None:
+            return f"forward({values}) if mixed is False else of_halves(ufunc, forward, {values})"
         return f"forward({values})"
 
     def _arrays(self) -> list[str]:
@@ -207,6 +210,11 @@ class _ApplyWriter:
                 f"    a_{t} = {name}.array",
                 *[f"    {line}" for line in self._plan(t)],
             ]
+            if op.ufunc is not None:
+                many = (
+                    f"type(a_{t}) is ndarray and a_{t}.size >= {max(promotion.many_for(op.ufunc))}"
+                )
+                lines.append(f"    mixed = None if {many} and a_{t}.itemsize == 2 else False")
         elif count:
             lines += self._promotion()
         if len(op.tensors) > max(count, 1):
@@ -237,7 +245,7 @@ class _ApplyWriter:
         """Lines that read the arrays of operands that are promoted to one dtype."""
         names = [local(t) for t in self.promoted]
         first = self.promoted[0]
-        same = " or ".join(f"a_{first}.dtype is not a_{t}.dtype" for t in self.promoted[1:])
+        same = " or ".join(f"dtype is not a_{t}.dtype" for t in self.promoted[1:])
         alike = " is ".join(f"type(a_{t})" for t in self.promoted)
         everything = ", ".join(f"a_{t}" for t in self.promoted)
         large = " or ".join(f"a_{t}.size >= least" for t in self.promoted)
@@ -247,7 +255,9 @@ class _ApplyWriter:
             f"        if {alike} not in ARRAYS:",  # NumPy scalars of one type
             "            mixed = False",
             "        else:",
+            f"            dtype = a_{first}.dtype",
             f"            mixed = {same} or not ({alike}) and devices_differ({everything})",
+            *self._halves(),
             "            least = state.lazy_from",
             f"            if not mixed and ({large}):",
             f"                a_{first} = as_lazy(a_{first})",
@@ -270,6 +280,20 @@ class _ApplyWriter:
             f"        {arrays}, mixed = promoted(op, {tuple(self.promoted)!r}, {tuple_of(names)})",
         ]
         return lines
+
+    def _halves(self) -> list[str]:
+        """Lines that tell many elements of half precision from all else."""
+        if self.op.ufunc is None:
+            return []
+        float16, bfloat16 = promotion.many_for(self.op.ufunc)
+        some, many = [
+            " or ".join(f"a_{t}.size >= {count}" for t in self.promoted)
+            for count in (float16, bfloat16)
+        ]
+        return [
+            f"            if dtype.itemsize == 2 and ({some}) and not mixed:",
+            f"                mixed = None if dtype.kind == 'f' or {many} else False",
+        ]
 
     def _numbers(self) -> list[str]:
         """Lines that read the number of a 0-dim tensor that is passed for a numeric argument."""

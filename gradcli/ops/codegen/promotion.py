@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import device_of, moved
-from gradcli.arrays.fusion.lazy import as_lazy
+from gradcli.arrays.fusion.lazy import as_lazy, forced
 from gradcli.arrays.strides import cast_in_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
@@ -78,9 +79,9 @@ EVERYDAY = (np.dtype(np.float32), np.dtype(np.float64))
 
 def promoted(
     op: Any, names: tuple[str, ...], operands: tuple[Any, ...]
-) -> tuple[tuple[Any, ...], bool | tuple[Any, ...]]:
+) -> tuple[tuple[Any, ...], bool | tuple[Any, ...] | None]:
     """The operands' arrays in their common dtype, and whether that changed any of the tensors: the
-    operands' devices where there were several.
+    operands' devices where there were several; None if not but they may be worth `of_halves`.
 
     Raises E202 for an operand that is neither a tensor nor a number, and E208 as `check_devices`.
     """
@@ -113,7 +114,11 @@ def promoted(
         first, second = arrays
         if type(second) in NUMBERS or not second.ndim:
             return (dtypes.cast(first, dtype), float(second)), True
-    return tuple(cast_in_order(array, dtype) for array in arrays), mixed
+    made = tuple([cast_in_order(array, dtype) for array in arrays])
+    if mixed or dtype not in _HALF:
+        return made, mixed
+    many = _FEW if dtype is dtypes.float16 else dtypes.MANY
+    return made, None if max(made[0].size, made[-1].size) >= many else False
 
 
 _OF_NUMBERS = frozenset({"add", "div", "floor_divide", "mul", "sub"})
@@ -174,10 +179,42 @@ def floating(array: Any) -> Any:
     return array
 
 
-def with_exact_number(forward: Function, self: Any, other: Any) -> Any:
-    """A product or quotient of which the second operand may be a number beside half precision: it
-    keeps its value in float32.
+def of_halves(ufunc: Any, forward: Function, self: Any, *operands: Any) -> Any:
+    """The result of a forward function that is a ufunc, for an operand of half precision, or two
+    that were promoted. A number beside half precision that still is one keeps its value in float32.
     """
-    if type(other) is float and is_half(self):
+    other = operands[0] if operands else self
+    if type(other) is float and self.size < _FEW and is_half(self):
         return forward(self.astype(np.float32), other).astype(self.dtype)
-    return forward(self, other)
+    if operands[1:] not in _NONE_GIVEN or not is_half(self):
+        return forward(self, *operands)
+    many = many_for(ufunc)[self.dtype.kind != "f"]
+    if type(other) is float:
+        number = self.dtype.type(other) if self.size >= many else None
+        if number != other:
+            return dtypes.narrowed(forward(dtypes.widened(self), other), self.dtype)
+        other, operands = number, (number,)
+    if max(self.size, other.size) < many:
+        return forward(self, *operands)
+    found = _computed()(ufunc, *map(forced, (self, *operands[:1])))
+    return forward(self, *operands) if found is None else found
+
+
+@cache
+def _computed() -> Function:
+    from gradcli.arrays.half import computed  # lazy: start-up: only for half precision
+
+    return computed
+
+
+_NONE_GIVEN = ((), (1,))
+"""The further arguments of a ufunc's op: none, or the factor of a sum."""
+
+
+def many_for(ufunc: Any) -> tuple[int, int]:
+    """From how many elements of float16, and of bfloat16, on `of_halves` pays."""
+    return (_FEW if ufunc in _OF_KERNELS else dtypes.MANY), dtypes.MANY
+
+
+_OF_KERNELS = frozenset({np.add, np.subtract, np.multiply, np.divide})
+_FEW = 3 << 8

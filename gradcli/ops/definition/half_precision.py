@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.dtypes import widened
+from gradcli.arrays.dtypes import narrowed, widened
 
 Way = Callable[[Callable[..., Any], tuple[Any, ...]], Any]
 """From a forward function and its arguments, of which the first is an array of two bytes an
@@ -95,4 +95,4 @@ def by_kernel(kernel: Callable[..., Any]) -> Way:
 
 
 def _narrow(value: Any, dtype: Any) -> Any:
-    return value.astype(dtype) if getattr(value, "dtype", None) == np.float32 else value
+    return narrowed(value, dtype) if getattr(value, "dtype", None) == np.float32 else value

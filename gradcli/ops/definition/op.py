@@ -74,6 +74,8 @@ class Op:
             raises E404 where one was written to.
         exact_numbers: a second operand that is a number keeps its value in float32 beside half
             precision, as does a 0-dim one of a wider dtype.
+        ufunc: NumPy's function of the two operands, where half precision goes by
+            `gradcli.arrays.half`.
         reads_lazy: the forward function and the rules read lazy arrays without forcing their
             values: see `gradcli.arrays.fusion.lazy`.
         unsupported: the dtypes that the differentiable operands may not have, and the classes
@@ -135,6 +137,7 @@ class Op:
         "rules",
         "scratch",
         "tensors",
+        "ufunc",
         "unread",
         "unsupported",
         "view",
@@ -162,6 +165,7 @@ class Op:
         keeps: tuple[str, ...] = (),
         reads_lazy: bool = False,
         exact_numbers: bool = False,
+        ufunc: Any = None,
         unsupported: Unsupported = NOTHING,
         unread: tuple[str, ...] = (),
         half: Way | None = None,
@@ -204,6 +208,7 @@ class Op:
         self.keeps = keeps
         self.reads_lazy = reads_lazy or pointwise
         self.exact_numbers = exact_numbers
+        self.ufunc = ufunc
         self.unsupported = unsupported
         self.unread = unread
         self.scratch = scratch

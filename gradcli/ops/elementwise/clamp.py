@@ -35,6 +35,7 @@ _NO_COMPLEX = dtype_names("complex", raises="RuntimeError")
 maximum = pointwise(
     "maximum",
     lambda self, other: np.maximum(other, self),
+    ufunc=np.maximum,
     self=lambda grad, self, other: _shared(grad, self == other, self < other),
     other=lambda grad, self, other: _shared(grad, self == other, self > other),
     unsupported=_NO_COMPLEX,
@@ -45,6 +46,7 @@ maximum = pointwise(
 minimum = pointwise(
     "minimum",
     lambda self, other: np.minimum(other, self),
+    ufunc=np.minimum,
     self=lambda grad, self, other: _shared(grad, self == other, self > other),
     other=lambda grad, self, other: _shared(grad, self == other, self < other),
     unsupported=_NO_COMPLEX,

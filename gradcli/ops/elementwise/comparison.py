@@ -40,12 +40,10 @@ from gradcli.ops.definition.op import Function, op, pointwise
 # --- comparisons leave the graph ----------------------------------------------------------------
 
 
-def _comparison(name: str, symbol: str, forward: Function, doc: str, *aliases: str) -> None:
-    entry = pointwise(
-        name,
-        forward,
-        doc=doc,
-    )
+def _comparison(
+    name: str, symbol: str, ufunc: Any, forward: Function, doc: str, *aliases: str
+) -> None:
+    entry = pointwise(name, forward, ufunc=ufunc, doc=doc)
     expose(entry, name, *aliases, function=False)
 
     @function(name, *aliases)
@@ -90,10 +88,13 @@ def _equality(symbol: str, answer: bool) -> None:
 
 _COMPARED = frozenset({Tensor, bool, int, float, complex})
 
-_comparison("eq", "==", lambda self, other: np.equal(self, other), "Where the two are equal.")
+_comparison(
+    "eq", "==", np.equal, lambda self, other: np.equal(self, other), "Where the two are equal."
+)
 _comparison(
     "ne",
     "!=",
+    np.not_equal,
     lambda self, other: np.not_equal(self, other),
     "Where the two differ.",
     "not_equal",
@@ -111,7 +112,7 @@ def _ordering(name: str, symbol: str, compare: Function, doc: str, alias: str) -
                 check_real(name, operand)
         return compare(self, other)
 
-    _comparison(name, symbol, forward, doc, alias)
+    _comparison(name, symbol, compare, forward, doc, alias)
 
 
 _ordering("lt", "<", np.less, "Where the input is less.", "less")

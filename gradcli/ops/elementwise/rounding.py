@@ -30,6 +30,7 @@ def _steps(name: str, ufunc: Any, doc: str = "") -> Op:
     return pointwise(
         name,
         forward,
+        ufunc=ufunc,
         self=lambda grad: zeros_like(grad),
         doc=doc,
         example=f"torch.{name}(tensor([-1.5, 0., 2.5]))",

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.dtypes import MANY, narrowed, widened
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -21,7 +22,12 @@ from gradcli.ops.binding.arguments import check_real, in_single
 from gradcli.ops.binding.catalogue import expose, expose_written, in_place
 from gradcli.ops.definition.doc import Hazard, Test
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
-from gradcli.ops.definition.half_precision import bfloat16_rounded_once, by_kernel, rounded_once
+from gradcli.ops.definition.half_precision import (
+    bfloat16_rounded_once,
+    by_kernel,
+    is_half,
+    rounded_once,
+)
 from gradcli.ops.definition.lints import check_logarithm
 from gradcli.ops.definition.op import Op, pointwise
 
@@ -113,6 +119,7 @@ sqrt = pointwise(
     "sqrt",
     lambda self: np.sqrt(self),
     floating=True,
+    ufunc=np.sqrt,
     # At 0 it is inf, the limit.
     self=lambda grad, result: grad / (conj(result) * 2),
     doc="The square root.",
@@ -341,6 +348,8 @@ def sigmoid(x):
 def _sign_array(self: Any) -> Any:
     if self.dtype.kind == "b":
         return self.copy()
+    if self.dtype.itemsize == 2 and self.size >= MANY and is_half(self):
+        return narrowed(_sign_array(widened(self)), self.dtype)
     # Unlike NumPy's, PyTorch's sign of nan is 0.
     return np.subtract(self > 0, self < 0, dtype=self.dtype)
 
@@ -403,6 +412,7 @@ def _abs_array(self: Any) -> Any:
 abs_ = pointwise(
     "abs",
     _abs_array,
+    ufunc=np.abs,
     # At 0 it is 0, the middle of the slopes -1 and 1.
     self=lambda grad, self: grad * sgn(self),
     doc="The magnitude.",

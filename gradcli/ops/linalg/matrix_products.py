@@ -138,7 +138,7 @@ def product(left: Any, right: Any) -> Any:
     """NumPy's matmul; half precision is multiplied in float32, as in PyTorch."""
     dtype = left.dtype
     if dtype.itemsize == 2 and dtypes.of_array(left).category == "float":
-        return product(left.astype(np.float32), right.astype(np.float32)).astype(dtype)
+        return dtypes.narrowed(product(dtypes.widened(left), dtypes.widened(right)), dtype)
     if left.ndim == 1 or right.ndim == 1:
         return np.matmul(left, right)
     if left.ndim != 2 or right.ndim != 2:

@@ -25,6 +25,7 @@ from gradcli.ops.binding.arguments import (
     in_single,
 )
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.codegen.promotion import of_halves
 from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.creation.random import uniform_array
@@ -39,9 +40,20 @@ from gradcli.state import computed
 
 # --- relu and threshold -------------------------------------------------------------------------
 
+
+def _threshold_backward_of_half(forward: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+    """The gradient of half precision, compared in float32 where it has many elements."""
+    grad_output, self, threshold = operands
+    if self.size < dtypes.MANY or not is_half(self):
+        return forward(*operands)
+    number = self.dtype.type(threshold)
+    return choose(of_halves(np.less_equal, np.less_equal, self, number), 0, grad_output)[()]
+
+
 threshold_backward: Op = pointwise(
     "threshold_backward",
     lambda grad_output, self, threshold: choose(self <= threshold, 0, grad_output)[()],
+    half=_threshold_backward_of_half,
     linear=True,
     self=lambda grad: zeros_like(grad),
 )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.dtypes import narrowed, widened
 from gradcli.arrays.memory_format import in_format_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
@@ -59,7 +60,7 @@ class Geometry(Record):
 def _wide(*arrays: Any) -> list[Any]:
     """Half precision is multiplied in float32, as in PyTorch."""
     if arrays[0].dtype.itemsize == 2 and arrays[0].dtype.kind not in "iu":
-        return [array.astype(np.float32) for array in arrays]
+        return list(map(widened, arrays))
     return list(arrays)
 
 
@@ -67,7 +68,7 @@ def _convolve(input: Any, weight: Any, geometry: Geometry, counts: Sizes, bias: 
     operands = _wide(input, weight) if bias is None else _wide(input, weight, bias)
     windows, groups = geometry.windows, geometry.groups
     output = convolve(operands[0], operands[1], windows, groups, counts, *operands[2:])
-    return output.astype(input.dtype, copy=False)
+    return output if output.dtype is input.dtype else narrowed(output, input.dtype)
 
 
 def _input_gradient(grad: Any, weight: Any, geometry: Geometry, sizes: Sizes) -> Any:
