@@ -355,7 +355,7 @@ class Recorder(Listener):
             builder.check(_WITHIN, [place, len(array), SideExit])
         self.outside.announce_write(target)
         builder.effect(_SET_AT, [target, place, value], writes=[target])
-        self._count(tensor, target)
+        self._count(tensor, target, counted=True)
 
     def _element(self, new: Any, part: Any) -> Any:
         """The value of what is written to a part of an array; None where it might not fit there."""
