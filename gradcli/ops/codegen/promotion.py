@@ -181,23 +181,25 @@ def floating(array: Any) -> Any:
 
 def of_halves(ufunc: Any, forward: Function, self: Any, *operands: Any) -> Any:
     """The result of a forward function that is a ufunc, for an operand of half precision, or two
-    that were promoted. A number beside half precision that still is one keeps its value in float32.
+    that were promoted. A number beside half precision that still is one keeps its value in float32
+    where it is a factor or divisor.
     """
     other = operands[0] if operands else self
-    if type(other) is float and self.size < _FEW and is_half(self):
+    exact = type(other) is float and ufunc in _EXACT
+    if exact and self.size < _FEW and is_half(self):
         return forward(self.astype(np.float32), other).astype(self.dtype)
     if operands[1:] not in _NONE_GIVEN or not is_half(self):
         return forward(self, *operands)
     many = many_for(ufunc)[self.dtype.kind != "f"]
-    if type(other) is float:
-        number = self.dtype.type(other) if self.size >= many else None
-        if number != other:
-            return dtypes.narrowed(forward(dtypes.widened(self), other), self.dtype)
-        other, operands = number, (number,)
-    if max(self.size, other.size) < many:
-        return forward(self, *operands)
-    found = _computed()(ufunc, *map(forced, (self, *operands[:1])))
-    return forward(self, *operands) if found is None else found
+    second = self.dtype.type(other) if type(other) in NUMBERS else other
+    # NumPy would compare the two in half precision.
+    if max(self.size, second.size) >= many and not (exact and float(second) != other):
+        found = _computed()(ufunc, *map(forced, (self, second)[: 1 + len(operands)]))
+        if found is not None:
+            return found
+    if exact:
+        return dtypes.narrowed(forward(dtypes.widened(self), other), self.dtype)
+    return forward(self, *operands)
 
 
 @cache
@@ -216,5 +218,6 @@ def many_for(ufunc: Any) -> tuple[int, int]:
     return (_FEW if ufunc in _OF_KERNELS else dtypes.MANY), dtypes.MANY
 
 
+_EXACT = frozenset({np.multiply, np.divide})
 _OF_KERNELS = frozenset({np.add, np.subtract, np.multiply, np.divide})
 _FEW = 3 << 8
