@@ -4,6 +4,7 @@ it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,15 +23,21 @@ _ENABLED = (
 
 
 class AnomalyListener(Listener):
-    """Checks the gradients that each node returns."""
+    """Checks the gradients that each node returns.
 
-    __slots__ = ("check_nan",)
+    Attributes:
+        check_nan: whether a NaN among them is an error.
+        since: the number of the node that was made last when detection was switched on.
+    """
+
+    __slots__ = ("check_nan", "since")
 
     detects_anomalies: ClassVar[bool] = True
 
     def __init__(self, check_nan: bool) -> None:
         super().__init__()
         self.check_nan = check_nan
+        self.since = active.state.sequence_nr
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
         """Raise E411 where the node returned a NaN."""
@@ -42,7 +49,31 @@ class AnomalyListener(Listener):
                 continue
             array = forced(gradient.array if isinstance(gradient, Tensor) else gradient)
             if np.isnan(array).any():
+                self._tell(node)
                 raise _anomaly(node, number, grads)
+
+    def _tell(self, node: Node) -> None:
+        """Give a program that looks at warnings PyTorch's, which says where the node was made. On
+        the terminal the error says it.
+        """
+        filters = active.state.library.get("warnings")
+        if filters is None:
+            return
+        text = f"Error detected in {node.node_name}."
+        if node.place is None or node.sequence_nr <= self.since:
+            text += (
+                " No forward pass information available. Enable detect anomaly during forward pass"
+                " for more information."
+            )
+        else:
+            place = node.place
+            text += (
+                " Traceback of forward call that caused the error:\n"
+                f'  File "{place.source.name}", line {place.line}\n'
+                f"    {place.source.line(place.line).strip()}\n"
+            )
+        with suppress(GradcliError):  # where warnings are errors, the NaN is the one that is raised
+            filters.takes("UserWarning", text)
 
 
 def _anomaly(node: Node, number: int, grads: Any) -> GradcliError:

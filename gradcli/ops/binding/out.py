@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.inplace.writes import write
@@ -225,7 +226,8 @@ def _write(name: str, target: Tensor, result: Tensor) -> None:
         if target.array.size and name not in _SILENT:
             check_resized(name, target.array.shape, shape)
         storage_of(target)
-        target.array = np.empty_like(result.array, target.array.dtype, shape=shape)
+        empty = np.empty_like(result.array, target.array.dtype, shape=shape)
+        target.array = laid_out_like(result.array, empty)
     write(target, result)
 
 

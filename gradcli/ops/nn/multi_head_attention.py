@@ -124,12 +124,16 @@ def _checked_mask(mask: Tensor, sizes: tuple[int, int, int]) -> Tensor:
     return methods["unsqueeze"](mask, 0) if rank == 2 else mask
 
 
-def _merged(masks: list[Any], batch: int, heads: int) -> Tensor | None:
-    """Both masks as one to add, (1 or batch · heads, 1 or length, source); None for none."""
+def _merged(masks: list[Any], batch: int, heads: int, source: int) -> Tensor | None:
+    """Both masks as one to add, (1 or batch · heads, 1 or length, source); None for none. Raises
+    E301 where that of the padding is not (batch, source).
+    """
     mask, padding = masks
     if padding is None:
         return mask
-    source = padding.array.shape[-1]
+    for dim, (found, wanted) in enumerate(zip(padding.array.shape, (batch, source), strict=True)):
+        text = f"Expected key_padded_mask.shape[{dim}] to be {wanted}, but got {found}"
+        _require(found == wanted, text)
     padding = methods["view"](padding, batch, 1, 1, source)
     padding = methods["expand"](padding, -1, heads, -1, -1)
     padding = methods["reshape"](padding, batch * heads, 1, source)
@@ -204,7 +208,7 @@ def _heads(
         repeated = [methods["repeat"](each, 1, batch, 1) for each in more]
         k, v, masks = _with_one_more(k, v, masks, repeated, 0)
     q, k, v = (
-        methods["transpose"](methods["view"](each, -1, heads, head_dim), 0, 1)
+        methods["transpose"](methods["view"](each, each.array.shape[0], heads, head_dim), 0, 1)
         if own is None
         else own
         for each, own in zip((q, k, v), (None, *static), strict=True)
@@ -212,7 +216,7 @@ def _heads(
     if with_zeros:
         zeros = Tensor(module_of(k.array).zeros((heads, 1, head_dim), k.array.dtype))
         k, v, masks = _with_one_more(k, v, masks, (zeros, zeros), 1)
-    return q, k, v, _merged(masks, batch, count)
+    return q, k, v, _merged(masks, batch, count, k.array.shape[1])
 
 
 def _attended(
