@@ -1476,14 +1476,23 @@ print(loss)
 """,
         0,
     ),
-    "a loss with constants of its own": (
+    "a loss with arrays of its own": (
         """
-for n in range(7):
-    loss = F.cross_entropy(x @ w, classes, label_smoothing=0.1)
+for n in range(9):
+    each = classes[torch.randperm(3)]
+    loss = F.cross_entropy(x @ w, each, label_smoothing=0.1)
+    scores = x @ w * s
+    loss += F.cross_entropy(scores, each, weight=v.abs(), ignore_index=1, label_smoothing=0.2)
+    loss += F.cross_entropy(x + s, (each > 0).long(), label_smoothing=0.5, reduction='sum')
     loss.backward()
+    total += loss.item()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
     w.grad = None
+    s.grad = None
+print(total)
 """,
-        0,
+        1,
     ),
     "a graph from outside": (
         """

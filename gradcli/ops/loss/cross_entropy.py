@@ -35,7 +35,7 @@ from gradcli.ops.loss.elementwise import MEAN, NONE, SUM, reduced, reduction_num
 from gradcli.ops.nn.softmax import along, log_softmax_
 from gradcli.ops.reduction.sum import sum_all, sum_dims
 from gradcli.ops.shape.views import expand, reshape, squeeze_dim, unsqueeze, view
-from gradcli.state import active
+from gradcli.state import active, computed
 
 # --- the negative log likelihood ----------------------------------------------------------------
 #
@@ -423,11 +423,17 @@ def _spread_loss(
     if weight is not None:
         likelihood = likelihood * _over_classes(weight, likelihood)
     class_dim = min(1, likelihood.array.ndim - 1)
-    ignored = Tensor(np.equal(target.array, ignore_index))
+    ignored = Tensor(computed(np.equal, target.array, ignore_index))
     losses = masked_fill_number.apply(-sum_dims.apply(likelihood, (class_dim,), False), ignored, 0)
     if reduction != MEAN:
         return reduced(losses, reduction)
     array = None if weight is None else weight.array
-    counted = target.array != ignore_index
-    weights = _weights(counted, target.array, array, likelihood.array.dtype)
-    return sum_all.apply(losses) / Tensor(np.add.reduce(weights, axis=None))
+    dtype = likelihood.array.dtype
+    return sum_all.apply(losses) / Tensor(
+        computed(_whole_weight, target.array, array, ignore_index, dtype)
+    )
+
+
+def _whole_weight(target: Any, weight: Any, ignore_index: int, dtype: Any) -> Any:
+    """The sum of the weights of the targets that count."""
+    return np.add.reduce(_weights(target != ignore_index, target, weight, dtype), axis=None)
