@@ -602,6 +602,25 @@ for n in range(9):
 """,
         1,
     ),
+    "integers beside numbers": (
+        """
+for n in range(9):
+    at = torch.randint(0, 9, (4,))
+    following = (at + 1) % 3
+    half = (7 - at) // 2 + torch.fmod(at, 4).clamp(1, 2)
+    many = (2 ** at + at ** 2 + at.sum() % 5).masked_fill(at > 5, 7)
+    small = at.to(torch.uint8) % 4 - at.int().clamp(max=3)
+    loss = (b[following] * (half + many + small).float()).sum() * s + b[(at - n) % 3].sum()
+    loss.backward()
+    total += loss.item()
+    with torch.no_grad():
+        b -= 0.001 * b.grad
+    b.grad = None
+    s.grad = None
+print(total, half, many, small)
+""",
+        1,
+    ),
     "slices of data": (
         """
 data = torch.linspace(0, 1, 40).reshape(20, 2)

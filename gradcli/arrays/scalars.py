@@ -29,8 +29,20 @@ def checked_cast(number: Any, dtype: DType) -> Any:
 def checked_number(number: Any, dtype: DType) -> Any:
     """The same; the number itself where NumPy casts it alike, for compiled loops to recognise."""
     result = checked_cast(number, dtype)
+    return number if _is_alike(number, dtype) else result
+
+
+def plain_number(number: Any, dtype: DType) -> Any:
+    """What `cast` makes of a number, unless NumPy casts it alike: then the number itself."""
+    return number if _is_alike(number, dtype) else cast(number, dtype)
+
+
+def _is_alike(number: Any, dtype: DType) -> bool:
+    """Whether NumPy takes a number beside an array of a dtype for what `cast` makes of it."""
+    if dtype.category == "int":
+        return type(number) is int and iinfo(dtype).min <= number <= iinfo(dtype).max
     alike = type(number) is float or (type(number) is int and abs(number) < _EXACT)
-    return number if alike and dtype.is_floating_point else result
+    return alike and dtype.is_floating_point
 
 
 _EXACT = 1 << 24

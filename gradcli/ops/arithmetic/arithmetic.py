@@ -14,6 +14,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.scalars import plain_number
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error
@@ -446,7 +447,9 @@ def with_number(tensor: Tensor, number: Any) -> tuple[Tensor, Any]:
         return tensor, number  # a complex number promotes a floating tensor
     if tensor.array.dtype is not dtype.numpy_dtype:
         tensor = Tensor(dtypes.cast(tensor.array, dtype))
-    elif dtype.category in ("int", "bool") or dtype is dtypes.bfloat16:
+    elif dtype.category == "int":
+        number = plain_number(number, dtype)
+    elif dtype.category == "bool" or dtype is dtypes.bfloat16:
         number = dtypes.cast(number, dtype)
     return tensor, number
 

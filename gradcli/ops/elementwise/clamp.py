@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.scalars import checked_cast
+from gradcli.arrays.scalars import checked_number
 from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
@@ -186,7 +186,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
             input, _ = with_number(input, bound)
     if input.dtype.category == "int":
         low, high = (
-            None if bound is None else checked_cast(bound, input.dtype) for bound in (low, high)
+            None if bound is None else checked_number(bound, input.dtype) for bound in (low, high)
         )
     return clamp_to_numbers.apply(input, low, high)
 
