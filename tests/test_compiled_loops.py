@@ -602,6 +602,86 @@ for n in range(9):
 """,
         1,
     ),
+    "a state that is handed on with its graph, and detached": (
+        """
+def step(x, h):
+    return torch.tanh(x @ w + h), h.mean()
+h = torch.zeros(3, 3)
+mean = 0.1 * s
+for n in range(12):
+    h, level = step(x * (n + 1), h.detach())
+    mean = 0.9 * mean.data + 0.1 * h.sum() * s
+    loss = (h - b).square().mean() + mean + level * s
+    loss.backward()
+    total += loss.item() + h.size(0)
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.01 * p.grad
+            p.grad = None
+print(h, mean, level, loss, total)
+try:
+    h.sum().backward()
+except RuntimeError as error:
+    print(error)
+""",
+        1,
+    ),
+    "a state that begins anew, and whose graph is looked at": (
+        """
+for epoch in range(4):
+    h = torch.zeros(3, 3)
+    for n in range(12):
+        if n % 4 == 3:
+            total += h.requires_grad * 1.
+            h = torch.ones(3, 3)
+        h = torch.tanh(x @ w + h.detach())
+        loss = (h * b).sum() * s
+        loss.backward()
+        with torch.no_grad():
+            w -= 0.01 * w.grad
+            w.grad = b.grad = s.grad = None
+    print(h, loss)
+""",
+        2,
+    ),
+    "a state whose graph goes back by two iterations": (
+        """
+h = torch.zeros(3, 3)
+for n in range(9):
+    h = torch.tanh(x @ w + h.detach()) + 0.1 * h * b
+    if n % 3 == 2:
+        h.sum().backward()
+        w.grad = b.grad = None
+        h = h.detach()
+print(h)
+""",
+        0,
+    ),
+    "a state whose graph no pass frees": (
+        """
+h = torch.zeros(3, 3)
+for n in range(9):
+    h = torch.tanh(x @ w + h.detach())
+    loss = (h.detach() * b).sum()
+    loss.backward()
+    b.grad = None
+h.sum().backward()
+print(h, w.grad)
+""",
+        0,
+    ),
+    "a state under two names": (
+        """
+h = g = torch.zeros(3, 3)
+for n in range(12):
+    y = torch.tanh(x @ w + h.detach() - g.detach())
+    y.sum().backward()
+    w.grad = None
+    h, g = (y, y) if n < 8 else (y, g)
+print(y)
+""",
+        0,
+    ),
     "integers beside numbers": (
         """
 for n in range(9):

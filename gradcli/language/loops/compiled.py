@@ -52,11 +52,13 @@ class Input(NamedTuple):
 
     Attributes:
         is_leaf: whether it is a leaf, which a pass gives a gradient.
+        is_detached: whether the iteration takes it out of whatever graph it has.
     """
 
     read: Callable[[Variables], Any]
     kind: Kind
     is_leaf: bool = False
+    is_detached: bool = False
 
     def fits(self, variables: Variables) -> bool:
         """Whether it is of that kind now."""
@@ -66,7 +68,7 @@ class Input(NamedTuple):
             return False
         if type(found) is Tensor:
             fits = is_new_leaf(found) if self.is_leaf else not found.requires_grad
-            return fits and kind_of(found.array) == self.kind
+            return (fits or self.is_detached) and kind_of(found.array) == self.kind
         return (type(found),) == self.kind
 
 

@@ -207,7 +207,8 @@ def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -
     builder = walk.builder
     kind = type(value)
     if kind is Tensor and walk.outside.is_made(value):
-        if value.requires_grad and not is_new_leaf(value):
+        freed = value.grad_fn is not None and not holds_values(value.grad_fn, walk.since)
+        if value.requires_grad and not is_new_leaf(value) and not (freed and not value.version):
             raise GraphBreak(
                 "B06",
                 f"{_name(place)} is handed from one iteration to the next with its graph",

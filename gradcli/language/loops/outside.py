@@ -6,7 +6,7 @@ from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.guards import Guard
-from gradcli.language.loops.symbols import IterationBuilder
+from gradcli.language.loops.symbols import IterationBuilder, of_older_graph
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Inline, Value
 
@@ -30,11 +30,7 @@ class Outside:
         if self.is_made(tensor):
             return self.builder.of(tensor)
         if tensor.grad_fn is not None:
-            raise GraphBreak(
-                "B06",
-                "a tensor from an earlier iteration, or from before the loop, has a graph",
-                "detach() what one iteration hands to the next",
-            )
+            raise of_older_graph()
         self.guard.watch(tensor)
         return self.builder.constant(tensor.array)
 

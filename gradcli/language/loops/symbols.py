@@ -71,6 +71,8 @@ class IterationBuilder(TraceBuilder):
 
     Attributes:
         undoes: whether it may end behind effects, which are undone then.
+        older: the tensors with a graph of an earlier iteration that it was given: it may detach
+            them, which leaves their arrays, and look at their shapes.
     """
 
     def __init__(self, least_lazy: int) -> None:
@@ -79,6 +81,7 @@ class IterationBuilder(TraceBuilder):
         self._numbers: dict[Value, Any] = {}
         self._reads = 0
         self.undoes = False
+        self.older: set[Tensor] = set()
         self._lists: dict[int, tuple[list[Any], list[Any]]] = {}
         # Tensors of one element, whose array changes its type when they are first aliased.
         self._scalars: dict[Tensor, Value] = {}
@@ -94,6 +97,8 @@ class IterationBuilder(TraceBuilder):
         """Whether the array of a tensor is known: of a batched one, that of all examples."""
         if type(tensor.array) is BatchedArray:
             return self.has(tensor.array.value)
+        if tensor in self.older:
+            return False
         array = tensor.array
         if self.knows(array):
             return True
@@ -107,6 +112,8 @@ class IterationBuilder(TraceBuilder):
         """The value of a tensor's array: of a batched one, that of all examples."""
         if type(tensor.array) is BatchedArray:
             return self.of(tensor.array.value)
+        if tensor in self.older:
+            raise of_older_graph()
         self.has(tensor)
         return self.value_of(tensor.array)
 
@@ -372,6 +379,15 @@ def _values(operands: Any) -> Iterator[Value]:
             yield each
         elif type(each) in (list, tuple):
             yield from _values(each)
+
+
+def of_older_graph() -> GraphBreak:
+    """What ends recording where a tensor takes part with a graph that is not the iteration's."""
+    return GraphBreak(
+        "B06",
+        "a tensor from an earlier iteration, or from before the loop, has a graph",
+        "detach() what one iteration hands to the next",
+    )
 
 
 def check_whole(value: Any) -> None:

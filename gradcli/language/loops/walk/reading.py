@@ -26,7 +26,14 @@ from gradcli.language.loops.locations import (
 from gradcli.language.loops.loop_carried import LoopPlan
 from gradcli.language.loops.outside import Outside
 from gradcli.language.loops.recorder import Recorder
-from gradcli.language.loops.symbols import NUMBERS, IterationBuilder, Symbol, concrete, is_symbolic
+from gradcli.language.loops.symbols import (
+    NUMBERS,
+    IterationBuilder,
+    Symbol,
+    concrete,
+    is_symbolic,
+    of_older_graph,
+)
 from gradcli.language.loops.walk.callee import functions_in
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.borders import SCALARS, is_array
@@ -226,6 +233,9 @@ class Reader:
         """A value that was read in a place which outlives the iteration."""
         if place.key in self.stored or self.broken is not None:
             return self.builder.known(value)
+        if type(value) is Tensor and self._is_older(value):
+            self.attempt(self._hand, place, value)
+            return value
         if place.key not in self.carried:
             if type(value) in NUMBERS and isinstance(place, OwnName):
                 bound = place.name in self.plan.bound
@@ -237,6 +247,25 @@ class Reader:
             return self.constant(value)
         given = self.attempt(self._given, place, value)
         return self.builder.known(value) if given is None else given
+
+    def _is_older(self, tensor: Tensor) -> bool:
+        """Whether a tensor has a graph that was made before the iteration."""
+        node = tensor.grad_fn
+        return node is not None and node.sequence_nr <= self.since
+
+    def _hand(self, place: Location, tensor: Tensor) -> None:
+        """Let the iteration have a tensor from an earlier one, to detach it."""
+        if place.key in self.given:
+            return
+        if tensor in self.builder.older or self.builder.knows(tensor.array):
+            raise of_older_graph()
+        op, operands = read_op(place)
+        self.builder.load(Inline(f"{op.text}.array"), operands, tensor.array)
+        self.builder.remember(tensor)
+        self.builder.older.add(tensor)
+        self.inputs.append(Input(place.read, kind_of(tensor.array), is_detached=True))
+        self.carried.add(place.key)
+        self.given.add(place.key)
 
     def _given(self, place: Location, value: Any) -> Any:
         """A value that the iteration is given."""
@@ -288,7 +317,7 @@ class Reader:
         """A value from outside that stays what it is."""
         kind = type(value)
         if kind is Tensor:
-            if not self.builder.has(value):
+            if not self.builder.has(value) and value not in self.builder.older:
                 self.attempt(self.outside.tensor, value)
         elif is_array(value):
             self.refuse("an array of NumPy's is used", _AS_TENSOR)
@@ -348,6 +377,8 @@ class Reader:
         return self.read_place(place, value)
 
     def _tensor_attribute(self, owner: Tensor, name: str, read: Callable[[], Any]) -> Any:
+        if owner in self.builder.older and name in _OF_GRAPH:
+            self.refuse("what a tensor has of a graph of an earlier iteration is looked at")
         before = self.recorder.write_count
         value = read()
         if name == "grad" and owner.grad_fn is None and not self.outside.is_made(owner):
@@ -468,6 +499,8 @@ _IN_PLACE = (
     "change a leaf in place, `with torch.no_grad(): w -= lr * w.grad`;"
     " a loop over parameters is compiled with the loop around it"
 )
+
+_OF_GRAPH = frozenset({"grad", "is_leaf", "requires_grad", "retains_grad"})
 
 _METADATA = frozenset(
     {"shape", "ndim", "dtype", "device", "requires_grad", "is_leaf", "itemsize", "nbytes"}
