@@ -670,6 +670,40 @@ print(h, w.grad)
 """,
         0,
     ),
+    "states in a tuple and in an attribute": (
+        """
+import torch.nn as nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTMCell(2, 3)
+        self.level = torch.zeros(3)
+    def forward(self, x, state):
+        state = self.cell(x, state)
+        self.level = 0.5 * self.level.detach() + state[0].mean(0)
+        return self.level * b, state
+def detached(state):
+    if isinstance(state, torch.Tensor):
+        return state.detach()
+    return tuple(detached(each) for each in state)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+state = None
+for n in range(14):
+    if state is not None:
+        state = detached(state)
+    optimizer.zero_grad()
+    out, state = net(x, state)
+    loss = (out - v).square().sum() + state[1].sum() * s
+    loss.backward()
+    optimizer.step()
+    b.grad = s.grad = None
+    total += loss.item()
+h, c = state
+print(total, net.level, h, c)
+""",
+        1,
+    ),
     "a state under two names": (
         """
 h = g = torch.zeros(3, 3)

@@ -233,9 +233,10 @@ class Reader:
         """A value that was read in a place which outlives the iteration."""
         if place.key in self.stored or self.broken is not None:
             return self.builder.known(value)
-        if type(value) is Tensor and self._is_older(value):
-            self.attempt(self._hand, place, value)
-            return value
+        if self._holds_older(value):
+            if place.key in self.given:
+                return value
+            self.carried.add(place.key)
         if place.key not in self.carried:
             if type(value) in NUMBERS and isinstance(place, OwnName):
                 bound = place.name in self.plan.bound
@@ -248,24 +249,14 @@ class Reader:
         given = self.attempt(self._given, place, value)
         return self.builder.known(value) if given is None else given
 
-    def _is_older(self, tensor: Tensor) -> bool:
-        """Whether a tensor has a graph that was made before the iteration."""
-        node = tensor.grad_fn
+    def _holds_older(self, value: Any) -> bool:
+        """Whether a value is a tensor with a graph that was made before the iteration, or tensors
+        of which one is such.
+        """
+        if type(value) in (tuple, list):
+            return all(type(e) is Tensor for e in value) and any(map(self._holds_older, value))
+        node = value.grad_fn if type(value) is Tensor else None
         return node is not None and node.sequence_nr <= self.since
-
-    def _hand(self, place: Location, tensor: Tensor) -> None:
-        """Let the iteration have a tensor from an earlier one, to detach it."""
-        if place.key in self.given:
-            return
-        if tensor in self.builder.older or self.builder.knows(tensor.array):
-            raise of_older_graph()
-        op, operands = read_op(place)
-        self.builder.load(Inline(f"{op.text}.array"), operands, tensor.array)
-        self.builder.remember(tensor)
-        self.builder.older.add(tensor)
-        self.inputs.append(Input(place.read, kind_of(tensor.array), is_detached=True))
-        self.carried.add(place.key)
-        self.given.add(place.key)
 
     def _given(self, place: Location, value: Any) -> Any:
         """A value that the iteration is given."""
@@ -283,7 +274,8 @@ class Reader:
             return symbol
         if type(value) is Tensor:
             self._give(value, op, operands, place.read)
-            self.loaded[self.builder.of(value)] = place.key
+            if value not in self.builder.older:
+                self.loaded[self.builder.of(value)] = place.key
             return value
         if type(value) in (tuple, list) and all(type(each) is Tensor for each in value):
             for number, each in enumerate(value):
@@ -304,14 +296,20 @@ class Reader:
     ) -> None:
         if self.builder.has(tensor):
             return
-        is_leaf = tensor.requires_grad
+        is_older = self._holds_older(tensor)
+        if is_older and (tensor in self.builder.older or self.builder.knows(tensor.array)):
+            raise of_older_graph()
+        is_leaf = tensor.requires_grad and not is_older
         if is_leaf and not is_new_leaf(tensor):
             reason = "a tensor in a graph, or a leaf with a gradient, is another one each time"
             raise GraphBreak("B06", reason, _IN_PLACE)
         if is_leaf:
             self.gradients.given[tensor] = self.builder.read(op, operands)
         self.builder.load(Inline(f"{op.text}.array"), operands, tensor.array)
-        self.inputs.append(Input(read, kind_of(tensor.array), is_leaf))
+        if is_older:
+            self.builder.remember(tensor)
+            self.builder.older.add(tensor)
+        self.inputs.append(Input(read, kind_of(tensor.array), is_leaf, is_older))
 
     def constant(self, value: Any) -> Any:
         """A value from outside that stays what it is."""
@@ -452,7 +450,8 @@ class Reader:
                 self.guard.rely_on_contents(table)
                 for value in table.values():
                     if type(value) is Tensor:
-                        self.constant(value)
+                        if not self._holds_older(value):
+                            self.constant(value)
                     else:
                         for function in functions_in(value):
                             self.walked(function)
