@@ -19,6 +19,7 @@ scale = torch.tensor([0.5, 1.5, 2.])
 history, seen, record = [], [], {{"loss": 0.0, "count": 0}}
 best, wait, total, count, rate, average = 1e9, 0, 0.0, 0, 0.1, None
 ema = torch.zeros(3)
+marks, parts, tracks = torch.zeros(8), [torch.zeros(3), torch.ones(3)], [[], [0.5]]
 """
 
 MODELS = [
@@ -186,6 +187,14 @@ NOTES = [
     ["F.binary_cross_entropy(next(model.parameters()).abs().mean().tanh(), torch.tensor(0.5))"],
     ["worst = max([float(p.abs().max()) for p in model.parameters()])"],
     ["shown = ', '.join([str(n), '%.2f' % loss.item()])"],
+    ["part = marks[n % 6:n % 6 + 2]", "part += loss.detach()"],
+    ["part = parts[n % 2]", "part.mul_(0.5)", "part += out.detach().mean(0)"],
+    ["marks[n % 8] = loss.item()"],
+    ["marks[marks > 1] = 0.5", "shown = out.detach() * 2", "shown[shown < 0] = n"],
+    ["size = 0", "for p in model.parameters():", "    size += p.detach().abs().sum()"],
+    ["print('%d %.4f' % (n, loss))", "seen.append(n in {3, 5, 8})"],
+    ["with torch.inference_mode():", "    val = model(data[:5]).sum().item()", "total += val"],
+    ["for p, track in zip(model.parameters(), tracks):", "    track.append(p.abs().max().item())"],
 ]
 
 END = """
@@ -193,6 +202,7 @@ print(n, loss, total, count, rate, best, wait, average)
 print(history[-3:], len(history), seen[-3:], record, ema, trainer.steps, trainer.last)
 print([p.grad for p in model.parameters()], torch.rand(2), smooth(0.0), model.training)
 print(optimizer.state_dict())
+print(marks, marks._version, parts, tracks)
 """
 
 
@@ -213,6 +223,14 @@ def random_loop(seed: int) -> str:
             ["loss, out = trainer.step(x, y, l)"],
             ["optimizer.zero_grad()", "out = model(x)", f"loss = {loss}", "loss.backward()"],
             ["out = model(x)", f"loss = {loss}", "optimizer.zero_grad()", "loss.backward()"],
+            [
+                "optimizer.zero_grad()",
+                "out = model(x)",
+                "loss = 0",
+                "for row, goal in zip(out, y):",
+                "    loss += (row - goal).pow(2).mean()",
+                "loss.backward()",
+            ],
             [
                 "if n % 3 == 0:",
                 "    optimizer.zero_grad()",

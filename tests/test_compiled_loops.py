@@ -74,6 +74,26 @@ LOSSES = [
     "(torch.outer(b, torch.linspace(0, 1, 2000)).exp().tanh() * s).sum() + w.sum()",
 ]
 
+_KEEPS_GRAPH = """
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x ** 3
+    @staticmethod
+    def backward(ctx, grad):
+        return 3 * ctx.x ** 2 * grad
+{}
+    kept = Cube.apply(b * (1 + n))
+    loss = Cube.apply(w).sum() + kept.detach().sum()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.01 * w.grad
+        w.grad = None
+kept.sum().backward()
+print(loss, w, b.grad)
+"""
+
 # Each is a program, and how often it finds a round that can be written; all print what they leave.
 PROGRAMS = {
     "a round given a parameter's memory": (
@@ -276,49 +296,11 @@ print(loss, w, b, s, len(calls), calls[-1])
         1,
     ),
     "a custom function whose graph is kept": (
-        """
-class Cube(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.x = x
-        return x ** 3
-    @staticmethod
-    def backward(ctx, grad):
-        return 3 * ctx.x ** 2 * grad
-n = 0
-while n < 12:
-    n += 1
-    kept = Cube.apply(b * (1 + n))
-    loss = Cube.apply(w).sum() + kept.detach().sum()
-    loss.backward()
-    with torch.no_grad():
-        w -= 0.01 * w.grad
-        w.grad = None
-kept.sum().backward()
-print(loss, w, b.grad)
-""",
+        _KEEPS_GRAPH.format("n = 0\nwhile n < 12:\n    n += 1"),
         0,
     ),
     "a custom function whose graph is kept by the last iteration": (
-        """
-class Cube(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.x = x
-        return x ** 3
-    @staticmethod
-    def backward(ctx, grad):
-        return 3 * ctx.x ** 2 * grad
-for n in range(12):
-    kept = Cube.apply(b * (1 + n))
-    loss = Cube.apply(w).sum() + kept.detach().sum()
-    loss.backward()
-    with torch.no_grad():
-        w -= 0.01 * w.grad
-        w.grad = None
-kept.sum().backward()
-print(loss, w, b.grad)
-""",
+        _KEEPS_GRAPH.format("for n in range(12):"),
         1,
     ),
     "a new leaf in every iteration, of which some stay": (

@@ -80,3 +80,21 @@ def test_what_has_no_table_is_refused(
     assert found.code == 3
     assert "E204" in found.err
     assert words in found.err
+
+
+def test_an_output_whose_inputs_were_stepped_since_is_to_be_computed_once_more(
+    gradcli: CommandLine,
+) -> None:
+    training = (
+        "net = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))\n"
+        "opt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "loss = net(tensor([1., 2.])).sum()\nloss.backward()\nopt.step()\n"
+    )
+    found = gradcli("explain", training, "--derivatives", "jacobian")
+    assert found.code == 3
+    assert "E404" in found.err
+    assert "ask for that: `--of y`" in found.err
+    again = f"{training}y = net(tensor([1., 2.]))"
+    found = gradcli("explain", again, "--derivatives", "jacobian", "--of", "y")
+    assert found.code == 0
+    assert "∂y/∂net.2.bias" in found.out

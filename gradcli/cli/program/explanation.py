@@ -139,7 +139,15 @@ def derivatives_of(run: Run, value: Any, kind: str, layout: str) -> Answer:
     found = find_output(run.session, run.options, value)
     name = found[0] if found is not None and found[0] else "y"
     with run.session.running(), apart():
-        made = tables(kind, executed.output, name, executed.leaves)
+        try:
+            made = tables(kind, executed.output, name, executed.leaves)
+        except GradcliError as error:
+            if error.code == "E404":  # as after the last step of a training
+                error.help = (
+                    "compute the output once more behind the change, as by `y = net(x)` in a last"
+                    " line, and ask for that: `--of y`"
+                )
+            raise
     if layout == "denominator":
         made = [table.turned() for table in made]
     return Answer(lambda _: tables_text(made), partial(tables_document, kind, layout, made))

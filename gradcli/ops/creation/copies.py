@@ -381,6 +381,7 @@ fill_number = op(
     lambda self, value: laid_out_like(self, filled(self, value)),
     keeps_layout=True,
     self=lambda grad: zeros_like(grad),
+    numpy="full_like",
 )
 fill_tensor = op(
     "fill",

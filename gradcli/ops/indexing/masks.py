@@ -240,6 +240,7 @@ take: Op = op(
     # The input is kept as PyTorch keeps it: see `gather`.
     self=lambda grad, self, index: put(zeros(grad, self.shape), index, grad, True),
     effects=(CHECKS,),
+    numpy="np.take({0}, {1})",
 )
 
 
@@ -264,6 +265,15 @@ put: Op = op(
     # The source is kept as PyTorch keeps it: see `gather`.
     source=lambda grad, index, source: reshape(take(grad, index), source.shape),
     effects=(CHECKS,),
+    numpy="""\
+def put(array, index, values, accumulate=False):
+    x = np.array(array).reshape(-1)
+    if accumulate:
+        np.add.at(x, index, values)
+    else:
+        x[index] = values
+    return x.reshape(array.shape)
+""",
 )
 
 

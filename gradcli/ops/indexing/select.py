@@ -151,6 +151,12 @@ index_fill_number: Op = op(
     keeps_layout=True,
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
     effects=(CHECKS,),
+    numpy="""\
+def index_fill(array, axis, index, value):
+    x = np.array(array)
+    x[(slice(None),) * (axis % x.ndim) + (index,)] = value
+    return x
+""",
 )
 
 

@@ -235,6 +235,7 @@ def _cholesky(name: str) -> Op:
         differentiable=(0,),
         keeps_layout=True,
         self=_cholesky_rule,
+        numpy="linalg.cholesky(upper)",
     )
 
 

@@ -43,6 +43,7 @@ cross: Op = op(
     _cross_array,
     self=lambda grad, other, dim: cross(conj(other), grad, dim),
     other=lambda grad, self, dim: cross(grad, conj(self), dim),
+    numpy="cross",
 )
 
 

@@ -436,6 +436,10 @@ hardshrink_ = pointwise(
     "hardshrink",
     lambda self, lambd: _shrunk(self, self, lambd),
     self=hardshrink_backward,
+    numpy="""\
+def hardshrink(x, lambd=0.5):
+    return np.where(np.abs(x) <= lambd, 0, x)
+""",
 )
 
 
@@ -467,6 +471,10 @@ softshrink_ = pointwise(
     "softshrink",
     lambda self, lambd: in_single(_softshrink_array, self, lambd),
     self=softshrink_backward,
+    numpy="""\
+def softshrink(x, lambd=0.5):
+    return np.sign(x) * np.maximum(np.abs(x) - lambd, 0)
+""",
 )
 
 

@@ -220,6 +220,13 @@ def _running_extreme(name: str, ufunc: Any) -> Function:
         differentiable=(0,),
         self=rule,
         unsupported=COMPLEX,
+        numpy=f"""\
+def {name}(x, axis):
+    values = np.{ufunc.__name__}.accumulate(x, axis)
+    sizes = [-1 if dim == axis % x.ndim else 1 for dim in range(x.ndim)]
+    places = np.where(x == values, np.arange(x.shape[axis]).reshape(sizes), 0)
+    return values, np.maximum.accumulate(places, axis)
+""",
     )
 
     @reduction(name)
@@ -276,6 +283,7 @@ logcumsumexp = op(
     half=rounded_once,
     self=_logcumsumexp_rule,
     unsupported=INTEGRAL,
+    numpy="np.logaddexp.accumulate({0}, {1})",
 )
 
 

@@ -139,6 +139,11 @@ topk = op(
     differentiable=(0,),
     self=_put_sorted,
     unsupported=dtype_names("bool", "complex", raises="RuntimeError"),
+    numpy="""\
+def topk(x, k, axis=-1, largest=True, in_order=True):
+    places = np.take(np.argsort(-x if largest else x, axis, stable=True), range(k), axis)
+    return np.take_along_axis(x, places, axis), places
+""",
 )
 
 
@@ -178,6 +183,12 @@ kthvalue = op(
         grads[0], dim, indices, self_sizes, keepdim
     ),
     unsupported=dtype_names("bool", "complex"),
+    numpy="""\
+def kthvalue(x, k, axis=-1, keepdims=False):
+    places = np.take(np.argsort(x, axis, stable=True), [k - 1], axis)
+    found = np.take_along_axis(x, places, axis), places
+    return found if keepdims else tuple(np.squeeze(each, axis) for each in found)
+""",
 )
 
 

@@ -170,6 +170,10 @@ repeat: Op = op(
     "repeat",
     lambda self, repeats: np.tile(self, repeats)[()],
     self=_repeat_rule,
+    numpy="""\
+def repeated(x, *counts):
+    return np.tile(x, counts[0] if isinstance(counts[0], tuple) else counts)
+""",
 )
 
 
@@ -256,6 +260,13 @@ diag_embed: Op = op(
     "diag_embed",
     _embedded,
     self=diagonal,
+    numpy="""\
+def diag_embed(values, offset=0, axis1=-2, axis2=-1):
+    i, size = np.arange(values.shape[-1]), values.shape[-1] + abs(offset)
+    x = np.zeros((*values.shape[:-1], size, size), values.dtype)
+    x[..., i + max(-offset, 0), i + max(offset, 0)] = values
+    return np.moveaxis(x, (-2, -1), (axis1, axis2))
+""",
 )
 
 

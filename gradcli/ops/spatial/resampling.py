@@ -20,6 +20,7 @@ from gradcli.errors import GradcliError, shape_error, type_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.spatial.adaptive_pooling import adaptive_average
 from gradcli.ops.spatial.matrices import along_dims
@@ -297,6 +298,14 @@ pixel_shuffle_: Op = op(
     keeps_layout=True,
     leading=True,
     self=lambda grad, factor: pixel_unshuffle_(grad, factor),
+    numpy="""\
+def pixel_shuffle(x, factor):
+    *before, channels, height, width = x.shape
+    n, sizes = len(before), (factor, factor, height, width)
+    parts = x.reshape(*before, channels // factor**2, *sizes)
+    parts = parts.transpose(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
+    return parts.reshape(*before, channels // factor**2, height * factor, width * factor)
+""",
 )
 pixel_unshuffle_: Op = op(
     "pixel_unshuffle",
@@ -304,6 +313,14 @@ pixel_unshuffle_: Op = op(
     keeps_layout=True,
     leading=True,
     self=pixel_shuffle_,
+    numpy="""\
+def pixel_unshuffle(x, factor):
+    *before, channels, height, width = x.shape
+    n, height, width = len(before), height // factor, width // factor
+    parts = x.reshape(*before, channels, height, factor, width, factor)
+    parts = parts.transpose(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
+    return parts.reshape(*before, channels * factor**2, height, width)
+""",
 )
 
 
@@ -370,6 +387,12 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 
 @function("channel_shuffle", also="torch.nn.functional")
+@in_numpy("""\
+def channel_shuffle(x, groups):
+    count, channels, *rest = x.shape
+    parts = x.reshape(count, groups, channels // groups, *rest)
+    return parts.swapaxes(1, 2).reshape(x.shape)
+""")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels of all groups in turn: the first of each, the second of each, and so on.
 

@@ -31,6 +31,7 @@ i0: Op = pointwise(
     by_scipy("i0"),
     floating=True,
     self=lambda grad, self: grad * i1(self),
+    numpy="i0",
     doc="The modified Bessel function of the first kind, of order 0.",
     example="torch.i0(tensor([0.5, 1., 2.5]))",
 )

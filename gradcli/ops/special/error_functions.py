@@ -367,6 +367,10 @@ _, xlog1py_ = _times_logarithm(
     lambda other: np.log1p(other) if type(other) is float else vector_math.log1p(other),
     -1,
     lambda other: other + 1,
+    numpy="""\
+def xlog1py(x, y):
+    return np.where(x == 0, 0, x * np.log1p(np.where(x == 0, 0, y)))
+""",
 )
 describe(
     xlog1py_, "`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."
