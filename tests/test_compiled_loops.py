@@ -348,6 +348,41 @@ print(seen, w, s.grad)
 """,
         0,
     ),
+    "distributions from outside and made in the iteration": (
+        """
+from torch.distributions import Independent, Normal, kl_divergence
+base = Normal(torch.zeros(3), torch.tensor([1., 2., 0.5]))
+joint = Independent(Normal(v, torch.ones(3)), 1)
+optimizer = torch.optim.SGD(parameters, lr=0.01)
+def bound():
+    made = Normal(x @ w + b, F.softplus(b))
+    loss = -base.log_prob(made.mean * s).sum() - joint.log_prob(made.loc).mean()
+    return loss + kl_divergence(made, base).mean() + made.entropy().sum() * 0.1 + base.stddev.sum()
+for n in range(20):
+    loss = bound()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(loss, w, b)
+""",
+        1,
+    ),
+    "inner steps through which a gradient goes": (
+        """
+slope = torch.linspace(-1, 1, 10).requires_grad_()
+data = torch.sin(torch.arange(160.)).reshape(16, 10)
+for n in range(20):
+    y = data.sum(1) * n / 7
+    g, = torch.autograd.grad(((data @ slope - y) ** 2).mean(), slope, create_graph=True)
+    loss = ((data @ (slope - 0.1 * g) - y) ** 2).mean()
+    loss.backward()
+    with torch.no_grad():
+        slope -= 0.01 * slope.grad
+        slope.grad = None
+print(loss, slope, y, g)
+""",
+        1,
+    ),
     "forward mode, alone and inside out": (
         """
 def field(b):

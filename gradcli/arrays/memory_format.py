@@ -40,7 +40,13 @@ def in_suggested_format(made: Any, *arrays: Any) -> Any:
     """A result computed from batches of images or volumes: with channels last if all of them have
     them last, else in row order. PyTorch takes no other tensors to have a format.
     """
-    if made.size and arrays[0].ndim in (4, 5) and all(map(channels_are_last, arrays)):
+    first = arrays[0]
+    if (
+        first.ndim in (4, 5)
+        and first.strides[1] <= first.strides[-1]  # a quick look, which row order seldom passes
+        and made.size
+        and all(map(channels_are_last, arrays))
+    ):
         return with_channels_last(made)
     return in_row_order(made)
 

@@ -14,7 +14,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.threads import in_turns
 from gradcli.kernels import in_c
 
-_TILE = 1 << 17
+_TILE = 1 << 18
 """Weights that are computed at a time."""
 
 Heads = tuple[slice, slice]

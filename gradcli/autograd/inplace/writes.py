@@ -175,8 +175,10 @@ def check_captured(name: str, tensor: Tensor, /, *operands: Any, **named: Any) -
 
 def check_graph(name: str, tensor: Tensor, /, *operands: Any, **named: Any) -> None:
     """Raise E405 where the history forbids a write by the op of that name; memory may be shared."""
-    check_captured(name, tensor, *operands, **named)
-    if not active.state.grad_enabled:
+    state = active.state
+    if state.born is not None:
+        check_captured(name, tensor, *operands, **named)
+    if not state.grad_enabled:
         return
     if tensor.requires_grad:
         _check_history(tensor)

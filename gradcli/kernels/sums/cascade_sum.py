@@ -169,7 +169,7 @@ def _along(length: int, lanes: int, ndim: int) -> Step:
         sums = lane_by_lane(np.ascontiguousarray(by_lane.transpose(order)))
         if whole < length:
             sums = np.concatenate([lines[..., whole:], sums], axis=-1)
-        return _running_sums(sums, -1)[..., -1]
+        return _running_sums(sums, -1)[..., -1].copy()
 
     return step
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.autograd.custom.context import FunctionNode
+    from gradcli.distributions.distribution import Distribution
     from gradcli.nn.module import Module
     from gradcli.nn.traversal import Walk
     from gradcli.optim.optimizer import Optimizer
@@ -37,6 +38,11 @@ def optimizer_class() -> type[Optimizer]:
 def context_class() -> type[FunctionNode]:
     """The node of a custom function, which is the `ctx` of its methods."""
     return _loaded("gradcli.autograd.custom.context", "FunctionNode")
+
+
+def distribution_class() -> type[Distribution]:
+    """`torch.distributions.Distribution`."""
+    return _loaded("gradcli.distributions.distribution", "Distribution")
 
 
 def _loaded(module: str, name: str) -> Any:

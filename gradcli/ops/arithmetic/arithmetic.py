@@ -238,9 +238,9 @@ reciprocal = pointwise(
 )
 
 
-def _check_divisor(kind: str, other: Any) -> None:
+def _check_divisor(kind: str, self: Any, other: Any) -> None:
     """Integer division by zero is an error, as PyTorch makes it; floats give inf or nan."""
-    if kind in "iub" and not np.all(other):
+    if kind in "iub" and not np.all(other) and np.size(self):
         raise GradcliError(
             "E206", "integer division by zero", text="ZeroDivisionError", raises="RuntimeError"
         )
@@ -251,7 +251,7 @@ _BOOL_OR_COMPLEX = dtype_names("bool", "complex")
 
 def _rounded_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
     kind = np.result_type(self, other).kind
-    _check_divisor(kind, other)
+    _check_divisor(kind, self, other)
     if kind in "iub":
         quotient = np.floor_divide(self, other)
         if rounding_mode == "trunc":
@@ -351,7 +351,7 @@ floor_divide_of_number = pointwise(
 
 def _remainder(self: Any, other: Any) -> Any:
     dtype = np.result_type(self, other)
-    _check_divisor(dtype.kind, other)
+    _check_divisor(dtype.kind, self, other)
     if dtype.kind != "f":
         return np.remainder(self, other)
     # The sign is the divisor's, but a zero keeps the sign of the dividend, which NumPy's does not.
@@ -360,7 +360,7 @@ def _remainder(self: Any, other: Any) -> Any:
 
 
 def _fmod(self: Any, other: Any) -> Any:
-    _check_divisor(np.result_type(self, other).kind, other)
+    _check_divisor(np.result_type(self, other).kind, self, other)
     return np.fmod(self, other)
 
 

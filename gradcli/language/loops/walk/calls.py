@@ -12,7 +12,12 @@ from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.library.math import MATH
 from gradcli.language.loops.holes import Frame
-from gradcli.language.loops.kinds import context_class, module_class, optimizer_class
+from gradcli.language.loops.kinds import (
+    context_class,
+    distribution_class,
+    module_class,
+    optimizer_class,
+)
 from gradcli.language.loops.symbols import concrete, is_symbolic
 from gradcli.language.loops.walk.builtin_calls import (
     OF_COLLECTIONS,
@@ -147,7 +152,8 @@ def _method(walk: Capture, owner: Any, name: str, hole: tree.Attribute) -> tuple
     found = concrete(found)
     if type(found) in (BoundMethod, Method):
         return found.function, found.receiver
-    known = isinstance(owner, (module_class(), optimizer_class())) or is_schedule(owner)
+    known = isinstance(owner, (module_class(), optimizer_class(), distribution_class()))
+    known = known or is_schedule(owner)
     return found, owner if known else None
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.modes import GradMode
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
-from gradcli.language.loops.kinds import module_class, walk_class
+from gradcli.language.loops.kinds import distribution_class, module_class, walk_class
 from gradcli.language.loops.lower_backward import is_setting
 from gradcli.language.loops.symbols import is_symbolic
 from gradcli.language.loops.walk.callee import Callee, functions_in
@@ -31,6 +31,8 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         walk.rely_on(each)
         if isinstance(each, module_class()):
             walk.rely_on_module(each)
+        elif isinstance(each, distribution_class()):
+            walk.rely_on_distribution(each)
         for function in functions_in(each):
             walk.constant(function)
     if any(map(is_symbolic, callee.given)):
@@ -62,6 +64,8 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         and all(map(is_setting, callee.given))
     ):
         walk.local[id(value)] = value  # a function of those that it was given, such as their vmap
+    elif isinstance(value, distribution_class()):
+        walk.local[id(value)] = value
     elif not isinstance(value, (GradMode, walk_class(), Iterator, int, type(None))):
         walk.refuse(f"`{_shown(callee)}` makes {type(value).__name__}")
     if walk.broken is None and recorder.drew():

@@ -13,7 +13,7 @@ from gradcli.language.loops.compiled import Input, is_new_leaf
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.guards import Guard, is_same_value
 from gradcli.language.loops.holes import Drawn, Frame
-from gradcli.language.loops.kinds import context_class, module_class
+from gradcli.language.loops.kinds import context_class, distribution_class, module_class
 from gradcli.language.loops.locations import (
     Attribute,
     Item,
@@ -47,6 +47,7 @@ from gradcli.trace.guards import kind_of
 from gradcli.trace.ir import Inline, Value
 
 if TYPE_CHECKING:
+    from gradcli.distributions.distribution import Distribution
     from gradcli.language.compiler.base import Compiler
     from gradcli.nn.module import Module
     from gradcli.optim.optimizer import Optimizer
@@ -355,6 +356,11 @@ class Reader:
             return read()
         if self.is_local(owner):
             return self.builder.known(read())
+        if isinstance(owner, distribution_class()):
+            self.rely_on_distribution(owner)
+            value = read()
+            if type(value) is Tensor and self.builder.has(value):
+                return value
         cls = getattr(kind, "language_class", None)
         if cls is not None:
             self.walk_methods(cls)
@@ -456,6 +462,20 @@ class Reader:
                         for function in functions_in(value):
                             self.walked(function)
             self.walk_methods(getattr(type(each), "language_class", None))
+
+    def rely_on_distribution(self, distribution: Distribution) -> None:
+        """Rely on the parameters of a distribution from outside, and of those inside it."""
+        if id(distribution) in self._relied or self.is_local(distribution):
+            return
+        self._relied.add(id(distribution))
+        self.guard.rely_on_contents(distribution.given)
+        slots = [vars(kind).get("__slots__", ()) for kind in type(distribution).__mro__]
+        held = [getattr(distribution, name, None) for names in slots for name in names]
+        for each in (*distribution.given.values(), *held):
+            if type(each) is Tensor:
+                self.constant(each)
+            elif isinstance(each, distribution_class()):
+                self.rely_on_distribution(each)
 
     def check_list(self, value: Any) -> None:
         """End recording where a list from outside is about to change."""
