@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +215,7 @@ def test_hazards_are_where_results_are_not_finite(key: str, op: Op) -> None:
 def test_what_numpy_has_is_there() -> None:
     for key, op in registry.items():
         if op.numpy and not op.numpy.startswith(("def ", ".")) and "{" not in op.numpy:
-            assert callable(getattr(np, op.numpy)), key
+            assert callable(attrgetter(op.numpy.partition("(")[0])(np)), key
         if op.numpy.startswith("def "):
             compile(op.numpy, key, "exec")
 
