@@ -75,3 +75,10 @@ def test_sharing_pays_from_the_records_that_make_up_for_its_start() -> None:
 def test_the_peak_of_a_run_is_its_own() -> None:
     held = bytearray(b"1") * 100_000_000
     assert measure([sys.executable, "-S", "-c", ""]).peak < len(held) / 2
+
+
+@pytest.mark.parametrize("name", work.ON_GPU)
+def test_programs_at_sizes_for_a_gpu(name: str) -> None:
+    text = work.Work(name, on_gpu=True).text(3)
+    assert all(large in text for large in work.ON_GPU[name].values())
+    assert text.count('import torch\ntorch.set_default_device("cuda")\n') == 1

@@ -118,11 +118,17 @@ class Bench:
     """
 
     def __init__(
-        self, folder: Path, gradcli: list[str], torch: str | None, quick: bool, times: int
+        self,
+        folder: Path,
+        gradcli: list[str],
+        torch: str | None,
+        quick: bool,
+        times: int,
+        on_gpu: bool = False,
     ) -> None:
         self.folder = folder
         self.sides = {"gradcli": [*gradcli, "run"]} | ({"torch": [torch]} if torch else {})
-        if core() is not None:
+        if core() is not None and not on_gpu:
             self.sides["no C"] = ["env", "GRADCLI_NATIVE=0", *gradcli, "run"]
         self.one_shot = [*gradcli, *ONE_SHOT]
         self.quick = quick

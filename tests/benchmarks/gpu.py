@@ -3,7 +3,8 @@ beside eager torch on the same GPU.
 
 A chain, forward and backward, has to read its inputs and to write their gradients; how fast it
 does that is shown as a share of the speed at which the GPU copies memory. Both sides run the same
-text many times, and are waited for at the end.
+text many times, and are waited for at the end. The real programs follow, at sizes for a GPU, as
+`python -m tests.benchmarks` measures them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import argparse
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -21,6 +24,8 @@ from gradcli.arrays.gpu import runtime
 from gradcli.errors import GradcliError
 from gradcli.limits import Limits
 from gradcli.session import Session
+from tests.benchmarks.__main__ import Bench, gradcli, has_torch
+from tests.benchmarks.work import GPU_TIME, ON_GPU, Work
 
 START = """\
 import torch
@@ -143,7 +148,13 @@ def main() -> int:
             if torch is not None:
                 beside = f"{torch * 1e3:>8.2f} ms{torch / ours:>7.1f}×"
             print(f"{name:<14}{size:>12,}{ours * 1e3:>8.2f} ms{share:>9.0%}{beside}")
-    return 0
+    torch = arguments.torch if has_torch(arguments.torch) else None
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder), gradcli(None), torch, False, arguments.times, on_gpu=True)
+        bench.cold_start()
+        for name in ON_GPU:
+            bench.run(Work(name, GPU_TIME, on_gpu=True))
+        return bench.close()
 
 
 if __name__ == "__main__":

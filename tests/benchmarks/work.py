@@ -20,11 +20,13 @@ class Work(NamedTuple):
         name: of the file in `programs/`, which prints what its loop took by its own clock.
         time: the ratios of gradcli to torch that a round must reach and aims at.
         real: whether it is one of the real programs, of which the geometric mean is taken.
+        on_gpu: whether it runs on a GPU, at the sizes of `ON_GPU`.
     """
 
     name: str
     time: tuple[float, float] = (1.2, 1.0)
     real: bool = True
+    on_gpu: bool = False
 
     @property
     def whole(self) -> bool:
@@ -43,7 +45,13 @@ class Work(NamedTuple):
         """The program, for as many rounds."""
         if self.whole:
             return straight_line(rounds)
-        return _ROUNDS.sub(f"ROUNDS = {rounds}", self._file())
+        text = _ROUNDS.sub(f"ROUNDS = {rounds}", self._file())
+        if not self.on_gpu:
+            return text
+        for small, large in ON_GPU[self.name].items():
+            assert small in text, f"{self.name} has no {small}"
+            text = text.replace(small, large)
+        return text.replace("import torch\n", f"import torch\n{_DEVICE}\n", 1)
 
     def _file(self) -> str:
         return (PROGRAMS / f"{self.name}.grad").read_text(encoding="utf-8")
@@ -73,6 +81,30 @@ WORKS = [
     Work("hessian", (0.9, 0.6), real=False),
     Work("straight_line", (0.6, 0.4), real=False),
 ]  # fmt: skip
+
+ON_GPU = {
+    "sorting": {"400, 2000": "4000, 8000", "2000, (400, 50)": "8000, (4000, 50)"},
+    "gaussian_process": {"n = 150": "n = 3000"},
+    "option": {"50, 20000": "50, 1000000"},
+    "gpt": {
+        "Embedding(65, 32)": "Embedding(65, 512)",
+        "Embedding(16, 32)": "Embedding(256, 512)",
+        "Block(32, 4)": "Block(512, 8)",
+        "LayerNorm(32)": "LayerNorm(512)",
+        "Linear(32, 65)": "Linear(512, 65)",
+        "(16, 17)": "(64, 257)",
+    },
+    "four_convolutions": {"16, 16, 32, 32": "256, 16, 64, 64"},
+    "cnn": {"(32, 1, 28, 28)": "(2048, 1, 28, 28)", "10, (32,)": "10, (2048,)"},
+    "layer_norm": {"randn(128, 512)": "randn(16384, 512)"},
+    "attention": {"4, 8, 256, 64": "8, 16, 512, 64"},
+}
+"""The programs whose rounds fill a GPU at larger sizes, and what they have for what."""
+
+GPU_TIME = (1.0, 0.7)
+"""Their bars."""
+
+_DEVICE = 'torch.set_default_device("cuda")'
 
 _PATTERNS = (
     "v{n} = v{a} * {c} + torch.tanh(v{b}) - v{a} / {d}",
