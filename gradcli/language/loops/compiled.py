@@ -30,7 +30,7 @@ Kind = tuple[Any, ...]
 
 
 class SideExit(Exception):
-    """An iteration takes another path than the compiled one; nothing has happened so far."""
+    """An iteration takes another path than the compiled one, which leaves nothing of itself."""
 
 
 def is_new_leaf(tensor: Tensor) -> bool:
@@ -97,7 +97,7 @@ class CompiledIteration(NamedTuple):
         steps: what it counts as steps, beside itself.
         since: the sequence number that the recorded iteration began with.
         settled: whether the leaves that have gradients at the end had some at the beginning.
-        goes_back: whether it may be left when it has drawn random numbers.
+        goes_back: whether it may be left when it has drawn random numbers, and had no other effect.
         undoes: whether it may be left behind other effects.
     """
 

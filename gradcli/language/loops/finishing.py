@@ -61,7 +61,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
         *unseen.values(),
     ]
     draws = Effect.RANDOM in trace.effects
-    goes_back = draws and _fails_behind_draws(trace.instructions)
+    goes_back = draws and not builder.undoes and _fails_behind_draws(trace.instructions)
     builder.close()
     begin, run, finish = functions_of(optimized(trace))
     return CompiledIteration(

@@ -1,4 +1,4 @@
-"""The classes of modules, optimizers and contexts, by which a capture tells them from all else.
+"""The classes by which a capture tells modules, optimizers and their like from all else.
 
 None of their modules is loaded for it: a class that was never loaded has no instances.
 """

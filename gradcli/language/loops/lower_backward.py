@@ -76,9 +76,9 @@ def _nodes_of(root: Node, since: int) -> list[Node]:
             meta = node.variable.meta
             if meta is not None and (meta.hooks or meta.accumulated_hooks):
                 raise GraphBreak("B06", "a leaf has hooks")
-        elif isinstance(node, context_class()):
-            nodes.append(node)
-        elif not hasattr(type(node), "op") or node.refuses:
+        elif not isinstance(node, context_class()) and (
+            not hasattr(type(node), "op") or node.refuses
+        ):
             raise GraphBreak("B06", f"the backward pass runs {node.node_name}, which is no op's")
         elif node.sequence_nr <= since:
             raise GraphBreak(
@@ -198,10 +198,8 @@ def _values_of(root: Node, since: int) -> Iterator[tuple[Node, str]]:
         if node.sequence_nr <= since:
             continue
         if isinstance(node, context_class()):
-            # No pass frees what was set on a `ctx`.
-            if (node.saved and node.saved is not FREED) or not is_setting(
-                [*node.attributes.values()]
-            ):
+            set_on_it = [*node.attributes.values()]  # which no pass frees
+            if (node.saved and node.saved is not FREED) or not is_setting(set_on_it):
                 yield node, "saved"
         elif type(node) is not AccumulateGrad:
             for slot in type(node).__slots__:
