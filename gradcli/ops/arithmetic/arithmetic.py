@@ -31,7 +31,7 @@ from gradcli.ops.codegen.promotion import (
     of_halves,
 )
 from gradcli.ops.codegen.runtime import wrong_operand
-from gradcli.ops.definition.doc import CHECKS, Hazard, Test
+from gradcli.ops.definition.doc import BY_VALUES, Hazard, Test
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.half_precision import is_half, rounded_once
 from gradcli.ops.definition.op import Function, Op, pointwise
@@ -274,6 +274,7 @@ div_rounded = pointwise(
     self=lambda grad, other: zeros_like(grad),
     other=lambda grad, self, other: zeros_like(grad),
     unsupported=_BOOL_OR_COMPLEX,
+    raises=BY_VALUES,
     hazard=_QUOTIENT,
 )
 
@@ -329,7 +330,7 @@ floor_divide_tensor = pointwise(
     unsupported=_BOOL_OR_COMPLEX,
     doc="The quotient rounded down.",
     numpy="({0} // {1})",
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 floor_divide_number = pointwise(
     "floor_divide_number",
@@ -337,7 +338,7 @@ floor_divide_number = pointwise(
     node="NotImplemented",
     self=_no_quotient,
     unsupported=_BOOL_OR_COMPLEX,
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 floor_divide_of_number = pointwise(
     "floor_divide_of_number",
@@ -345,7 +346,7 @@ floor_divide_of_number = pointwise(
     node="NotImplemented",
     other=_no_quotient,
     unsupported=_BOOL_OR_COMPLEX,
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 
@@ -367,7 +368,7 @@ def _fmod(self: Any, other: Any) -> Any:
 _MODULUS: dict[str, Any] = {
     "unsupported": _BOOL_OR_COMPLEX,
     "hazard": Hazard(values=_BY_ZERO),
-    "effects": (CHECKS,),
+    "raises": BY_VALUES,
 }
 
 remainder_number = pointwise(

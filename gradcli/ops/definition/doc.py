@@ -44,6 +44,17 @@ CHECKS = "CHECKS"
 
 EFFECTS = (READS, WRITES, GRAD, RANDOM, STATE, CHECKS)
 
+NEVER = "never"
+"""Nothing is raised, whatever the operands are."""
+
+BY_KINDS = "kinds"
+"""The shapes, dtypes, layouts and settings of the operands decide whether an error is raised."""
+
+BY_VALUES = "values"
+"""The values in the operands decide, too."""
+
+RAISES = (NEVER, BY_KINDS, BY_VALUES)
+
 VECTOR = "vector"
 """A loop that reads a vector of 32 bytes before it writes it."""
 
