@@ -160,7 +160,8 @@ def internal_error(failure: Exception, span: Span | None = None) -> GradcliError
         "E901",
         f"{type(failure).__name__}: {failure}",
         span=span,
-        help="this is a bug of gradcli: please report it with the output of `gradcli info`",
+        help="this is a bug of gradcli: please report it with the output of `gradcli info`, and"
+        " whether `--no-compiled-loops` makes it go away",
     )
     error.__cause__ = failure
     return error

@@ -58,6 +58,7 @@ class Session:
             backward steps besides, "all" operations too, and to keep what nodes saved, "values"
             operations and what every expression of the program gave.
         limits: how much its programs may use.
+        compiles: whether loops and backward passes that run often are compiled.
         manual_seed: the seed of `torch`, `random` and `np.random` before the first line; without
             it `random` starts from the clock, the others from 0.
 
@@ -76,9 +77,11 @@ class Session:
         record: str | None = None,
         limits: Limits | None = None,
         manual_seed: int | None = None,
+        compiles: bool = True,
     ) -> None:
         self.default_dtype = default_dtype
         self.default_device = default_device
+        self.compiles = compiles
         self._begin(State(emit, limits), manual_seed)
         self.emit = self.state.emit
         self.record = record
@@ -90,6 +93,7 @@ class Session:
         state.default_dtype = self.default_dtype
         state.default_device = self.default_device
         state.manual_seed = manual_seed
+        state.compiles = self.compiles
         self.state = state
         self._interpreter: Interpreter | None = None
 
@@ -100,7 +104,8 @@ class Session:
             from gradcli.language.interpreter import Interpreter  # lazy: start-up
 
             self._interpreter = Interpreter(self.state, self.emit)
-            self._interpreter.make_hot_loop = _hot_loop
+            if self.compiles:
+                self._interpreter.make_hot_loop = _hot_loop
             if self.record is not None:
                 self.state.recorder = self._recorder()
                 if self.record == "values":

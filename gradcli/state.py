@@ -53,6 +53,7 @@ class State:
             0x3>`).
         place: the span of the current operation, None outside a program.
         stack: the language functions that are running, outermost first: `(name, span of the call)`.
+        compiles: whether loops and backward passes that run often are compiled.
         calls: the calls of modules that are running, outermost first; kept while something records.
         modules: every module that is alive, in the order in which they were made; None before the
             first.
@@ -92,6 +93,7 @@ class State:
         "batch",
         "born",
         "calls",
+        "compiles",
         "default_device",
         "default_dtype",
         "duals",
@@ -128,6 +130,7 @@ class State:
     ) -> None:
         self.arrays: Any = None
         self.autocast: Any = None
+        self.compiles = True
         self.grad_enabled = True
         self.inference = False
         self.born: WeakValueDictionary[int, Any] | None = None

@@ -630,6 +630,7 @@ def test_failures_of_ours_show_no_traceback(
     assert shown.code == 70
     assert "error[E901]: KeyError: 'broken'" in shown.err
     assert "gradcli info" in shown.err
+    assert "--no-compiled-loops" in shown.err
     assert "Traceback" not in shown.err
     monkeypatch.setenv("GRADCLI_DEBUG", "1")
     assert "Traceback" in gradcli(*TOY_WORDS).err

@@ -56,6 +56,8 @@ def run_compiled(
     root: Node, gradient: Any, keep: bool, recorded: bool, targets: Targets, state: State
 ) -> list[Any] | None:
     """Run the compiled pass from one root; None, with nothing changed, where there is none."""
+    if not state.compiles:
+        return None
     place = state.place
     site = _sites.get(id(place))
     if site is None:

@@ -260,6 +260,12 @@ _MANUAL_SEED: Decorator = click.option(
     " `np.random.seed(N)` before the first line.",
 )
 
+_NO_COMPILED_LOOPS: Decorator = click.option(
+    "--no-compiled-loops",
+    is_flag=True,
+    help="Interpret every loop and backward pass: what is printed stays the same.",
+)
+
 _COLOR: Decorator = click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
@@ -276,6 +282,7 @@ _DRESS: list[Decorator] = [
     ),
     _DEVICE,
     _MANUAL_SEED,
+    _NO_COMPILED_LOOPS,
     click.option("-q", "--quiet", is_flag=True, help="No trace, warnings or notes."),
     _COLOR,
     click.option(
@@ -338,9 +345,9 @@ def with_picture(command: Any) -> Any:
 
 def with_session(command: Any) -> Any:
     """Give a command the options of a session: its colour, where tensors are and random numbers
-    start, limits.
+    start, whether loops are compiled, limits.
     """
-    return _with(command, _COLOR, _DEVICE, _MANUAL_SEED, *_LIMITS)
+    return _with(command, _COLOR, _DEVICE, _MANUAL_SEED, _NO_COMPILED_LOOPS, *_LIMITS)
 
 
 def with_limits(command: Any) -> Any:

@@ -116,6 +116,7 @@ class Options:
         dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
             those as they are.
         manual_seed: what random numbers start from, None where nothing was said.
+        no_compiled_loops: whether every loop and backward pass is interpreted.
         quiet: whether traces, warnings and notes are kept back.
         script: the words behind `--`, which are the script's own.
         explain_loops: whether it is said what became of the loops that ran often.
@@ -145,6 +146,7 @@ class Options:
         dtype: str | None = None,
         device: str | None = None,
         manual_seed: int | None = None,
+        no_compiled_loops: bool = False,
         quiet: bool = False,
         keep_going: bool = False,
         explain_loops: bool = False,
@@ -173,6 +175,7 @@ class Options:
         self.dtype = None if dtype is None else DTYPES[dtype]
         self.device = None if device == "cpu" else device
         self.manual_seed = manual_seed
+        self.no_compiled_loops = no_compiled_loops
         self.quiet = quiet
         self.keep_going = keep_going
         self.explain_loops = explain_loops

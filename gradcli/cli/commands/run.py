@@ -42,6 +42,8 @@ def command(words: Sequence[str], **given: Any) -> int:
     terminal = terminal_of(given)
     options = options_of(given)
     options.script = behind
+    if options.explain_loops and options.no_compiled_loops:
+        raise UsageError("--explain-loops and --no-compiled-loops exclude each other")
     if options.inputs is not None and len(paths) > 1:
         raise UsageError("--inputs runs one file, and there are several")
     if watched:

@@ -71,6 +71,7 @@ class Run:
             record=record,
             limits=options.limits,
             manual_seed=options.manual_seed,
+            compiles=not options.no_compiled_loops,
         )
         self.session.command = self._command
         self._set_print_options()

@@ -18,7 +18,7 @@ from gradcli.language.tree.syntax import Statement
 
 LIMITS = ("timeout", "max_memory", "max_elements", "max_steps", "sandbox")
 
-SETTINGS = ("of", "wrt", "seed", "dtype", "device", "manual_seed", *LIMITS)
+SETTINGS = ("of", "wrt", "seed", "dtype", "device", "manual_seed", "no_compiled_loops", *LIMITS)
 """The keywords that are no inputs."""
 
 _LONGEST_SHOWN = 200

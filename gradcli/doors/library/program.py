@@ -29,8 +29,9 @@ def run(text: str, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> 
             Python value as it is.
         named: inputs, each of which the program has to use, and settings: `of` the output's name;
             `wrt` the inputs whose gradients are wanted, `seed` the gradient to start from; `dtype`,
-            `device`, `manual_seed`; and the limits `timeout` in seconds, `max_memory`,
-            `max_elements`, `max_steps`, `sandbox=True` for no files.
+            `device`, `manual_seed`, `no_compiled_loops=True` to interpret every loop; and the
+            limits `timeout` in seconds, `max_memory`, `max_elements`, `max_steps`, `sandbox=True`
+            for no files.
 
     Raises:
         GradcliError: the program is wrong, or met a limit: `code`, `message`, `span`, `help`.

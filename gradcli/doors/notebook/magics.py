@@ -23,7 +23,7 @@ from gradcli.language.library.namespace import table_of
 from gradcli.language.tree.syntax import Statement
 from gradcli.session import Session
 
-_FLAGS = ("sandbox",)
+_FLAGS = ("sandbox", "no_compiled_loops")
 _NUMBERS = {"timeout": float, "manual_seed": int, "max_elements": int, "max_steps": int}
 
 
