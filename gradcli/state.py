@@ -80,6 +80,9 @@ class State:
         limits: how much the session may use, and whether it may touch files.
         manual_seed: what all random generators start from, None where nobody asked.
         steps: what is left of the limit of steps.
+        is_in_effects: whether a compiled iteration is in the middle of its effects, where it is not
+            interrupted.
+        interruption: what wanted to interrupt it, and is raised when it has ended.
         transforms: the transforms of `torch.func` that are running their function, outermost
             first.
         unfinished: the temporary files that are being written, by whatever session of the process.
@@ -102,6 +105,8 @@ class State:
         "grad_enabled",
         "hooks_made",
         "inference",
+        "interruption",
+        "is_in_effects",
         "lazy_from",
         "lazy_sums",
         "library",
@@ -160,6 +165,8 @@ class State:
         self.limits = limits or Limits()
         self.manual_seed: int | None = None
         self.steps = Steps(self.limits.steps)
+        self.is_in_effects = False
+        self.interruption: BaseException | None = None
         self.transforms: list[Any] = []
         self.warned: set[tuple[Any, ...]] = set()
 

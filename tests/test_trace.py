@@ -53,8 +53,43 @@ def unused(text: TraceBuilder) -> None:
     x = loaded(text, "x", array(2, 3))
     text.call(np.exp, [x])
     y = text.call(np.sin, [x])
-    text.call(np.less, [x, y])  # what is no floating number may raise
+    text.call(RAISES, [x, y])
     text.trace.outputs = [y]
+
+
+def divide_exactly(values: Any, others: Any) -> Any:
+    if not np.all(others):
+        raise ZeroDivisionError
+    return values / others
+
+
+RAISES = Kernel("divide_exactly", divide_exactly)
+
+
+def raising_behind(text: TraceBuilder) -> None:
+    x, w = loaded(text, "x", array(3)), text.constant(array(3))
+    text.effect(np.subtract, [w, x, w], writes=[w])
+    text.trace.outputs = [text.call(RAISES, [x, text.call(np.exp, [x])]), text.call(np.sin, [x])]
+
+
+def raising_of_what_was_written(text: TraceBuilder) -> None:
+    x, w = loaded(text, "x", array(3)), text.constant(array(3))
+    text.effect(np.subtract, [w, x, w], writes=[w])
+    text.call(RAISES, [x, text.call(np.exp, [w])])
+    text.trace.outputs = [x]
+
+
+def raising_draw(text: TraceBuilder) -> None:
+    x, w = loaded(text, "x", array(3)), text.constant(array(3))
+    text.effect(np.subtract, [w, x, w], writes=[w])
+    text.effect(Inline("()", "drop"), [], random=())
+    text.trace.outputs = [text.call(np.sin, [x])]
+    text.effect(RAISES, [x, x], checks=(), random=())
+
+
+def raising_constant(text: TraceBuilder) -> None:
+    w = text.constant(array(3))
+    text.trace.outputs = [text.call(RAISES, [w, w])]
 
 
 def unused_chain(text: TraceBuilder) -> None:
@@ -149,16 +184,93 @@ inputs: %0: f32[2,3]
 %0: f32[2,3] = load(dict, 'x')
 %1: f32[2,3] = exp(%0)
 %2: f32[2,3] = sin(%0)
-%3: bool[2,3] = less(%0, %2)
+%3: f32[2,3] = divide_exactly(%0, %2)
 outputs: %2
 """,
         """
 inputs: %0: f32[2,3]
 %0: f32[2,3] = load(dict, 'x')
 %2: f32[2,3] = sin(%0)
-%3: bool[2,3] = less(%0, %2)
+%3: f32[2,3] = divide_exactly(%0, %2)
 outputs: %2
 """,
+    ),
+    "what may raise goes ahead of effects": (
+        raising_behind,
+        passes.raising_first,
+        """
+inputs: %0: f32[3]
+constants: %1: f32[3]
+%0: f32[3] = load(dict, 'x')
+subtract(%1, %0, %1)   # writes(%1)
+%2: f32[3] = exp(%0)
+%3: f32[3] = divide_exactly(%0, %2)
+%4: f32[3] = sin(%0)
+outputs: %3, %4
+effects: writes(%1)
+""",
+        """
+inputs: %0: f32[3]
+constants: %1: f32[3]
+%0: f32[3] = load(dict, 'x')
+%2: f32[3] = exp(%0)
+%3: f32[3] = divide_exactly(%0, %2)
+subtract(%1, %0, %1)   # writes(%1)
+%4: f32[3] = sin(%0)
+outputs: %3, %4
+effects: writes(%1)
+""",
+    ),
+    "what may raise stays behind what it reads": (
+        raising_of_what_was_written,
+        passes.raising_first,
+        """
+inputs: %0: f32[3]
+constants: %1: f32[3]
+%0: f32[3] = load(dict, 'x')
+subtract(%1, %0, %1)   # writes(%1)
+%2: f32[3] = exp(%1)
+%3: f32[3] = divide_exactly(%0, %2)
+outputs: %0
+effects: writes(%1)
+""",
+        UNCHANGED,
+    ),
+    "draws keep their order": (
+        raising_draw,
+        passes.raising_first,
+        """
+inputs: %0: f32[3]
+constants: %1: f32[3]
+%0: f32[3] = load(dict, 'x')
+subtract(%1, %0, %1)     # writes(%1)
+drop()                   # random
+%2: f32[3] = sin(%0)
+divide_exactly(%0, %0)   # checks   random
+outputs: %2
+effects: writes(%1)  random  checks
+""",
+        """
+inputs: %0: f32[3]
+constants: %1: f32[3]
+%0: f32[3] = load(dict, 'x')
+drop()                   # random
+divide_exactly(%0, %0)   # checks   random
+subtract(%1, %0, %1)     # writes(%1)
+%2: f32[3] = sin(%0)
+outputs: %2
+effects: random  checks  writes(%1)
+""",
+    ),
+    "what may raise is computed in its place": (
+        raising_constant,
+        passes.optimized,
+        """
+constants: %0: f32[3]
+%1: f32[3] = divide_exactly(%0, %0)
+outputs: %1
+""",
+        UNCHANGED,
     ),
     "what only that needs goes too": (
         unused_chain,
@@ -442,28 +554,15 @@ def test_gradient_that_is_passed_on_is_no_instruction() -> None:
     assert text.trace.instructions == []
 
 
-def test_check_goes_ahead_of_effects() -> None:
+@pytest.mark.parametrize(
+    ("record", "stays"),
+    [(raising_behind, False), (raising_of_what_was_written, True), (raising_draw, False)],
+)
+def test_what_raises_behind_effects(record: Callable[[TraceBuilder], None], stays: bool) -> None:
     text = builder()
-    x, w = loaded(text, "x", array(3)), text.constant(array(3))
-    text.effect(np.add, [w, x, w], writes=[w])
-    behind = text.trace.instructions[-1]
-    y = text.call(np.sqrt, [x])
-    text.check(Inline("if {0}.sum() < 0: raise ValueError"), [y], behind)
-    assert lines_of(text.trace)[2:6] == [
-        "%0: f32[3] = load(dict, 'x')",
-        "%2: f32[3] = sqrt(%0)",
-        "if %2.sum() < 0: raise ValueError   # checks",
-        "add(%1, %0, %1)                     # writes(%1)",
-    ]
-
-
-def test_check_of_what_was_written_breaks() -> None:
-    text = builder()
-    x, w = loaded(text, "x", array(3)), text.constant(array(3))
-    text.effect(np.add, [w, x, w], writes=[w])
-    with pytest.raises(GraphBreak) as caught:
-        text.check(Inline("if {0}.sum() < 0: raise ValueError"), [w])
-    assert caught.value.code == "B05"
+    record(text)
+    late = passes.raising_behind_effects(passes.raising_first(text.trace))
+    assert (late is not None) is stays
 
 
 @pytest.mark.parametrize(

@@ -213,6 +213,8 @@ class CyclicLR(LRScheduler):
             cycle_momentum=False)
     """
 
+    may_raise = False
+
     _functions_of_program = frozenset({"_scale_fn_custom"})
 
     def __init__(

@@ -32,6 +32,8 @@ class ReduceLROnPlateau(LRScheduler):
     Example: torch.optim.lr_scheduler.ReduceLROnPlateau(torch.optim.SGD([tensor(1.)], lr=0.1))
     """
 
+    may_raise = False
+
     language_attributes: ClassVar[frozenset[str]] = LRScheduler.language_attributes | {
         "best",
         "num_bad_epochs",

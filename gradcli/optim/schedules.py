@@ -78,6 +78,9 @@ class LRScheduler(Extensible):
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"base_lrs", "last_epoch"})
 
+    may_raise: ClassVar[bool] = True
+    """Whether a step may raise at some epoch; functions of the program always may."""
+
     _get_lr_called_within_step = False
 
     _functions_of_program: ClassVar[frozenset[str]] = frozenset()
@@ -312,6 +315,8 @@ class StepLR(LRScheduler):
     Example: torch.optim.lr_scheduler.StepLR(torch.optim.SGD([tensor(1.)], lr=0.1), 2)
     """
 
+    may_raise = False
+
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
@@ -334,6 +339,8 @@ class MultiStepLR(LRScheduler):
     Example: torch.optim.lr_scheduler.MultiStepLR(torch.optim.SGD([tensor(1.)], lr=0.1), [1, 2])
     """
 
+    may_raise = False
+
     def __init__(
         self, optimizer: Optimizer, milestones: Any, gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
@@ -354,6 +361,8 @@ class ConstantLR(LRScheduler):
 
     Example: torch.optim.lr_scheduler.ConstantLR(torch.optim.SGD([tensor(1.)], lr=0.1), 0.9)
     """
+
+    may_raise = False
 
     def __init__(
         self,
@@ -384,6 +393,8 @@ class LinearLR(LRScheduler):
 
     Example: torch.optim.lr_scheduler.LinearLR(torch.optim.SGD([tensor(1.)], lr=0.1), 0.9)
     """
+
+    may_raise = False
 
     def __init__(
         self,
@@ -423,6 +434,8 @@ class ExponentialLR(LRScheduler):
     Example: torch.optim.lr_scheduler.ExponentialLR(torch.optim.SGD([tensor(1.)], lr=0.1), 0.9)
     """
 
+    may_raise = False
+
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -439,6 +452,8 @@ class PolynomialLR(LRScheduler):
 
     Example: torch.optim.lr_scheduler.PolynomialLR(torch.optim.SGD([tensor(1.)], lr=0.1), 2)
     """
+
+    may_raise = False
 
     def __init__(
         self,
@@ -468,6 +483,8 @@ class CosineAnnealingLR(LRScheduler):
 
     Example: torch.optim.lr_scheduler.CosineAnnealingLR(torch.optim.SGD([tensor(1.)], lr=0.1), 2)
     """
+
+    may_raise = False
 
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1

@@ -45,7 +45,6 @@ class TraceBuilder:
         self._values: dict[int, Value] = {}
         self._kept: list[Any] = []
         self._constants: set[Value] = set()
-        self._first_effect: int | None = None
 
     # --- values -----------------------------------------------------------------------------------
 
@@ -130,8 +129,8 @@ class TraceBuilder:
                 return operand  # a gradient that is passed on unchanged
         if type(result) in (tuple, list):
             outputs = [None if part is None else self._made(part) for part in result]
-            name = function.name if isinstance(function, Kernel) else called.__name__
-            self._add(Kernel(name, called, several=True), operands, outputs)
+            whole = function if isinstance(function, Kernel) else Kernel(called.__name__, called)
+            self._add(Kernel(whole.name, called, True, whole.raises), operands, outputs)
             return tuple(outputs)
         if result is None:
             return None
@@ -145,39 +144,11 @@ class TraceBuilder:
 
     def effect(self, op: Any, operands: Sequence[Operand], **effects: Iterable[Value]) -> None:
         """Record an instruction that only has effects: `effect(op, operands, writes=[value])`."""
-        if self._first_effect is None:
-            self._first_effect = len(self.trace.instructions)
         self._add(op, operands, effects=_effects(effects))
 
-    def check(self, op: Any, operands: Sequence[Operand], after: Instruction | None = None) -> None:
-        """Record a check that may raise, ahead of all effects: where it fails, the interpreter runs
-        the iteration again from its beginning.
-
-        Args:
-            op: the check.
-            operands: what it reads.
-            after: the instruction after which the instructions that it needs were recorded, which
-                move with it; None for none.
-
-        Raises:
-            GraphBreak: where what it reads is not computed ahead of the effects, or an effect may
-                change it.
-        """
-        instructions = self.trace.instructions
-        since = len(instructions) if after is None else instructions.index(after) + 1
-        check = self._instruction(op, operands, effects={Effect.CHECKS: ()})
-        moved = [*instructions[since:], check]
-        del instructions[since:]
-        if not self._put_ahead(moved):
-            raise GraphBreak("B05", "what the check reads is computed behind an effect")
-
-    def number(self, op: Inline, operands: Sequence[Operand], kind: str) -> Value:
-        """Record how a Python number is computed, ahead of all effects where that is possible."""
-        value = self.trace.value(None, kind)
-        instruction = self._instruction(op, operands, [value])
-        if not self._put_ahead([instruction]):
-            self.trace.instructions.append(instruction)
-        return value
+    def check(self, op: Any, operands: Sequence[Operand]) -> None:
+        """Record a check of values, which raises where one does not hold."""
+        self._add(op, operands, effects={Effect.CHECKS: ()})
 
     def _instruction(
         self,
@@ -191,24 +162,6 @@ class TraceBuilder:
 
     def _add(self, op: Any, operands: Sequence[Operand], *rest: Any, **settings: Any) -> None:
         self.trace.instructions.append(self._instruction(op, operands, *rest, **settings))
-
-    def _put_ahead(self, instructions: list[Instruction]) -> bool:
-        """Move instructions ahead of all effects; False where they would read other values."""
-        existing = self.trace.instructions
-        place = len(existing) if self._first_effect is None else self._first_effect
-        if place < len(existing):
-            there = {made for each in (*existing[:place], *instructions) for made in each.made}
-            needed = {value for each in instructions for value in each.reads} - there
-            if not needed <= self._constants or self._writes_to(needed, existing[place:]):
-                return False
-            self._first_effect = place + len(instructions)
-        existing[place:place] = instructions
-        return True
-
-    def _writes_to(self, values: Iterable[Value], instructions: Iterable[Instruction]) -> bool:
-        """Whether some instructions write to the memory of some values."""
-        written = [each for one in instructions for each in one.effects.get(Effect.WRITES, ())]
-        return any(np.may_share_memory(v.array, w.array) for v in values for w in written)
 
     def _made(self, array: Any) -> Value:
         return self.stand_for(array, self.trace.value_of(array))

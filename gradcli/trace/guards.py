@@ -17,6 +17,25 @@ if TYPE_CHECKING:
     from gradcli.errors import Span
 
 
+class SideExit(BaseException):
+    """A run takes another path than the recorded one, or finds values of another kind; it leaves
+    nothing of itself. No `except` of a program's, or of the host's, is for it.
+
+    Attributes:
+        reason: what the run found, for a person.
+        span: where the program asked for it.
+    """
+
+    def __init__(self, reason: str, span: Span | None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.span = span
+
+
+OTHER_KIND = "an array of another dtype, shape or layout comes out"
+"""Why a run is left whose arrays are not those that its instructions are for."""
+
+
 class Kind(Enum):
     """The kinds of guards."""
 

@@ -78,11 +78,13 @@ class Kernel(Record):
 
     Attributes:
         several: whether it returns a tuple or list, one part for each output.
+        raises: whether it may raise for operands of the kinds that it was recorded with.
     """
 
     name: str
     function: Callable[..., Any]
     several: bool = False
+    raises: bool = True
 
 
 class Inline(Record):
@@ -92,10 +94,12 @@ class Inline(Record):
         text: Python with `{0}`, `{1}` … for the inputs. An expression, which gives the output if
             there is one; or statements, which bind the outputs `{out0}`, `{out1}` … themselves.
         name: its name in print; None to print the text.
+        raises: whether it may raise for operands of the types that it was recorded with.
     """
 
     text: str
     name: str | None = None
+    raises: bool = True
 
     @property
     def binds(self) -> bool:

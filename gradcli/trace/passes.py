@@ -1,7 +1,8 @@
 """Passes over a trace of arrays: each makes another trace that gives the same bits.
 
-None reorders floating-point arithmetic, and none moves or drops an effect.
+None reorders floating-point arithmetic or effects, and none drops, delays or hoists what may raise.
 
+    raising_first      what may raise goes ahead of all effects that outlive the run
     without_dead       what nothing needs is left out
     without_copies     a copy that nobody writes to is its original
     invariants_out     what is the same in every run is computed once, in the prologue
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.trace.ir import Effect, Inline, Instruction, Trace, Value, replaced
+from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Trace, Value, replaced
 from gradcli.trace.ufuncs import is_copy, is_ufunc
 
 _LARGE = 1 << 12
@@ -36,6 +37,80 @@ def optimized(trace: Trace) -> Trace:
     return reduce(lambda made, each: each(made), PASSES, trace)
 
 
+# --- what may raise -------------------------------------------------------------------------------
+
+_COMMITS = frozenset({Effect.WRITES, Effect.GRAD, Effect.STATE, Effect.SHOWS})
+"""The effects that outlive a run which is left in its middle; drawn random numbers go back."""
+
+
+def commits(instruction: Instruction) -> bool:
+    """Whether it has an effect that outlives a run which is left in its middle."""
+    return not _COMMITS.isdisjoint(instruction.effects)
+
+
+def may_raise(instruction: Instruction) -> bool:
+    """Whether it may raise in another run, whose inputs have the kinds of the recorded one."""
+    if Effect.CHECKS in instruction.effects:
+        return True
+    if commits(instruction):
+        return False
+    op = instruction.op
+    return op.raises if isinstance(op, (Inline, Kernel)) else not (is_ufunc(op) or is_copy(op))
+
+
+def raising_first(trace: Trace) -> Trace:
+    """Move what may raise, with what it needs, ahead of the first effect that outlives the run, so
+    that a run which is left in its middle has left nothing. What cannot be moved stays: see
+    `raising_behind_effects`.
+    """
+    every = trace.instructions
+    first = next((number for number, each in enumerate(every) if commits(each)), len(every))
+    behind = every[first:]
+    moved: set[Instruction] = set()
+    for number, each in enumerate(behind):
+        if may_raise(each) and each not in moved:
+            moved |= _needed_by(each, behind[:number], moved) or set()
+    ahead = [each for each in behind if each in moved]
+    rest = [each for each in behind if each not in moved]
+    return trace.copy(instructions=[*every[:first], *ahead, *rest])
+
+
+def _needed_by(
+    raising: Instruction, earlier: Sequence[Instruction], moved: set[Instruction]
+) -> set[Instruction] | None:
+    """What has to move with an instruction, among those between the first effect and itself; None
+    where an effect is among them, or changes what they read. Draws keep their order.
+    """
+    if commits(raising):
+        return None
+    found = {raising}
+    needed = set(raising.reads)
+    draws = Effect.RANDOM in raising.effects
+    for each in reversed(earlier):
+        if each in moved:
+            continue
+        is_draw = Effect.RANDOM in each.effects
+        if (draws and is_draw) or not needed.isdisjoint(each.made):
+            if commits(each):
+                return None
+            found.add(each)
+            needed.update(each.reads)
+            draws = draws or is_draw
+    read = arrays_of(needed)
+    writes = [value for each in earlier for value in each.effects.get(Effect.WRITES, ())]
+    return None if _overlap(read, arrays_of(writes)) else found
+
+
+def raising_behind_effects(trace: Trace) -> Instruction | None:
+    """The first instruction that may raise behind an effect that outlives the run, or with one."""
+    has_committed = False
+    for each in trace.instructions:
+        has_committed = has_committed or commits(each)
+        if has_committed and may_raise(each):
+            return each
+    return None
+
+
 # --- what is needed -------------------------------------------------------------------------------
 
 
@@ -44,21 +119,10 @@ def without_dead(trace: Trace) -> Trace:
     needed = {*trace.outputs, *_read(trace.epilogue)}
     body = []
     for instruction in reversed(trace.instructions):
-        if (
-            instruction.effects
-            or not needed.isdisjoint(instruction.made)
-            or not _cannot_fail(instruction)
-        ):
+        if instruction.effects or not needed.isdisjoint(instruction.made) or may_raise(instruction):
             body.append(instruction)
             needed.update(instruction.reads)
     return trace.copy(instructions=body[::-1])
-
-
-def _cannot_fail(instruction: Instruction) -> bool:
-    """Whether it computes floating-point numbers from arrays: no such call raises."""
-    return all(
-        value.array is not None and value.array.dtype.kind == "f" for value in instruction.made
-    )
 
 
 def without_copies(trace: Trace) -> Trace:
@@ -114,6 +178,7 @@ def invariants_out(trace: Trace) -> Trace:
             made
             and not instruction.effects
             and not isinstance(instruction.op, Inline)
+            and not may_raise(instruction)
             and lasting.issuperset(read)
             and not _overlap(arrays_of([*made, *read]), moving)
         ):
@@ -140,7 +205,7 @@ def outputs_late(trace: Trace) -> Trace:
             instruction.effects
             or isinstance(instruction.op, Inline)
             or not needed.isdisjoint(instruction.made)
-            or not _cannot_fail(instruction)
+            or may_raise(instruction)
             or _overlap(arrays_of(read), moving)
             or shown.isdisjoint(instruction.made)
         ):
@@ -231,5 +296,5 @@ def _overlap(arrays: Sequence[Any], others: Sequence[Any]) -> bool:
     return any(np.may_share_memory(one, other) for one in arrays for other in others)
 
 
-PASSES = (without_dead, without_copies, invariants_out, outputs_late, memory_reused)
+PASSES = (raising_first, without_dead, without_copies, invariants_out, outputs_late, memory_reused)
 """All passes, in the order in which they run."""

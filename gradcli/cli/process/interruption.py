@@ -25,7 +25,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from gradcli.errors import GradcliError
-from gradcli.state import State
+from gradcli.state import State, active
 
 _AGAIN = 1.0
 """Seconds after which the end of time is called out again: Python drops an exception that is
@@ -80,7 +80,7 @@ def raising_on_signals() -> Iterator[None]:
     """Let Ctrl-C raise KeyboardInterrupt and SIGTERM SystemExit within the block."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     before_fd = signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _exit)
     try:
         yield
@@ -100,8 +100,20 @@ def _leave(number: int, _frame: FrameType | None) -> NoReturn:
     end(128 + number)
 
 
-def _exit(number: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise_when_whole(KeyboardInterrupt())
+
+
+def _exit(number: int, _frame: FrameType | None) -> None:
+    raise_when_whole(SystemExit(128 + number))
+
+
+def raise_when_whole(interruption: BaseException) -> None:
+    """Raise, as soon as a compiled iteration that is in the middle of its effects has ended."""
+    state = active.state
+    if not state.is_in_effects:
+        raise interruption
+    state.interruption = interruption
 
 
 def end(code: int) -> NoReturn:
@@ -157,7 +169,7 @@ class _Clock:
     def ring(self, _number: int, _frame: FrameType | None) -> None:
         """The signal's handler."""
         self.answered = True
-        raise OutOfTime(self.error())
+        raise_when_whole(OutOfTime(self.error()))
 
     def end(self) -> NoReturn:
         """End the process, whose main thread does not answer."""

@@ -13,6 +13,7 @@ The other files of this folder hold one handler per class of nodes, which regist
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -44,11 +45,19 @@ def compiles(*nodes: type[tree.Syntax]) -> Callable[[Handler], Handler]:
     return register
 
 
+class Between(Enum):
+    """What may run between two iterations, as the next value is drawn or the test is made."""
+
+    NOTHING = "nothing"
+    COUNTED = "code of the program, which counts as steps"
+    ANYTHING = "what leaves no sign that it ran"
+
+
 class HotLoop(Protocol):
     """A loop whose iterations may run as compiled code (`language/loops`)."""
 
     def begin(
-        self, variables: Variables, length: Callable[[], int] | None
+        self, variables: Variables, length: Callable[[], int] | None, between: Between
     ) -> tuple[Run, Callable[[Variables], None]] | None:
         """The loop begins: what runs an iteration, what ends it; None to interpret all."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.assignment import target_store
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.compiler.base import Between, Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.limits import too_many_steps
@@ -20,6 +20,46 @@ _COUNTED = frozenset({range, list, tuple})
 
 _DRAWING = frozenset({"enumerate", "zip"})
 """What draws from such values as long as they all last."""
+
+
+_QUIET = frozenset({range, list, tuple, str, dict, Tensor}) | {
+    type({}.keys()),
+    type({}.values()),
+    type({}.items()),
+}
+"""What gives its values without running anything."""
+
+_COUNTING = _DRAWING | {"generator"}
+"""The iterators that run nothing but what they draw from, and what is counted."""
+
+_QUIET_CALLS = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "round", "sum"})
+"""The builtin functions that a test calls without running anything else."""
+
+
+def between_values(values: Any, is_counted: bool) -> Between:
+    """What may run where a value is drawn; `is_counted` where it is known how many there are."""
+    if is_counted or type(values) in _QUIET:
+        return Between.NOTHING
+    if type(values) is Iterator and (values.kind not in _COUNTING or values.depth > 1):
+        return Between.ANYTHING
+    return Between.COUNTED
+
+
+def between_tests(test: tree.Expression) -> Between:
+    """What may run where a `while` loop makes its test."""
+    found = Between.NOTHING
+    for each in tree.nodes_of(test):
+        if isinstance(each, (tree.NamedExpression, tree.Comprehension)):
+            return Between.ANYTHING
+        if isinstance(each, tree.Call):
+            name = each.function.span.text
+            if name not in _QUIET_CALLS and not name.startswith("math."):
+                return Between.ANYTHING
+            found = Between.COUNTED
+        elif isinstance(each, (tree.Attribute, tree.Subscript)):
+            found = Between.COUNTED
+    return found
+
 
 _MANY = 64
 """Iterations of a loop, as often as it runs, from which on it is hot: compiling one may pay."""
@@ -42,11 +82,12 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
         """What runs the iterations over some values, and what comes after the last."""
         nonlocal iterations
         length = count(variables, values)
+        between = between_values(values, length is not None)
         if length is not None:
             iterations += length()
         elif iterations <= _MANY:
             return count_iterations, _nothing
-        return begin_hot(variables, length) if iterations > _MANY else (body, _nothing)
+        return begin_hot(variables, length, between) if iterations > _MANY else (body, _nothing)
 
     def count_iterations(variables: Variables) -> Any:
         nonlocal iterations
@@ -95,13 +136,13 @@ Length = Callable[[], int]
 
 def _beginning(
     c: Compiler, node: tree.For | tree.While, scope: Scope, body: Run
-) -> Callable[[Variables, Length | None], Iterations]:
+) -> Callable[[Variables, Length | None, Between], Iterations]:
     """What begins a loop that is hot."""
     hot_loop = c.hot_loop(node, scope, body)
 
-    def begin(variables: Variables, length: Length | None) -> Iterations:
+    def begin(variables: Variables, length: Length | None, between: Between) -> Iterations:
         found = hot_loop()
-        begun = None if found is None else found.begin(variables, length)
+        begun = None if found is None else found.begin(variables, length, between)
         return begun or (body, _nothing)
 
     return begin
@@ -138,6 +179,7 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
     body = c.loop_body(node, lambda: c.block(node.body, scope))
     orelse = c.block(node.orelse, scope)
     begin_hot = _beginning(c, node, scope, body)
+    between = between_tests(node.test)
     iterations = 0
 
     def run(variables: Variables) -> Any:
@@ -158,7 +200,7 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
                     iterations += 1
                     if iterations > _MANY:
                         waits = False
-                        run_iteration, leave = begin_hot(variables, None)
+                        run_iteration, leave = begin_hot(variables, None, between)
                 ended = run_iteration(variables)
                 if ended is not None:
                     if ended is BREAK:

@@ -18,9 +18,8 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.assignment import unpacked
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.generators import Running
-from gradcli.language.loops.compiled import SideExit
 from gradcli.language.loops.holes import HOLES, Frame
-from gradcli.language.loops.kinds import module_class, walk_class
+from gradcli.language.loops.kinds import is_of_library, module_class, walk_class
 from gradcli.language.loops.locations import Attribute, Item
 from gradcli.language.loops.symbols import SETTINGS, Symbol, concrete, is_symbolic
 from gradcli.language.loops.walk.expressions import EXPRESSIONS
@@ -34,9 +33,7 @@ from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.syntax import Expression, Statement
 from gradcli.trace.ir import Inline, Value
 
-_IF = Inline("if {0}: raise {1}", "exit_if")
-_UNLESS = Inline("if not {0}: raise {1}", "exit_unless")
-_ITEM = Inline("{0}.item()", "item")
+_ITEM = Inline("{0}.item()", "item", raises=False)
 
 
 class Capture(Reader):
@@ -93,17 +90,36 @@ class Capture(Reader):
         return run(frame.variables)
 
     def evaluate(self, node: Expression, operands: Sequence[Any]) -> Any:
-        """What an expression with holes gives for the operands that go there."""
+        """What an expression with holes gives for the operands that go there: what varies in them
+        is guarded, since nobody else records it.
+        """
+        return self.recorded(node, [self.exact(each) for each in operands])
+
+    def moved(self, node: Expression, operands: Sequence[Any]) -> Any:
+        """The same of an expression that moves values about and looks at none."""
+        return self.recorded(node, [self.exact(each, looks=False) for each in operands])
+
+    def recorded(self, node: Expression, operands: Sequence[Any]) -> Any:
+        """The same of an expression whose caller records what varies in its operands."""
         values = {str(number): concrete(each) for number, each in enumerate(operands)}
         return self.compiler.expression(node, HOLES)(values)
 
-    def made_list(self, values: list[Any]) -> list[Any]:
-        """A list that the iteration makes."""
-        made = [concrete(each) for each in values]
-        self.local[id(made)] = made
-        if any(map(self.is_lost, values)):
-            self.builder.know_list(made, values)
-        return made
+    def heard(self, node: Expression, operands: Sequence[Any]) -> Any:
+        """The same of an expression that hands numbers on to an op, which the recorder hears; a
+        number that no instruction takes is guarded.
+        """
+        since = self.builder.count
+        value = self.recorded(node, operands)
+        self.expect_untaken(operands, since)
+        return value
+
+    def expect_untaken(self, given: Sequence[Any], since: int) -> None:
+        """Guard the numbers that no instruction since that one takes."""
+        new = self.builder.trace.instructions[since:]
+        taken = {value for each in new for value in each.reads}
+        for each in given:
+            if type(each) is Symbol and each.value not in taken:
+                self.exact(each)
 
     def check_shown(self, value: Any) -> None:
         """End recording where an object is written out: what it shows may change."""
@@ -121,20 +137,20 @@ class Capture(Reader):
         """What an expression recorded as one call gives: the numbers it takes are its own."""
         taken, self.recorder.taken = self.recorder.taken, []
         try:
-            return self.evaluate(node, operands)
+            return self.recorded(node, operands)
         finally:
             self.recorder.taken = taken
 
     def computed(
-        self, function: Any, operands: Sequence[Any], now: Any, fails: bool = False
+        self, function: Any, operands: Sequence[Any], now: Any, raises: bool = True
     ) -> Any:
-        """What a host function gives for operands that vary; `fails` where others may fail."""
+        """What a host function gives for operands that vary."""
         given: list[Any] = []
         texts = [self.attempt(self.builder.written, each, given) for each in operands]
         if self.broken is not None:
             return now
-        op = Inline(f"{{{len(given)}}}({', '.join(texts)})")
-        return self.either(now, self.builder.compute, op, [*given, function], now, fails)
+        op = Inline(f"{{{len(given)}}}({', '.join(texts)})", raises=raises)
+        return self.either(now, self.builder.compute, op, [*given, function], now, type(now) is str)
 
     def truth(self, value: Any) -> bool:
         """Whether a value is true, checked with a side exit where that may vary."""
@@ -158,11 +174,12 @@ class Capture(Reader):
         return bool(value)
 
     def _check(self, value: Value, holds: bool) -> None:
-        self.builder.check(_UNLESS if holds else _IF, [value, SideExit])
-        self.side_exits += 1
+        self.builder.exit_unless(
+            "{0}" if holds else "not {0}", [value], "a test comes out otherwise"
+        )
 
     def _check_array(self, array: Any, holds: bool) -> None:
-        number = self.builder.compute(_ITEM, [self.builder.value_of(array)], array.item())
+        number = self.builder.compute(_ITEM, [self.builder.value_of(array)], array.item(), True)
         self._check(number.value, holds)
 
     def items(self, values: Any) -> HostIterator[Any]:
@@ -179,7 +196,9 @@ class Capture(Reader):
             self.rely_on_module(values)
         else:
             self.check_drawn(values)
-        return self._constants(iterate(concrete(values)))
+            for drawn in self.generated_in([values]):
+                drawn.looks = False
+        return self._constants(iterate(self.exact(values)))
 
     def check_drawn(self, values: Any) -> None:
         """Refuse what no loop inside the iteration may draw from, such as a DataLoader."""
@@ -219,9 +238,7 @@ class Capture(Reader):
             if type(owner) is Tensor and (type(at) is Symbol or _is_filled(owner, at, value)):
                 self._set_element(owner, at, value)
                 return
-            if is_symbolic(at):
-                self.refuse("an item is set at a place that varies", span=target.span)
-            self.put(owner, concrete(at), value, set_item)
+            self.put(owner, self.exact(at), value, set_item)
         else:
             self.refuse("a target that is not recorded", span=target.span)
 
@@ -244,12 +261,14 @@ class Capture(Reader):
         if stars:
             self.refuse("`*` in a target", span=target.span)
         self.state.place = target.span
+        if type(value) is list:
+            self.rely_on(value)
+            known = self.either(value, self.builder.parts_of, value)
+            value = tuple([self._part(each) for each in known])
         if type(value) is tuple and len(value) == len(target.elements) and not stars:
             parts = value
         else:
-            if type(value) is list:
-                self.rely_on(value)
-            values = unpacked(self.state, target, concrete(value))
+            values = unpacked(self.state, target, self.exact(value, looks=False))
             parts = tuple([self._part(each) for each in values])
         for element, part in zip(target.elements, parts, strict=True):
             inner = element.value if isinstance(element, tree.Starred) else element
@@ -272,15 +291,19 @@ class Capture(Reader):
 
     def put(self, owner: Any, at: Any, value: Any, put: Callable[..., Any]) -> None:
         """Set an attribute or an item."""
-        new = concrete(value)
         if type(owner) is Tensor and put is set_attribute:
-            self._set_tensor_attribute(owner, at, new)
+            self._set_tensor_attribute(owner, at, self.exact(value))
             return
         if type(owner) is Tensor:
-            if is_symbolic(value) and type(value.now) is not float:
-                self.refuse("a number that varies is written to a tensor")
-            put(owner, at, new)
+            since = self.builder.count
+            put(owner, at, concrete(value))
+            self.expect_untaken([value], since)
             return
+        if self.is_local(owner):
+            value = self.exact(value, looks=False)
+        elif put is set_attribute and is_of_library(owner):
+            value = self.exact(value)
+        new = concrete(value)
         cls = getattr(type(owner), "language_class", None)
         if put is set_attribute and cls is not None and computes(cls.find(at)):
             self.refuse(f"the property `{at}` is set")
@@ -288,8 +311,6 @@ class Capture(Reader):
             self.refuse("an attribute is set by the program's own `__setattr__`")
         put(owner, at, new)
         if self.is_local(owner):
-            if self.is_lost(value):
-                self.refuse("an integer or string that varies is put into a list or dict")
             return
         if put is set_attribute:
             self._note(Attribute(owner, at), value)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gradcli.arrays.storage import InferenceStorage
+from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.autograd.engine.accumulate import kept
-from gradcli.autograd.tensor import Tensor, meta_of, storage_of
+from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
+from gradcli.errors import GradcliError
 from gradcli.language.loops.guards import Guard
 from gradcli.language.loops.locations import Location
 from gradcli.language.loops.lower_backward import forget_values
 from gradcli.language.tree.scopes import Variables
 from gradcli.limits import Steps
-from gradcli.state import State
 from gradcli.trace.guards import kind_of
 
 if TYPE_CHECKING:
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 Arrays = tuple[Any, ...]
 
+
+class LeftInEffects(Exception):
+    """An iteration failed in the middle of its effects, where nothing may raise."""
+
+
 Kind = tuple[Any, ...]
 """How an array lies in memory: its type, dtype, shape and strides; or the type of a number."""
-
-
-class SideExit(Exception):
-    """An iteration takes another path than the compiled one, which leaves nothing of itself."""
 
 
 def is_new_leaf(tensor: Tensor) -> bool:
@@ -64,7 +65,7 @@ class Input(NamedTuple):
         """Whether it is of that kind now."""
         try:
             found = self.read(variables)
-        except (LookupError, TypeError):
+        except (GradcliError, LookupError, TypeError):
             return False
         if type(found) is Tensor:
             fits = is_new_leaf(found) if self.is_leaf else not found.requires_grad
@@ -77,12 +78,57 @@ class Named(NamedTuple):
 
     Attributes:
         former: that of the iteration that was recorded, whose graph is like those of all others.
-        version: how often an iteration writes to its memory.
     """
 
     location: Location
     former: Tensor
-    version: int
+
+
+class Shown:
+    """The tensors that stand for those of the recorded iteration: with like graphs, and on memory
+    that they share as those do.
+
+    Args:
+        arrays: those that the iteration made, by the recorded tensor.
+        lasting: the storages of tensors from outside.
+    """
+
+    def __init__(self, arrays: dict[Tensor, Any], lasting: set[Storage]) -> None:
+        self.arrays = arrays
+        self.lasting = lasting
+        self.made: dict[Tensor, Tensor] = {}
+        self.storages: dict[Storage, Storage] = {}
+
+    def tensor(self, former: Tensor) -> Tensor:
+        """The tensor that stands for a recorded one; one from outside stands for itself."""
+        if former not in self.arrays:
+            return former
+        known = self.made.get(former)
+        if known is not None:
+            return known
+        tensor = self.made[former] = Tensor(self.arrays[former], former.requires_grad)
+        tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
+        storage, base = former.storage, former.base
+        if type(storage) is InferenceStorage:
+            tensor.array, tensor.storage = np.asarray(tensor.array), InferenceStorage()
+        elif storage is not None and (storage.version or base is not None):
+            self._share(tensor, storage)
+        if base is not None and former.meta is not None:
+            meta = tensor.meta = TensorMeta()
+            meta.base = self.tensor(base)
+            meta.creation, meta.loose = former.meta.creation, former.meta.loose
+            if storage is not None and tensor.storage is not None:
+                behind = storage.version - former.meta.attr_version
+                meta.attr_version = tensor.storage.version - behind
+        return tensor
+
+    def _share(self, tensor: Tensor, former: Storage) -> None:
+        """Give a tensor the storage that stands for a recorded one."""
+        known = former if former in self.lasting else self.storages.get(former)
+        if known is None:
+            known = self.storages[former] = storage_of(tensor)
+            known.version = former.version
+        tensor.storage, tensor.array = known, np.asarray(tensor.array)
 
 
 class CompiledIteration(NamedTuple):
@@ -90,15 +136,19 @@ class CompiledIteration(NamedTuple):
 
     Attributes:
         run: does what an iteration does; returns what `finish` needs.
-        finish: the arrays of the tensors that the iteration names, and those of gradients that it
-            leaves to be seen only when the next one fails.
+        finish: the arrays of the tensors that the iteration names, those of their bases, and those
+            of gradients that it leaves to be seen only when the next one fails.
+        bases: what named tensors are views of, and the iteration made too.
+        lasting: the storages of tensors from outside.
         leaves: those whose gradients it leaves as an interpreted iteration does.
         called: the objects of ours with methods that it calls as they are: schedules.
         steps: what it counts as steps, beside itself.
         since: the sequence number that the recorded iteration began with.
         settled: whether the leaves that have gradients at the end had some at the beginning.
-        goes_back: whether it may be left when it has drawn random numbers, and had no other effect.
+        generators: those that it draws from.
+        goes_back: whether it may be left when it has drawn random numbers.
         undoes: whether it may be left behind other effects.
+        forgotten: the named tensors whose graphs have been freed of their values.
     """
 
     begin: Callable[[], None]
@@ -108,6 +158,8 @@ class CompiledIteration(NamedTuple):
     guard: Guard
     inputs: list[Input]
     named: list[Named]
+    bases: list[Tensor]
+    lasting: set[Storage]
     updated: list[Tensor]
     leaves: list[Tensor]
     unseen: list[Tensor]
@@ -115,13 +167,14 @@ class CompiledIteration(NamedTuple):
     counted: list[Location]
     grown: list[list[Any]]
     called: list[Any]
-    draws: bool
+    generators: list[Any]
     steps: int
     since: int
     side_exits: int
     settled: bool
     goes_back: bool
     undoes: bool
+    forgotten: set[Tensor]
 
     def fits(self, variables: Variables, steps: Steps) -> bool:
         """Whether an iteration is given what this one is for, and will not end in its middle."""
@@ -132,16 +185,16 @@ class CompiledIteration(NamedTuple):
         self.namespace["frame"] = variables
         self.begin()
 
-    def execute(self, state: State) -> Arrays:
+    def execute(self) -> Arrays:
         """Run an iteration; raises SideExit, and whatever else it may raise, ahead of its effects
         unless it `undoes` them, with the random numbers as they were.
         """
         if not self.goes_back:
             return self.run()
-        stands = [(each, each.snapshot()) for each in state.generators.values()]
+        stands = [(each, each.snapshot()) for each in self.generators]
         try:
             return self.run()
-        except Exception:
+        except BaseException:
             for generator, snapshot in stands:
                 generator.restore(snapshot)
             raise
@@ -151,18 +204,13 @@ class CompiledIteration(NamedTuple):
         freed.
         """
         arrays = self.finish(left)
-        count = len(self.named)
-        made: dict[Tensor, Tensor] = {}
-        for (location, former, version), array in zip(self.named, arrays[:count], strict=True):
-            if former not in made:
-                if former.grad_fn is not None:
-                    forget_values(former.grad_fn, self.since)
-                made[former] = tensor = Tensor(array, former.requires_grad)
-                tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
-                if type(former.storage) is InferenceStorage:
-                    tensor.array, tensor.storage = np.asarray(array), InferenceStorage()
-                if version:
-                    storage_of(tensor).version = version
-            location.store(variables, made[former])
-        for leaf, array in zip(self.unseen, arrays[count:], strict=True):
+        formers = [*[each.former for each in self.named], *self.bases]
+        for former in formers:
+            if former.grad_fn is not None and former not in self.forgotten:
+                forget_values(former.grad_fn, self.since)
+                self.forgotten.add(former)
+        shown = Shown(dict(zip(formers, arrays, strict=False)), self.lasting)
+        for location, former in self.named:
+            location.store(variables, shown.tensor(former))
+        for leaf, array in zip(self.unseen, arrays[len(formers) :], strict=True):
             meta_of(leaf).grad = Tensor(kept(array, leaf.array))

@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.capture import Capture
 from gradcli.language.loops.compiled import CompiledIteration, Named, is_new_leaf
 from gradcli.language.loops.kinds import module_class
 from gradcli.language.loops.locations import Attribute, Location, OuterName, OwnName, Part, store_op
 from gradcli.language.loops.lower_backward import holds_values, is_setting
-from gradcli.language.loops.symbols import OnTensors, Symbol, is_symbolic
+from gradcli.language.loops.symbols import Symbol, is_symbolic
+from gradcli.state import State
 from gradcli.trace.codegen import functions_of
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Effect, Inline, Instruction, Operand
-from gradcli.trace.passes import optimized
+from gradcli.trace.ir import Effect, Inline, Instruction, Operand, Trace
+from gradcli.trace.passes import commits, may_raise, optimized, raising_behind_effects
+
+_BEGIN_EFFECTS = Inline("{0}.is_in_effects = True", "begin_effects")
+_END_EFFECTS = Inline("{0}.is_in_effects = False", "end_effects")
 
 # Functions of ours that run in a compiled iteration count by themselves.
 _COUNT_NODES = Inline("{0}.sequence_nr = {1} + {2}", "count_nodes")
@@ -44,26 +47,31 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
         raise GraphBreak("B06", "the iteration leaves gradients switched on or off")
     walk.gradients.finish(unseen=True)
     named, counted = _store(walk)
-    number = builder.input(Inline("{0}.sequence_nr"), [walk.state], walk.since).value
-    left = builder.input(Inline("{0}.left"), [walk.steps], walk.steps.left).value
+    read_nodes, read_steps = (
+        Inline("{0}.sequence_nr", raises=False),
+        Inline("{0}.left", raises=False),
+    )
+    number = builder.input(read_nodes, [walk.state], walk.since).value
+    left = builder.input(read_steps, [walk.steps], walk.steps.left).value
     count = walk.state.sequence_nr - walk.since
     builder.effect(_COUNT_NODES, [walk.state, number, count], state=())
     builder.effect(_COUNT_STEPS, [walk.steps, left, steps], state=())
     updated = list(dict.fromkeys([*walk.outside.updated, *walk.guard.lasting.values()]))
     _check_looks(walk, updated)
-    if builder.undoes and sum(each.array.nbytes for each in updated) > _MOST_UNDONE:
-        raise GraphBreak("B05", "a check of values comes behind a write to large tensors")
     trace = builder.trace
     trace.guards = []
     unseen = walk.gradients.unseen
-    trace.outputs = [
-        *[builder.of(each.former) for each in named],
-        *unseen.values(),
-    ]
-    draws = Effect.RANDOM in trace.effects
-    goes_back = draws and not builder.undoes and _fails_behind_draws(trace.instructions)
+    bases = _bases_of(walk, [each.former for each in named])
+    shown = [*[each.former for each in named], *bases]
+    trace.outputs = [*map(builder.of, shown), *unseen.values()]
+    trace = optimized(trace)
+    late = raising_behind_effects(trace)
+    if late is None:
+        _mark_effects(trace, walk.state)
+    else:
+        _check_undone(trace.instructions, late, updated)
     builder.close()
-    begin, run, finish = functions_of(optimized(trace))
+    begin, run, finish = functions_of(trace)
     return CompiledIteration(
         begin,
         run,
@@ -72,6 +80,8 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
         walk.guard,
         walk.inputs,
         named,
+        bases,
+        {each.storage for each in walk.guard.tensors if each.storage is not None},
         updated,
         [leaf for leaf in walk.guard.gradients if leaf not in unseen],
         list(unseen),
@@ -79,29 +89,45 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
         counted,
         walk.grown,
         walk.called_as_is,
-        draws,
+        walk.recorder.generators,
         steps,
         walk.since,
-        walk.side_exits,
+        builder.side_exits,
         walk.gradients.settled,
-        goes_back,
-        builder.undoes,
+        late is None and _may_be_left_drawn(trace.instructions),
+        late is not None,
+        set(),
     )
 
 
-def _fails_behind_draws(instructions: list[Instruction]) -> bool:
-    """Whether the iteration may be left behind its first draw of random numbers."""
+def _mark_effects(trace: Trace, state: State) -> None:
+    """Tell where the effects of an iteration begin and end: it is not interrupted in between."""
+    instructions = trace.instructions
+    first = next((n for n, each in enumerate(instructions) if commits(each)), len(instructions))
+    instructions.insert(first, Instruction(_BEGIN_EFFECTS, [state], effects={Effect.STATE: ()}))
+    instructions.append(Instruction(_END_EFFECTS, [state], effects={Effect.STATE: ()}))
+
+
+def _check_undone(
+    instructions: Sequence[Instruction], late: Instruction, updated: Sequence[Tensor]
+) -> None:
+    """Raise GraphBreak where the effects ahead of what may raise cannot be undone."""
+    for each in instructions:
+        if Effect.SHOWS in each.effects:
+            raise GraphBreak("B05", "something is printed before what may fail", span=late.span)
+        if each is late:
+            break
+    if sum(each.array.nbytes for each in updated) > _MOST_UNDONE:
+        raise GraphBreak("B05", "large tensors are written to before what may fail", span=late.span)
+
+
+def _may_be_left_drawn(instructions: Sequence[Instruction]) -> bool:
+    """Whether the iteration may be left by what draws random numbers, or behind that."""
     drawn = False
     for each in instructions:
-        if Effect.RANDOM in each.effects:
-            drawn = True
-            if isinstance(each.op, OnTensors) and any(True for _ in each.reads):
-                return True  # how many are drawn may vary
-        elif drawn and not (each.effects and Effect.CHECKS not in each.effects):
-            arrays = [value.array for value in each.made]
-            plain = all(array is not None and array.dtype.kind == "f" for array in arrays)
-            if not arrays or not plain or isinstance(each.op, OnTensors):
-                return True
+        drawn = drawn or Effect.RANDOM in each.effects
+        if drawn and may_raise(each):
+            return True
     return False
 
 
@@ -150,14 +176,14 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
             raise GraphBreak("B06", f"the iteration binds `{place.name}`, which the loop binds too")
         if type(value) is Tensor and walk.outside.is_made(value) and key not in walk.carried:
             _check_named(walk, place, value)
-            named.append(Named(place, value, _version_of(value)))
+            named.append(Named(place, value))
             continue
         if key not in walk.carried and _are_recorded(walk, value):
             items = [*value]
             for number, each in enumerate(value):
                 _check_named(walk, place, each)
                 part = Part(place, type(value), items, number)
-                named.append(Named(part, each, _version_of(each)))
+                named.append(Named(part, each))
             continue
         operands: list[Operand] = []
         text = _text(walk, place, value, operands)
@@ -167,9 +193,11 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
     return named, counted
 
 
-def _version_of(tensor: Tensor) -> int:
-    """How often the iteration wrote to a tensor that it made; inference mode does not count."""
-    return 0 if type(tensor.storage) is InferenceStorage else tensor.version
+def _bases_of(walk: Capture, named: Sequence[Tensor]) -> list[Tensor]:
+    """What named tensors are views of and the iteration made, named or not."""
+    known = set(named)
+    found = dict.fromkeys([each.base for each in named if each.base is not None])
+    return [each for each in found if each not in known and walk.outside.is_made(each)]
 
 
 def _are_recorded(walk: Capture, value: Any) -> bool:

@@ -9,12 +9,13 @@ import numpy as np
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
 from gradcli.language.loops.compiled import Input
+from gradcli.language.loops.lower_backward import ADD
 from gradcli.language.loops.outside import Outside
 from gradcli.language.loops.symbols import IterationBuilder
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import kind_of, same_bits
-from gradcli.trace.ir import Inline, Value
+from gradcli.trace.ir import Inline, Kernel, Value
 
 _ARRIVE = Inline("{0}.grad = {1}({2}({3}, {4}))", "arrive")
 """A leaf is given its first gradient."""
@@ -33,6 +34,9 @@ _SHARE = Inline("{0}({1}.grad)", "share")
 
 _COUNT_WRITE = Inline("{0}({1})", "count_write")
 """The version of whatever gradient a leaf has goes up."""
+
+
+_KEPT = Kernel("kept", accumulate.kept, raises=False)
 
 
 class Gradients:
@@ -76,9 +80,7 @@ class Gradients:
         if old is None:
             self.now[leaf] = gradient
         elif leaf in self.now and old not in self.lasting:
-            self.now[leaf] = self.builder.call(
-                accumulate.add_arrays, (self.builder.value_of(old.array), gradient)
-            )
+            self.now[leaf] = self.builder.call(ADD, (self.builder.value_of(old.array), gradient))
         else:
             total = self._lasting(leaf, old)
             self.builder.effect(np.add, [total, gradient, total], writes=[total])
@@ -121,9 +123,7 @@ class Gradients:
                 self.builder.stand_for(leaf.grad.array, gradient)
             else:  # it lies in memory as the leaf does
                 operands = [gradient, self.builder.constant(leaf.array)]
-                self.now[leaf] = self.builder.call(
-                    accumulate.kept, operands, result=leaf.grad.array
-                )
+                self.now[leaf] = self.builder.call(_KEPT, operands, result=leaf.grad.array)
 
     def read(self, leaf: Tensor) -> None:
         """`leaf.grad` of a leaf from outside was read."""

@@ -35,9 +35,11 @@ class Drawn:
     """What a generator expression gave.
 
     Attributes:
-        wanted: whether whoever draws from it asks for them here.
+        is_recorded: whether whoever draws from it takes the values from here, and records them.
+        looks: whether whoever draws from it looks at the values, and does not only hand them on.
     """
 
     def __init__(self) -> None:
         self.values: list[Any] = []
-        self.wanted = False
+        self.is_recorded = False
+        self.looks = True

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.compiler.base import Between
 from gradcli.language.compiler.loops import Iterations, Length
 from gradcli.language.functions.control_flow import CONTINUE, Run
 from gradcli.language.loops.capture import Capture
-from gradcli.language.loops.compiled import Arrays, CompiledIteration, SideExit
+from gradcli.language.loops.compiled import Arrays, CompiledIteration, LeftInEffects
 from gradcli.language.loops.finishing import NotSettled, finish, overlap
 from gradcli.language.loops.locations import Item
 from gradcli.language.loops.loop_carried import analysed
+from gradcli.language.loops.symbols import CHANGED
 from gradcli.language.loops.verify import Effects, same_effects
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.state import active, is_unobserved
 from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.guards import SideExit
 
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler
@@ -89,6 +94,9 @@ class HotLoop:
         paths: the ways through the body that are compiled, the last one that ran first.
         carried: the places that hold another value in every iteration.
         lasting: those of tensors that are written to: others when the loop begins, not within it.
+        between: what may run between two iterations.
+        unsteady: how often an iteration was left because a number was another one that was taken
+            for constant, by the span of what took it.
     """
 
     def __init__(
@@ -110,14 +118,21 @@ class HotLoop:
         self.interpreted_count = 0
         self.exits = 0
         self.missed = 0
+        self.between = Between.NOTHING
+        self.unsteady: Counter[tuple[int, int]] = Counter()
+        self._last_exit: SideExit | None = None
+        self._steps_left = 0
         self.left: tuple[Path, Arrays] | None = None
         self._signal: Any = None
 
-    def begin(self, variables: Variables, length: Length | None) -> Iterations | None:
+    def begin(
+        self, variables: Variables, length: Length | None, between: Between
+    ) -> Iterations | None:
         """The loop begins, perhaps once more.
 
         Args:
             length: how many iterations it will have, None where that cannot be known.
+            between: what may run between two iterations.
 
         Returns:
             What runs an iteration, and what lets the program see what the last one left; None
@@ -129,7 +144,8 @@ class HotLoop:
             if length is not None:
                 self.interpreted_count += length()
             return None
-        if length is None or length() < _SHORT:
+        self.between = self._between_tests(between, variables)
+        if length is None or length() < _SHORT or self.between is not Between.NOTHING:
             self.plan = self.plan._replace(leaves=True, anew=frozenset())
             self._check(variables, begins=True)
             return self._run_iteration, self._show
@@ -146,6 +162,14 @@ class HotLoop:
 
         return run, self._show
 
+    def _between_tests(self, between: Between, variables: Variables) -> Between:
+        """What may run between two iterations, where objects of the program are tested too."""
+        known = (int, float, bool, str, type(None), Tensor)
+        outer = self.compiler.values
+        tested = [variables.get(name, outer.get(name)) for name in self.plan.tested]
+        plain = between is not Between.NOTHING or all(isinstance(each, known) for each in tested)
+        return between if plain else Between.COUNTED
+
     def _run_iteration(self, variables: Variables, last: bool = False) -> Any:
         """Run one iteration, in whichever way; a known last one is interpreted."""
         if self.refused and self.left is None:
@@ -153,6 +177,8 @@ class HotLoop:
             return self.body(variables)
         if last or (self.interpreted < HOT_AFTER and not self.paths):
             return self._interpret(variables)
+        if self.between is Between.ANYTHING or self.compiler.steps.left != self._steps_left:
+            self._check(variables)
         if not is_unobserved(self.compiler.state) or self.compiler.interpreter.overrides:
             self.broken = self.broken or GraphBreak(
                 "B06", "forward_ad, inference mode, a transform or a listener is at work"
@@ -174,12 +200,16 @@ class HotLoop:
                 continue
             try:
                 left = self._run_compiled(path, variables)
-            except SideExit:
-                self.exits += 1
+            except SideExit as found:
+                self._note(found)
                 continue
-            except Exception:
+            except BaseException as error:
+                self._check_whole(error)
                 return self._interpret(variables)  # which fails too, and says where
             self.left = path, left
+            if self.between is not Between.NOTHING:
+                self._show(variables)
+            self._steps_left = self.compiler.steps.left - 1  # the next iteration is a step
             if path is not self.paths[0]:
                 self.paths.remove(path)
                 self.paths.insert(0, path)
@@ -200,14 +230,39 @@ class HotLoop:
         return left
 
     def _executed(self, written: CompiledIteration, variables: Variables) -> Arrays:
-        if not written.undoes:
-            return written.execute(self.compiler.state)
-        effects = Effects(self.compiler.state, written, variables)
-        try:
-            return written.execute(self.compiler.state)
-        except Exception:
-            effects.undo()
-            raise
+        state = self.compiler.state
+        if written.undoes:
+            effects = Effects(state, written, variables)
+            try:
+                return written.execute()
+            except BaseException:
+                effects.undo()
+                raise
+        left = written.execute()
+        if state.interruption is not None:  # which came while the iteration had effects
+            self.left = None
+            written.show(left, variables)
+            interruption, state.interruption = state.interruption, None
+            raise interruption
+        return left
+
+    def _note(self, found: SideExit) -> None:
+        """An iteration was left."""
+        self.exits += 1
+        self._last_exit = found.with_traceback(None)  # whose frames hold the iteration's arrays
+        if found.reason == CHANGED and found.span is not None:
+            self.unsteady[found.span.start, found.span.end] += 1
+
+    def _check_whole(self, error: BaseException) -> None:
+        """Raise where an iteration was interrupted, or failed in the middle of its effects, which
+        is a bug of ours.
+        """
+        state = self.compiler.state
+        in_effects, state.is_in_effects = state.is_in_effects, False
+        if not isinstance(error, Exception):
+            raise error
+        if in_effects:
+            raise LeftInEffects from error
 
     def _run_missed(self, variables: Variables) -> Any:
         """Run an iteration that no compiled path is for."""
@@ -216,11 +271,12 @@ class HotLoop:
         self.missed += 1
         served = sum(path.served for path in self.paths)
         if self.missed * ITERATIONS_PER_EXIT > served + PAYS_AFTER:
-            self.broken = GraphBreak(
-                "B07",
-                "too many iterations take other paths than those that are compiled",
-                span=self.node.span,
-            )
+            reason = "too many iterations take other paths than those that are compiled"
+            span = self.node.span
+            if self._last_exit is not None:
+                reason = f"{reason}: {self._last_exit.reason}"
+                span = self._last_exit.span or span
+            self.broken = GraphBreak("B07", reason, span=span)
             self._refuse()
         elif self.attempts > 0 and len(self.paths) < _PATHS and self.missed > 1:
             return self._capture(variables)
@@ -283,7 +339,8 @@ class HotLoop:
         self.interpreted += 1
         steps = self.compiler.steps
         before = steps.left
-        walk = Capture(self.compiler, self.scope, self.plan, variables, set(self.carried))
+        carried = set(self.carried)
+        walk = Capture(self.compiler, self.scope, self.plan, variables, carried, self.unsteady)
         signal = walk.run(self.node.body)
         found = walk.broken
         if found is None and not walk.computes():
@@ -338,14 +395,18 @@ class HotLoop:
             written.enter(variables)
             # No other name holds what is large while the body runs.
             found = effects.seen(
-                written.finish(written.execute(self.compiler.state))[: len(written.named)],
+                written.finish(written.execute())[: len(written.named)],
                 copies=True,
             )
-        except SideExit:
+        except SideExit as exit:
             effects.undo()
+            self._note(exit)
             return False
         except Exception:
             found = None
+        except BaseException:
+            effects.undo()
+            raise
         effects.undo()
         effects.overhear()
         try:

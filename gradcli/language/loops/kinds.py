@@ -45,5 +45,14 @@ def distribution_class() -> type[Distribution]:
     return _loaded("gradcli.distributions.distribution", "Distribution")
 
 
+def is_of_library(value: Any) -> bool:
+    """Whether a value is a layer, or of a class that extends one: its own methods read what it
+    holds.
+    """
+    base = module_class()
+    above = type(value).__mro__[: -len(base.__mro__)] if isinstance(value, base) else ()
+    return any("language_class" not in vars(each) for each in above)
+
+
 def _loaded(module: str, name: str) -> Any:
     return getattr(sys.modules.get(module), name, _NotLoaded)

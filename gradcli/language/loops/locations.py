@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language.objects.attributes import get_attribute, set_attribute
+from gradcli.errors import GradcliError
+from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
 from gradcli.language.tree.scopes import Variables
 from gradcli.trace.ir import Inline, Operand
 
@@ -24,6 +26,10 @@ class Location:
 
     def store(self, variables: Variables, value: Any) -> None:
         """Let it hold a value."""
+        raise NotImplementedError
+
+    def remove(self, variables: Variables) -> None:
+        """Let it hold nothing, as before something was stored."""
         raise NotImplementedError
 
 
@@ -44,6 +50,9 @@ class OwnName(Location):
             value.set_name(self.name)
         variables[self.name] = value
 
+    def remove(self, variables: Variables) -> None:
+        variables.pop(self.name, None)
+
 
 class OuterName(Location):
     """A variable of the program, or of a function around."""
@@ -63,6 +72,9 @@ class OuterName(Location):
             value.set_name(self.name)
         self.holder[self.name] = value
 
+    def remove(self, variables: Variables) -> None:
+        self.holder.pop(self.name, None)
+
 
 class Attribute(Location):
     """An attribute of an object."""
@@ -80,6 +92,10 @@ class Attribute(Location):
     def store(self, variables: Variables, value: Any) -> None:
         set_attribute(self.owner, self.name, value)
 
+    def remove(self, variables: Variables) -> None:
+        with suppress(GradcliError):  # there may be none
+            delete_attribute(self.owner, self.name)
+
 
 class Item(Location):
     """An item of a list or a dict."""
@@ -96,6 +112,9 @@ class Item(Location):
 
     def store(self, variables: Variables, value: Any) -> None:
         self.owner[self.at] = value
+
+    def remove(self, variables: Variables) -> None:
+        self.owner.pop(self.at, None)  # of a dict: a list has all items that can be set
 
 
 class Part(Location):

@@ -16,12 +16,17 @@ from gradcli.language.loops.kinds import context_class
 from gradcli.language.loops.symbols import IterationBuilder, Symbol
 from gradcli.ops.codegen.node_class import on_arrays
 from gradcli.ops.codegen.signature import signature_of
+from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, parameters_of
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Kernel, Stack, Value
 
 _LARGEST = 5_000
 """Nodes of the largest graph that is written."""
+
+
+ADD = Kernel("add", accumulate.add_arrays, raises=False)
+SUM_TO = Kernel("sum_to", accumulate.sum_to, raises=False)
 
 
 def write_backward(
@@ -54,10 +59,10 @@ def write_backward(
                     "B06", "a gradient has another dtype than what it is the gradient of"
                 )
             if gradient.array.shape != shape:
-                gradient = text.call(accumulate.sum_to, (gradient, shape))
+                gradient = text.call(SUM_TO, (gradient, shape))
             earlier = arrived.get((to, output_nr))
             if earlier is not None:
-                gradient = text.call(accumulate.add_arrays, (earlier, gradient))
+                gradient = text.call(ADD, (earlier, gradient))
             arrived[to, output_nr] = gradient
     return {
         node: gradient
@@ -122,7 +127,7 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
         values[f"{name}_strides"] = getattr(node, f"{name}_strides")
     if op.joint is not None or op.lists:
         rule = op.joint or op.rules[op.lists[0]]
-        called = Kernel(f"{op.name}.grads", on_arrays(rule))
+        called = Kernel(f"{op.name}.grads", on_arrays(rule), raises=op.raises == BY_VALUES)
         given = text.call(called, [values[name] for name in parameters_of(rule)])
         if type(given) is not tuple or len(given) != len(node.next_nodes):
             raise GraphBreak("B06", "a rule gave another number of gradients than there are inputs")
@@ -133,7 +138,8 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
             yield None
             continue
         operands = [values[each] for each in parameters_of(op.rules[name])]
-        yield text.call(_rule_on_arrays(op, name), operands, op.reads_lazy)
+        kernel = _rule_on_arrays(op, name)
+        yield text.call(kernel, operands, op.reads_lazy and not kernel.raises)
 
 
 def _run_custom(text: IterationBuilder, node: Any, outputs: list[Value | None]) -> list[Any]:
@@ -161,7 +167,8 @@ class _Ran:
 @cache
 def _rule_on_arrays(op: Op, name: str) -> Kernel:
     """The rule of an op for one of its inputs."""
-    return Kernel(f"{op.name}.{name}", on_arrays(op.rules[name]))
+    rule = on_arrays(op.rules[name])
+    return Kernel(f"{op.name}.{name}", rule, raises=op.raises == BY_VALUES)
 
 
 def _saved(text: IterationBuilder, value: Any) -> Any:

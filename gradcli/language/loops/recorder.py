@@ -14,19 +14,26 @@ from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import type_error
-from gradcli.language.loops.compiled import SideExit
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.lower_backward import is_setting
 from gradcli.language.loops.outside import Outside
-from gradcli.language.loops.symbols import IterationBuilder, OnTensors, Symbol, tensors_in
+from gradcli.language.loops.symbols import (
+    AS_ARRAY,
+    IterationBuilder,
+    OfKind,
+    OnTensors,
+    Symbol,
+    tensors_in,
+)
 from gradcli.language.objects.subscripts import get_item
 from gradcli.ops.codegen.promotion import EVERYDAY, number_and_array
 from gradcli.ops.codegen.signature import signature_of
+from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op
 from gradcli.ops.indexing.basic import key_of_positions
 from gradcli.state import active
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import Guard, Kind, kind_of, same
+from gradcli.trace.guards import Guard, Kind, same
 from gradcli.trace.ir import Inline, Kernel, Value
 
 
@@ -53,6 +60,7 @@ class Recorder(Listener):
         # With all its arrays, a capture is to go when it has been compiled, not in a collection.
         self.on_break = WeakMethod(on_break)
         self.muted = False
+        self.generators: list[Any] = []
         self.taken: list[Any] | None = None
         self.write_count = 0
         self.escaped: list[Tensor] = []
@@ -134,19 +142,22 @@ class Recorder(Listener):
         forward = _forward_of(op)
         several = type(output) is tuple
         known = tuple([each.array for each in output]) if several else output.array
+        if forward.raises:  # values may decide how many come out, too
+            forward = Kernel(op.name, OfKind(forward.function, known, builder.span))
+        reads_lazy = op.reads_lazy and not forward.raises
         if type(known) is np.ndarray and known.shape == ():  # made of a number, in inference mode
-            number = builder.call(forward, operands, op.reads_lazy, known[()])
-            builder.call(Kernel("asarray", np.asarray), [number], result=known)
+            number = builder.call(forward, operands, reads_lazy, known[()])
+            builder.call(AS_ARRAY, [number], result=known)
             return
         if all(map(_lies_in_rows, operands)):
-            builder.call(forward, operands, op.reads_lazy, known)
+            builder.call(forward, operands, reads_lazy, known)
             return
         # What comes out may have been laid out otherwise since.
-        result = builder.call(forward, operands, op.reads_lazy)
+        result = builder.call(forward, operands, reads_lazy)
         arrays: Any = zip(result, known, strict=True) if several else [(result, known)]
         for value, array in arrays:
             if value is not None and array.flags.c_contiguous:
-                value = builder.call(in_row_order, [value])  # `apply` lays most results out so
+                value = builder.call(_IN_ROWS, [value])  # `apply` lays most results out so
             if value is None or not same(value.array, array):
                 raise GraphBreak("B02", "a call gave other bits when it was made again")
             builder.stand_for(array, value)
@@ -159,7 +170,7 @@ class Recorder(Listener):
         operands: list[Any] = []
         placed = [builder.placed(each, operands) for each in arguments]
         named = {name: builder.placed(each, operands) for name, each in keywords.items()}
-        called = OnTensors(function, placed, named, output, SideExit)
+        called = OnTensors(function, placed, named, output, builder.span)
         arrays = tuple([each.array for each in tensors_in(output)])
         result = arrays[0] if type(output) is Tensor else arrays
         if self.drew():
@@ -167,7 +178,7 @@ class Recorder(Listener):
                 raise GraphBreak("B06", "a call draws random numbers for several tensors")
             builder.draw(called, operands, result)
         else:
-            builder.call_ahead(called, operands, result)
+            builder.call(called, operands, result=result)
 
     def cut(self, tensor: Tensor, rows: slice, output: Tensor) -> None:
         """Record `tensor[start:stop]` with bounds that vary, of a tensor outside of all graphs."""
@@ -176,8 +187,8 @@ class Recorder(Listener):
             self.on_tensors(get_item, [tensor, rows], {}, output)
             return
         array = output.array
-        called = Kernel("slice", _Cut(kind_of(array)))
-        self.builder.call_ahead(called, [self.builder.of(tensor), *bounds], array)
+        called = Kernel("slice", OfKind(get_rows, array, self.builder.span))
+        self.builder.call(called, [self.builder.of(tensor), *bounds], result=array)
 
     def _bound(self, bound: Any) -> Any:
         """The value of a bound, or the bound itself; `...` for what is no integer."""
@@ -231,7 +242,7 @@ class Recorder(Listener):
             part if array is None else self.builder.of(part) if type(part) is Tensor else array
             for (part, _), array in zip(key.parts, parts, strict=True)
         ]
-        made = self.builder.compute(key_of_positions, [shape, *operands], key, fails=True)
+        made = self.builder.compute(key_of_positions, [shape, *operands], key, True)
         return made.value
 
     def _number(self, array: Value, number: Any) -> Any:
@@ -274,6 +285,8 @@ class Recorder(Listener):
 
     def drawn(self, generator: Any) -> None:
         self._has_drawn = True
+        if generator not in self.generators:
+            self.generators.append(generator)
 
     def drew(self) -> bool:
         """Whether random numbers were drawn since this was last asked."""
@@ -314,10 +327,9 @@ class Recorder(Listener):
             self._check_replaced(tensor)
             made = value.array if isinstance(value, Value) else None
             if made is None or made.shape != array.shape:
-                fill = Kernel("full_like", np.full_like)
-                value = builder.call(fill, [target, value], result=array)
+                value = builder.call(_FULL_LIKE, [target, value], result=array)
             elif isinstance(made, np.generic):  # what is written to is an array
-                value = builder.call(Kernel("asarray", np.asarray), [value], result=array)
+                value = builder.call(AS_ARRAY, [value], result=array)
             self._replace(tensor, value)
             return
         self._check_target(tensor)
@@ -352,7 +364,8 @@ class Recorder(Listener):
             raise GraphBreak("B06", "a tensor of the iteration is set at a place that varies")
         self._check_target(tensor)
         if not masked:
-            builder.check(_WITHIN, [place, len(array), SideExit])
+            within = "-{1} <= {0} < {1}"
+            builder.exit_unless(within, [place, len(array)], "a position is out of bounds")
         self.outside.announce_write(target)
         builder.effect(_SET_AT, [target, place, value], writes=[target])
         self._count(tensor, target, counted=True)
@@ -366,7 +379,8 @@ class Recorder(Listener):
             return None
         number = new.now if type(new) is Symbol else new
         if type(number) is int:
-            return self.builder.compute(_FLOAT, [self._written(new)], float(number), True).value
+            as_float = Inline("float({0})")
+            return self.builder.compute(as_float, [self._written(new)], float(number), True).value
         return self._written(new) if type(number) is float else None
 
     def _written(self, new: Any) -> Any:
@@ -449,21 +463,12 @@ def _filled(array: Any, mask: Any, value: Any) -> Any:
     return made
 
 
-class _Cut:
-    """Cuts rows out of an array, which have to lie in memory as they did in the recording."""
-
-    def __init__(self, kind: Any) -> None:
-        self.kind = kind
-
-    def __call__(self, array: Any, start: Any, stop: Any) -> Any:
-        rows = array[start:stop]
-        if kind_of(rows) != self.kind:
-            raise SideExit
-        return rows
+def get_rows(array: Any, start: Any, stop: Any) -> Any:
+    return array[start:stop]
 
 
-_FLOAT = Inline("float({0})")
-_WITHIN = Inline("if not -{1} <= {0} < {1}: raise {2}", "exit_unless")
+_FULL_LIKE = Kernel("full_like", np.full_like)
+_IN_ROWS = Kernel("in_row_order", in_row_order, raises=False)
 _SET_AT = Inline("{0}[{1}] = {2}", "set_item")
 
 
@@ -481,7 +486,8 @@ def _same_number(array: Any) -> Callable[[Any], None]:
 @cache
 def _forward_of(op: Op) -> Kernel:
     """The forward function of an op, without the wrapper that serves half precision."""
-    return Kernel(op.name, getattr(op.forward, "__wrapped__", op.forward))
+    forward = getattr(op.forward, "__wrapped__", op.forward)
+    return Kernel(op.name, forward, raises=op.raises == BY_VALUES)
 
 
 def _lies_in_rows(operand: Any) -> bool:

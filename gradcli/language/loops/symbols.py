@@ -4,8 +4,8 @@ iteration.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,15 +18,19 @@ from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import kind_of
+from gradcli.trace.guards import OTHER_KIND, SideExit, kind_of
 from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Operand, Value
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
 
 NUMBERS = (int, float, bool)
 
 SETTINGS = (*NUMBERS, str, complex, type(None), type(...), DType, Device, Size, range)
 """What calls with tensors may be given beside them: it stays what it is."""
 
-_CHANGED = "what it reads was changed earlier in the iteration"
+CHANGED = "a number or a text that varies reaches what takes it for constant"
+"""Why an iteration is left, or recording ends."""
 
 
 class Symbol(Record):
@@ -67,10 +71,10 @@ def holds_tensor(value: Any) -> bool:
 
 
 class IterationBuilder(TraceBuilder):
-    """Records an iteration, with what may end it in its middle ahead of all effects if that can be.
+    """Records an iteration.
 
     Attributes:
-        undoes: whether it may end behind effects, which are undone then.
+        side_exits: how many checks may send an iteration back to the interpreter.
         older: the tensors with a graph of an earlier iteration that it was given: it may detach
             them, which leaves their arrays, and look at their shapes.
     """
@@ -80,11 +84,16 @@ class IterationBuilder(TraceBuilder):
         self._symbols: dict[int, Symbol] = {}
         self._numbers: dict[Value, Any] = {}
         self._reads = 0
-        self.undoes = False
+        self.side_exits = 0
         self.older: set[Tensor] = set()
         self._lists: dict[int, tuple[list[Any], list[Any]]] = {}
         # Tensors of one element, whose array changes its type when they are first aliased.
         self._scalars: dict[Tensor, Value] = {}
+
+    @property
+    def count(self) -> int:
+        """How many instructions there are."""
+        return len(self.trace.instructions)
 
     # --- tensors --------------------------------------------------------------------------------
 
@@ -105,7 +114,7 @@ class IterationBuilder(TraceBuilder):
         scalar = next((each for made, each in self._scalars.items() if made.array is array), None)
         if scalar is None:
             return False
-        self.call(Kernel("asarray", np.asarray), [scalar], result=array)
+        self.call(AS_ARRAY, [scalar], result=array)
         return True
 
     def of(self, tensor: Tensor) -> Value:
@@ -145,25 +154,40 @@ class IterationBuilder(TraceBuilder):
         return self._symbol(now, value)
 
     def compute(
-        self, op: Any, operands: Sequence[Operand], now: Any, fails: bool = False
+        self, op: Any, operands: Sequence[Operand], now: Any, fixed: bool = False
     ) -> Symbol:
-        """Record how a number is computed, ahead of all effects; GraphBreak if `fails` and it
-        cannot.
+        """Record how a number is computed; where its type is not `fixed` by those of its operands,
+        it is checked.
         """
         value = self.trace.value(None, type(now).__name__)
-        instruction = self._instruction(op, operands, (value,))
-        if not self._put_ahead([instruction]):
-            if fails:
-                raise GraphBreak("B05", f"it may fail, and {_CHANGED}")
-            self.trace.instructions.append(instruction)
+        self._add(op, operands, (value,))
+        if not fixed:
+            self._check_type(value, now)
         return self._symbol(now, value)
+
+    def expect(self, symbol: Symbol) -> Any:
+        """Record a check that a number, a string or an index is what it is now; returns that."""
+        operands = [symbol.value, symbol.now, is_same_value]
+        plain = type(symbol.now) in (int, bool, str)
+        self.exit_unless("{0} == {1}" if plain else "{2}({0}, {1})", operands, CHANGED)
+        return symbol.now
+
+    def exit_unless(self, condition: str, operands: Sequence[Operand], reason: str) -> None:
+        """Record a check of a condition, with a side exit."""
+        leaves = Inline(f"if not ({condition}): raise {{{len(operands)}}}", "exit_unless")
+        self.check(leaves, [*operands, SideExit(reason, self.span)])
+        self.side_exits += 1
 
     def behind(self, op: Any, operands: Sequence[Operand], now: Any) -> Symbol:
         """Record a number that is read where it stands, after the effects so far."""
         value = self.trace.value(None, type(now).__name__)
-        self._mark_effect()
         self._add(op, operands, (value,), effects={Effect.STATE: ()})
+        if type(now) is not float:  # what a schedule computes of a float stays one
+            self._check_type(value, now)
         return self._symbol(now, value)
+
+    def _check_type(self, value: Value, now: Any) -> None:
+        self.exit_unless("type({0}) is {1}", [value, type(now)], "a number is of another type")
 
     def _symbol(self, now: Any, value: Value) -> Symbol:
         if type(now) is float:
@@ -173,6 +197,29 @@ class IterationBuilder(TraceBuilder):
         if type(now) in (float, Key):
             self._symbols[id(now)] = made
         return made
+
+    def symbols_in(self, value: Any, local: Mapping[int, Any]) -> list[Symbol]:
+        """The symbols in a value, and in the lists, dicts, sets and objects in it that are the
+        iteration's own.
+        """
+        found, seen, waiting = [], set(), [value]
+        while waiting:
+            value = self.known(waiting.pop())
+            kind = type(value)
+            if kind is Symbol:
+                found.append(value)
+            elif kind is slice:
+                waiting += (value.start, value.stop, value.step)
+            elif kind is tuple:
+                waiting += value
+            elif id(value) in local and id(value) not in seen:
+                seen.add(id(value))
+                if isinstance(value, (list, set, frozenset)):
+                    waiting += self.parts_of(value)
+                else:
+                    held = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+                    waiting += (*held, *held.values())
+        return found
 
     # --- instructions ---------------------------------------------------------------------------
 
@@ -192,8 +239,6 @@ class IterationBuilder(TraceBuilder):
         instruction = self._instruction(op, operands, (value,))
         self.trace.instructions.insert(self._reads, instruction)
         self._reads += 1
-        if self._first_effect is not None:
-            self._first_effect += 1
 
     def call(
         self,
@@ -214,52 +259,23 @@ class IterationBuilder(TraceBuilder):
             return self._numbers.get(operand, operand.array)
         return [self._now(each) for each in operand] if type(operand) is list else operand
 
-    def call_ahead(
-        self, function: Callable[..., Any] | Kernel, operands: Sequence[Any], result: Any
-    ) -> Any:
-        """Record a call that may fail, ahead of all effects."""
-        since = len(self.trace.instructions)
-        made = self.call(function, operands, result=result)
-        instructions = self.trace.instructions[since:]
-        del self.trace.instructions[since:]
-        if not self._put_ahead(instructions):
-            raise GraphBreak("B05", f"it may fail, and {_CHANGED}")
-        return made
-
     def draw(self, function: Any, operands: Sequence[Operand], result: Any) -> Value:
         """Record a call that draws random numbers, which stays where it is."""
         value = self.stand_for(result, self.trace.value_of(result))
         self._add(function, operands, (value,), effects={Effect.RANDOM: ()})
         return value
 
-    def effect(self, op: Any, operands: Sequence[Operand], **effects: Any) -> None:
-        self._mark_effect()
-        super().effect(op, operands, **effects)
-
-    def _mark_effect(self) -> None:
-        if self._first_effect is None:
-            self._first_effect = len(self.trace.instructions)
-
     def take_last(self, value: Value) -> Instruction | None:
         """Take away the last instruction if it is a ufunc of two operands that made the value."""
         if not isinstance(value.array, np.ndarray):
             return None
         instructions = self.trace.instructions
-        if not instructions or self._first_effect == len(instructions):
+        if not instructions:
             return None
         last = instructions[-1]
         if last.made != [value] or not isinstance(last.op, np.ufunc) or len(last.inputs) != 2:
             return None
         return instructions.pop()
-
-    def check(self, op: Any, operands: Sequence[Operand], after: Instruction | None = None) -> None:
-        check = self._instruction(op, operands, effects={Effect.CHECKS: ()})
-        if self._put_ahead([check]):
-            return
-        if any(Effect.SHOWS in each.effects for each in self.trace.instructions):
-            raise GraphBreak("B05", f"something is printed by then, and {_CHANGED}")
-        self.trace.instructions.append(check)
-        self.undoes = True
 
     def forget(self, array: Any) -> None:
         """No value stands any longer for an array."""
@@ -275,39 +291,6 @@ class IterationBuilder(TraceBuilder):
             and isinstance(each, np.ndarray)
             and np.may_share_memory(each, array)
         ]
-
-    def _put_ahead(self, instructions: list[Instruction]) -> bool:
-        existing = self.trace.instructions
-        place = len(existing) if self._first_effect is None else self._first_effect
-        if place == len(existing):
-            existing += instructions
-            if self._first_effect is not None:
-                self._first_effect = len(existing)
-            return True
-        moved = self._needed_by(instructions, existing[place:])
-        if moved is None:
-            return False
-        read = {value for each in (*moved, *instructions) for value in each.reads}
-        if self._writes_to([each for each in read if each.array is not None], existing[place:]):
-            return False
-        rest = [each for each in existing[place:] if each not in moved]
-        existing[place:] = [*moved, *instructions, *rest]
-        self._first_effect = place + len(moved) + len(instructions)
-        return True
-
-    def _needed_by(
-        self, instructions: list[Instruction], behind: list[Instruction]
-    ) -> list[Instruction] | None:
-        """The instructions behind an effect that some need; None where one has an effect itself."""
-        needed = {value for each in instructions for value in each.reads}
-        found = []
-        for each in reversed(behind):
-            if not needed.isdisjoint(each.made):
-                if each.effects:
-                    return None
-                found.append(each)
-                needed.update(each.reads)
-        return found[::-1]
 
     # --- values as operands ---------------------------------------------------------------------
 
@@ -424,6 +407,34 @@ class Slot(Record):
         return value
 
 
+AS_ARRAY = Kernel("asarray", np.asarray, raises=False)
+
+
+class OfKind:
+    """A function of arrays whose results have to be as many, of the dtypes and shapes, as they were
+    in the recording.
+    """
+
+    __slots__ = ("__name__", "exit", "function", "kinds")
+
+    def __init__(self, function: Callable[..., Any], given: Any, span: Span | None) -> None:
+        self.__name__ = str(getattr(function, "__name__", "call"))
+        self.function = function
+        self.kinds = _kinds_in(given)
+        self.exit = SideExit(OTHER_KIND, span)
+
+    def __call__(self, *operands: Any) -> Any:
+        made = self.function(*operands)
+        if _kinds_in(made) != self.kinds:
+            raise self.exit
+        return made
+
+
+def _kinds_in(made: Any) -> list[Any]:
+    parts = made if type(made) in (tuple, list) else (made,)
+    return [None if each is None else (each.dtype, each.shape) for each in parts]
+
+
 class OnTensors:
     """A function of tensors as one of arrays.
 
@@ -432,7 +443,7 @@ class OnTensors:
         kinds: how what it gives lies in memory, in every iteration.
     """
 
-    __slots__ = ("__name__", "arguments", "exits", "function", "keywords", "kinds")
+    __slots__ = ("__name__", "arguments", "exit", "function", "keywords", "kinds")
 
     def __init__(
         self,
@@ -440,14 +451,14 @@ class OnTensors:
         arguments: Sequence[Any],
         keywords: dict[str, Any],
         given: Any,
-        exits: type[Exception],
+        span: Span | None,
     ) -> None:
         self.__name__ = str(getattr(function, "__name__", "call"))
         self.function = function
         self.arguments = arguments
         self.keywords = keywords
         self.kinds = [kind_of(each.array) for each in tensors_in(given)]
-        self.exits = exits
+        self.exit = SideExit(OTHER_KIND, span)
 
     def __call__(self, *operands: Any) -> Any:
         arguments = [Slot.filled(each, operands) for each in self.arguments]
@@ -455,7 +466,7 @@ class OnTensors:
         made = self.function(*arguments, **keywords)
         arrays = tuple([each.array for each in tensors_in(made)])
         if [kind_of(each) for each in arrays] != self.kinds:
-            raise self.exits
+            raise self.exit
         return arrays[0] if type(made) is Tensor else arrays
 
 

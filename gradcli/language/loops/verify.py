@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.errors import GradcliError
 from gradcli.language.loops.compiled import CompiledIteration
 from gradcli.language.loops.optimizers import memories_of
 from gradcli.language.tree.scopes import Variables
@@ -101,26 +102,26 @@ class Effects:
         for leaf, gradient in zip(self.leaves, self.gradients, strict=True):
             meta_of(leaf).grad = gradient
         for place, value in zip(self.written.counted, self.values, strict=True):
-            if value is not _ABSENT:
+            if value is _ABSENT:
+                place.remove(self.variables)
+            else:
                 place.store(self.variables, value)
         for values, length in zip(self.written.grown, self.lengths, strict=True):
             del values[length:]
         for each, parts in self.objects:
             _restore(each, parts)
-        for generator, stands in zip(self.state.generators.values(), self.stands, strict=False):
+        for generator, stands in zip(self.written.generators, self.stands, strict=True):
             generator.restore(stands)
         self.state.sequence_nr, self.state.steps.left = self.counts
 
     def _read(self, place: Any) -> Any:
         try:
             return place.read(self.variables)
-        except LookupError:
+        except (GradcliError, LookupError):
             return _ABSENT
 
     def _standing(self) -> list[Any]:
-        if not self.written.draws:
-            return []
-        return [each.snapshot() for each in self.state.generators.values()]
+        return [each.snapshot() for each in self.written.generators]
 
 
 def _parts_of(schedule: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -11,7 +11,7 @@ from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.loops.holes import HOLES, Drawn, numbered
 from gradcli.language.loops.kinds import module_class
-from gradcli.language.loops.symbols import Symbol, concrete, is_symbolic
+from gradcli.language.loops.symbols import Symbol, is_symbolic
 from gradcli.language.loops.walk.callee import Callee
 from gradcli.language.loops.walk.host_calls import host_call
 from gradcli.language.objects.attributes import set_attribute
@@ -39,13 +39,24 @@ OF_COLLECTIONS = frozenset(
 )
 """The builtin functions that go through what they are given, and do no more."""
 
+_COPY = Kernel("copy", np.copy, raises=False)
+
+_MOVING = frozenset({"dict", "enumerate", "list", "reversed", "tuple", "zip"})
+"""Those that hand on what they go through, and look at none of it."""
+
+_MOVE = frozenset(
+    {"append", "clear", "copy", "extend", "insert", "items", "keys", "pop", "reverse", "update"}
+    | {"values"}
+)
+"""The methods of lists and dicts that look at none of the values in them."""
+
 
 def print_call(walk: Capture, callee: Callee) -> Any:
     """`print(…)`."""
     for each in callee.given:
-        walk.rely_on(each)
+        walk.rely_on(each, deep=True)
         walk.check_shown(each)
-    walk.evaluate(callee.hole, callee.operands)
+    walk.recorded(callee.hole, callee.operands)
     operands: list[Any] = []
 
     def record() -> None:
@@ -68,7 +79,7 @@ def append_to(walk: Capture, callee: Callee) -> Any:
 def _append(walk: Capture, callee: Callee) -> None:
     """The same for a list from outside."""
     values, (value,) = callee.receiver, callee.positional
-    walk.evaluate(callee.hole, callee.operands)
+    walk.recorded(callee.hole, callee.operands)
     operands: list[Any] = []
 
     def record() -> None:
@@ -101,21 +112,18 @@ def _escaping(walk: Capture, value: Any) -> Any:
     if not isinstance(value.array, np.ndarray):
         return value
     copied = Tensor(value.array.copy())
-    walk.builder.call(Kernel("copy", np.copy), [walk.builder.of(value)], result=copied.array)
+    walk.builder.call(_COPY, [walk.builder.of(value)], result=copied.array)
     return copied
 
 
 def change_list(walk: Capture, callee: Callee) -> Any:
     """A method of a list, dict or set that the iteration made, or that only reads."""
     owner = callee.receiver
-    if id(owner) in walk.local:
-        if any(map(walk.is_lost, callee.given)):
-            walk.refuse("integers or strings that vary are put into a list or dict")
-        return _drawn(walk, walk.evaluate(callee.hole, callee.operands))
-    if callee.name in ("items", "keys", "values", "get", "copy", "index", "count"):
+    if id(owner) in walk.local and callee.name in _MOVE:
+        return _drawn(walk, walk.moved(callee.hole, callee.operands))
+    reads = callee.name in ("items", "keys", "values", "get", "copy", "index", "count")
+    if id(owner) in walk.local or reads:
         walk.rely_on(owner)
-        if any(map(is_symbolic, callee.given)):
-            walk.refuse("an item at a place that varies")
         return _drawn(walk, walk.evaluate(callee.hole, callee.operands))
     walk.refuse(f"`{callee.name}` changes a {type(owner).__name__} from outside the iteration")
     return walk.evaluate(callee.hole, callee.operands)
@@ -135,17 +143,20 @@ def is_one_of(function: Any, names: frozenset[str]) -> bool:
 def of_numbers(walk: Capture, callee: Callee) -> Any:
     """`abs`, `max`, `round`, functions of `math`, methods of strings."""
     for each in callee.given:
-        walk.rely_on(each)
-    generated = [
-        walk.generated[e] for e in callee.given if type(e) is Iterator and e in walk.generated
-    ]
+        walk.rely_on(each, deep=True)
+    generated = walk.generated_in(callee.given)
     if generated:
         return _of_generated(walk, callee, generated)
+    functions = [each for each in callee.given if type(each) is Function]
+    if functions:  # which the host calls, and whose results it compares
+        for each in functions:
+            walk.walked(each)
+        return _drawn(walk, walk.evaluate(callee.hole, callee.operands))
     tensors = any(map(_holds_tensor, callee.given))
     in_words = callee.name in ("str", "repr", "format")
     varies = any(map(walk.builder.varies, callee.given))
     if not (varies or (tensors and in_words)) or (callee.name == "len" and tensors):
-        return walk.evaluate(callee.hole, callee.operands)
+        return walk.recorded(callee.hole, callee.operands)
     if not tensors or in_words:
         for each in callee.given:
             walk.check_shown(each)
@@ -155,10 +166,8 @@ def of_numbers(walk: Capture, callee: Callee) -> Any:
             lambda *given: whole(numbered(given)),
             callee.operands,
             now,
-            fails=callee.name not in _TOTAL,
+            callee.name not in _TOTAL,
         )
-    if any(map(is_symbolic, callee.given)) and callee.name != "sum":
-        walk.refuse("tensors and numbers that vary, together in a builtin function")
     if callee.name in ("float", "int", "bool") and len(callee.given) == 1:
         return taken_number(walk, callee)
     return host_call(walk, callee)
@@ -167,8 +176,8 @@ def of_numbers(walk: Capture, callee: Callee) -> Any:
 def _of_generated(walk: Capture, callee: Callee, generated: list[Drawn]) -> Any:
     """`sum(p.norm().item() for p in parameters)`, and `sum` of tensors."""
     for each in generated:
-        each.wanted = True
-    now = walk.evaluate(callee.hole, callee.operands)
+        each.is_recorded = True
+    now = walk.recorded(callee.hole, callee.operands)
     values = generated[0].values
     if not any(map(is_symbolic, values)):
         if any(map(_holds_tensor, values)) and type(now) is not Tensor:
@@ -179,7 +188,7 @@ def _of_generated(walk: Capture, callee: Callee, generated: list[Drawn]) -> Any:
         return now
     function, count = callee.function, len(values)
     return walk.computed(
-        lambda *given: function(given[:count]), values, now, fails=callee.name not in _TOTAL
+        lambda *given: function(given[:count]), values, now, callee.name not in _TOTAL
     )
 
 
@@ -194,7 +203,7 @@ def taken_number(walk: Capture, callee: Callee) -> Any:
     recorder = walk.recorder
     before, recorder.taken = recorder.taken, []
     try:
-        number = walk.evaluate(callee.hole, callee.operands)
+        number = walk.recorded(callee.hole, callee.operands)
         found = recorder.taken
     finally:
         recorder.taken = before
@@ -209,7 +218,8 @@ def taken_number(walk: Capture, callee: Callee) -> Any:
 
     def record() -> Any:
         array = walk.builder.value_of(found[0])
-        return walk.builder.compute(Inline(text, "item"), [array], number)
+        op = Inline(text, "item", raises=text.startswith("int"))  # of NaN
+        return walk.builder.compute(op, [array], number, True)
 
     return walk.either(number, record)
 
@@ -224,30 +234,27 @@ def of_collections(walk: Capture, callee: Callee) -> Any:
             walk.rely_on_module(each)
         elif callee.name in ("enumerate", "zip") and type(each) not in (int, tuple, list, dict):
             walk.check_drawn(each)
-    if any(map(is_symbolic, callee.given)):
-        if callee.name in ("isinstance", "type", "callable"):
-            return walk.evaluate(callee.hole, callee.operands)
-        walk.refuse(f"`{callee.name}` of numbers that vary")
-    made = walk.evaluate(callee.hole, callee.operands)
-    drawn = walk.generated_in(callee.given)
-    decides = callee.name not in ("list", "tuple", "enumerate", "zip")
-    if decides and any(is_symbolic(value) for each in drawn for value in each.values):
-        walk.refuse(f"`{callee.name}` of numbers that vary")
-    return _drawn(walk, made)
+    if callee.name in ("isinstance", "type", "callable"):
+        return walk.recorded(callee.hole, callee.operands)
+    function = callee.positional[0] if callee.name in ("map", "filter") else None
+    moves = callee.name in _MOVING or type(function) is Function
+    for drawn in walk.generated_in(callee.given):
+        drawn.looks = not moves
+    return _drawn(walk, (walk.moved if moves else walk.evaluate)(callee.hole, callee.operands))
 
 
 def getattr_call(walk: Capture, callee: Callee) -> Any:
     """`getattr(value, name)`."""
-    given = callee.positional
-    if len(given) != 2 or any(map(is_symbolic, given)):
+    if len(callee.positional) != 2:
         walk.refuse("`getattr` with a default")
         return walk.evaluate(callee.hole, callee.operands)
-    return walk.read_attribute(
-        given[0], given[1], lambda: walk.evaluate(callee.hole, callee.operands)
-    )
+    owner, name = callee.positional
+    owner, name = walk.exact(owner, looks=False), walk.exact(name)
+    operands = [callee.operands[0], owner, name]
+    return walk.read_attribute(owner, name, lambda: walk.moved(callee.hole, operands))
 
 
 def setattr_call(walk: Capture, callee: Callee) -> Any:
     """`setattr(value, name, new)`."""
     owner, name, new = callee.positional
-    walk.put(owner, concrete(name), new, set_attribute)
+    walk.put(owner, walk.exact(name), new, set_attribute)

@@ -18,7 +18,7 @@ from gradcli.language.loops.kinds import (
     module_class,
     optimizer_class,
 )
-from gradcli.language.loops.symbols import concrete, is_symbolic
+from gradcli.language.loops.symbols import concrete
 from gradcli.language.loops.walk.builtin_calls import (
     OF_COLLECTIONS,
     OF_NUMBERS,
@@ -93,9 +93,9 @@ def _callee(walk: Capture, node: tree.Call, frame: Frame) -> Callee:
     else:
         function = walk.value(target, frame)
         name = target.name if isinstance(target, tree.Name) else ""
+        function = walk.exact(function)
         operands.append(function)
         hole = tree.Name(target.span, "0")
-        function = concrete(function)
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     arguments = []
@@ -115,10 +115,11 @@ def _callee(walk: Capture, node: tree.Call, frame: Frame) -> Callee:
         arguments.append(tree.Argument(each.span, each.kind, each.name, place))
         if each.kind == "*":
             walk.rely_on(value)
-            positional += value if type(value) in (list, tuple) else list(walk.items(value))
+            parts = walk.either(value, walk.builder.parts_of, value)
+            positional += parts if type(parts) in (list, tuple) else list(walk.items(value))
         elif each.kind == "**":
             walk.rely_on(value)
-            keywords.update(value)
+            keywords.update({name: walk.builder.known(part) for name, part in value.items()})
         elif each.name:
             keywords[each.name] = value
         else:
@@ -145,11 +146,11 @@ def _method(walk: Capture, owner: Any, name: str, hole: tree.Attribute) -> tuple
     if kind is Tensor and name in catalogue.methods and name not in catalogue.properties:
         return catalogue.methods[name], owner
     if kind is Namespace:
-        return walk.evaluate(hole, [owner]), None
+        return walk.moved(hole, [owner]), None
     if kind in METHODS and name in METHODS[kind]:
         return METHODS[kind][name], owner
-    found = walk.read_attribute(concrete(owner), name, lambda: walk.evaluate(hole, [owner]))
-    found = concrete(found)
+    owner = walk.exact(owner, looks=False)
+    found = walk.exact(walk.read_attribute(owner, name, lambda: walk.moved(hole, [owner])))
     if type(found) in (BoundMethod, Method):
         return found.function, found.receiver
     known = isinstance(owner, (module_class(), optimizer_class(), distribution_class()))
@@ -165,7 +166,7 @@ def _inline(walk: Capture, callee: Callee) -> Any:
         bound = function.bind(callee.arguments, callee.keywords)
     except GradcliError:
         bound = {}
-    return walk.called(function, bound, lambda: walk.evaluate(callee.hole, callee.operands))
+    return walk.called(function, bound, lambda: walk.recorded(callee.hole, callee.operands))
 
 
 def _module(walk: Capture, callee: Callee) -> Any:
@@ -177,8 +178,6 @@ def _module(walk: Capture, callee: Callee) -> Any:
 
 def _through_host(walk: Capture, callee: Callee) -> Any:
     """A call of the host's that may call functions of the program."""
-    if any(map(is_symbolic, callee.given)):
-        walk.refuse("a number that varies is given to a module or to a wrapped function")
     for function in functions_in(callee.function):
         walk.constant(function)
     return walk.called(None, None, lambda: walk.evaluate(callee.hole, callee.operands))
@@ -188,9 +187,9 @@ def _instance(walk: Capture, callee: Callee) -> Any:
     """A class of the program: an object is made."""
     cls = callee.function
     walk.walk_methods(cls)
-    if issubclass(cls.host, module_class()) or any(map(is_symbolic, callee.given)):
-        walk.refuse("an object is made in the iteration", "make it ahead of the loop")
-    made = walk.evaluate(callee.hole, callee.operands)
+    if issubclass(cls.host, module_class()):
+        walk.refuse("a module is made in the iteration", "make it ahead of the loop")
+    made = walk.moved(callee.hole, callee.operands)
     walk.local[id(made)] = made
     return made
 

@@ -9,7 +9,6 @@ from gradcli.language.functions.calls import Function
 from gradcli.language.loops.kinds import module_class
 from gradcli.language.loops.lower_backward import write_backward
 from gradcli.language.loops.optimizers import check_optimizer, gradients_of, parts_of, write_step
-from gradcli.language.loops.symbols import is_symbolic
 from gradcli.language.loops.walk.callee import Callee
 from gradcli.language.loops.walk.host_calls import host_call
 from gradcli.language.tree import syntax as tree
@@ -147,7 +146,7 @@ def schedule_call(walk: Capture, callee: Callee) -> Any:
         walk.refuse(f"`{callee.name}` of a schedule")
     if any(type(each) is Function and not _is_closed(each) for each in functions):
         walk.refuse("a schedule's function reads names of the program")
-    result = walk.evaluate(callee.hole, callee.operands)
+    result = walk.recorded(callee.hole, callee.operands)
     operands: list[Any] = []
     given = [walk.attempt(walk.builder.written, each, operands) for each in callee.positional]
     if walk.broken is not None:
@@ -157,7 +156,8 @@ def schedule_call(walk: Capture, callee: Callee) -> Any:
     if schedule not in walk.called_as_is:
         walk.called_as_is.append(schedule)
     if callee.name == "step":
-        walk.attempt(lambda: walk.builder.effect(op, [*operands, method], state=()))
+        raises = {"checks": ()} if functions or schedule.may_raise else {}
+        walk.attempt(lambda: walk.builder.effect(op, [*operands, method], state=(), **raises))
         return result
     return walk.either(result, walk.builder.behind, op, [*operands, method], result)
 
@@ -176,15 +176,11 @@ KEPT = frozenset(
 
 def keep_for_backward(walk: Capture, callee: Callee) -> Any:
     """`ctx.save_for_backward(x)` and its like."""
-    if any(map(is_symbolic, callee.given)):
-        walk.refuse("a `ctx` keeps a number that varies")
     return walk.evaluate(callee.hole, callee.operands)
 
 
 def switch_mode(walk: Capture, callee: Callee) -> Any:
     """`model.train()`, `model.eval()`."""
-    if any(map(is_symbolic, callee.given)):
-        walk.refuse("a module's mode that varies")
     for _, each in callee.receiver.each_module():
         walk.training(each)
     return walk.evaluate(callee.hole, callee.operands)

@@ -54,32 +54,35 @@ def _name(walk: Capture, node: tree.Name, frame: Frame) -> Any:
 
 def _attribute(walk: Capture, node: tree.Attribute, frame: Frame) -> Any:
     owner = walk.value(node.value, frame)
-    if is_symbolic(owner):
-        walk.refuse("an attribute of a number is read", span=node.span)
+    if type(owner) is Symbol:
+        walk.state.place = node.span
+        owner = walk.exact(owner)
     form = tree.Attribute(node.span, hole(node.value, 0), node.name, node.name_span)
-    return walk.read_attribute(owner, node.name, lambda: walk.evaluate(form, [owner]))
+    return walk.read_attribute(owner, node.name, lambda: walk.moved(form, [owner]))
 
 
 def _subscript(walk: Capture, node: tree.Subscript, frame: Frame) -> Any:
     owner = walk.value(node.value, frame)
     index = walk.value(node.index, frame)
     form = tree.Subscript(node.span, hole(node.value, 0), hole(node.index, 1))
+    walk.state.place = node.span
     if type(owner) is Symbol:
-        at = concrete(index)
+        at = walk.exact(index)
         return walk.computed(lambda of: get_item(of, at), [owner], owner.now[at])
-    if type(owner) is tuple and type(index) is int and is_symbolic(owner):
-        walk.evaluate(form, [owner, index])
-        return owner[index]
-    if type(concrete(owner)) is Tensor:
+    if type(owner) is Tensor:
         varies = walk.builder.varies(index) or holds_tensor(index)
         if not varies or _picks_positions(walk, index):
-            return walk.evaluate(form, [owner, index])
+            return walk.recorded(form, [owner, index])
         record = walk.recorder.cut if type(index) is slice and index.step is None else None
         return heard_as_one(walk, form, [owner, index], get_item, record)
-    if is_symbolic(index):
+    of_outside = type(owner) in (list, tuple, range) and id(owner) not in walk.local
+    if is_symbolic(index) and of_outside and not is_symbolic(owner):
         return _varying_item(walk, form, owner, index)
-    at = concrete(index)
-    return walk.read_item(owner, at, lambda: walk.evaluate(form, [owner, at]))
+    at = walk.exact(index)
+    if type(owner) is tuple and type(at) is int and is_symbolic(owner):
+        walk.recorded(form, [owner, at])
+        return owner[at]
+    return walk.read_item(owner, at, lambda: walk.moved(form, [owner, at]))
 
 
 def _picks_positions(walk: Capture, index: Any) -> bool:
@@ -96,12 +99,9 @@ def _picks_positions(walk: Capture, index: Any) -> bool:
 
 
 def _varying_item(walk: Capture, form: tree.Subscript, owner: Any, index: Any) -> Any:
-    """An item of a list at a place that varies."""
-    if type(owner) not in (list, tuple, range):
-        walk.refuse("an item at a place that varies", span=form.span)
-        return walk.evaluate(form, [owner, index])
+    """An item of a list from outside at a place that varies."""
     walk.rely_on(owner)
-    value = walk.evaluate(form, [owner, index])
+    value = walk.recorded(form, [owner, index])
     if type(value) is Tensor and not value.requires_grad:
         walk.attempt(_item_tensor, walk, owner, index, value)
         return value
@@ -109,11 +109,9 @@ def _varying_item(walk: Capture, form: tree.Subscript, owner: Any, index: Any) -
         operands: list[Any] = []
         text = walk.builder.written(index, operands)
         read = Inline(f"{{{len(operands)}}}({{{len(operands) + 1}}}, {text})")
-        return walk.either(
-            value, walk.builder.compute, read, [*operands, get_item, owner], value, True
-        )
-    walk.refuse("an item at a place that varies", span=form.span)
-    return value
+        return walk.either(value, walk.builder.compute, read, [*operands, get_item, owner], value)
+    walk.exact(index)
+    return walk.constant(value)
 
 
 def _item_tensor(walk: Capture, owner: Any, index: Symbol, value: Tensor) -> None:
@@ -134,7 +132,7 @@ def heard_as_one(
     """
     muted, walk.recorder.muted = walk.recorder.muted, True
     try:
-        value = walk.evaluate(form, operands)
+        value = walk.recorded(form, operands)
     finally:
         walk.recorder.muted = muted
     if type(value) is not Tensor or value.requires_grad:
@@ -159,9 +157,9 @@ def _unary(walk: Capture, node: tree.Unary, frame: Frame) -> Any:
             return not holds
     if type(operand) is not Symbol:
         return walk.evaluate(form, [operand])
-    now = walk.evaluate(form, [operand])
-    text = {"not": "(not {0})", "-": "(-{0})", "+": "(+{0})", "~": "(~{0})"}[node.operator]
-    return walk.either(now, walk.builder.compute, Inline(text), [operand.value], now)
+    now = walk.recorded(form, [operand])
+    op = Inline(f"({node.operator} {{0}})", raises=False)
+    return walk.either(now, walk.builder.compute, op, [operand.value], now, True)
 
 
 def _binary(walk: Capture, node: tree.Binary, frame: Frame) -> Any:
@@ -194,15 +192,18 @@ def operate(
     if symbol == "%" and type(concrete(left)) is str:
         return _written_out(walk, form, [left, right])
     if not (type(left) is Symbol or type(right) is Symbol):
-        if is_symbolic(left) or is_symbolic(right):
-            walk.refuse("tuples of numbers that vary are compared or added", span=span)
-        return walk.evaluate(form, [left, right])
+        walk.state.place = span
+        moves = symbol in ("+", "*", "is", "is not")
+        return (walk.moved if moves else walk.evaluate)(form, [left, right])
     tensor = left if type(left) is Tensor else right if type(right) is Tensor else None
     if tensor is not None:
         return _operate_on_tensor(walk, symbol, left, right, tensor, form)
-    now = walk.evaluate(form, [left, right])
+    if symbol in ("is", "is not") and (left is None or right is None):
+        return symbol == "is not"  # the types of numbers are guarded
     if symbol in ("is", "is not"):
-        return now  # the types of numbers are guarded
+        walk.state.place = span
+        return walk.evaluate(form, [left, right])
+    now = walk.recorded(form, [left, right])
     return walk.either(now, _compute, walk, symbol, left, right, now)
 
 
@@ -212,35 +213,45 @@ def _compute(walk: Capture, symbol: str, left: Any, right: Any, now: Any) -> Sym
     first = walk.builder.written(left, operands)
     second = walk.builder.written(right, operands)
     if symbol in _PLAIN_OPERATORS and type(now) in NUMBERS:
-        op = Inline(f"({first} {symbol} {second})")
-        return walk.builder.compute(op, operands, now, symbol not in _SAFE_OPERATORS)
+        divides = symbol in ("/", "//", "%") and (type(right) is Symbol or not right)
+        op = Inline(f"({first} {symbol} {second})", raises=divides)
+        return walk.builder.compute(op, operands, now, True)
     function = HOST_OPERATORS.get(symbol)
     if symbol in ("in", "not in") and type(right) in _CONTAINERS and not holds_tensor(right):
         function = contains
     if function is None:
         raise GraphBreak("B06", f"`{symbol}` of numbers that vary")
     op = Inline(f"{'not ' * (symbol == 'not in')}{{{len(operands)}}}({first}, {second})")
-    return walk.builder.compute(op, [*operands, function], now, True)
+    return walk.builder.compute(op, [*operands, function], now)
 
 
 def _operate_on_tensor(
     walk: Capture, symbol: str, left: Any, right: Any, tensor: Tensor, form: Expression
 ) -> Any:
     """An operator between a tensor and a number that varies."""
+    left, right = as_operand(walk, symbol, right, left), as_operand(walk, symbol, left, right)
     number = left if type(left) is Symbol else right
     floating = tensor.array.dtype.kind == "f"
-    if floating and type(number.now) is int and symbol in ("+", "-", "*", "/"):
-        # The number takes the tensor's dtype either way.
-        made = walk.attempt(
-            walk.builder.compute, Inline("float({0})"), [number.value], float(number.now)
-        )
-        if made is not None:
-            left, right = (made, right) if number is left else (left, made)
-        return walk.evaluate(form, [left, right])
-    if floating and type(number.now) is float and symbol in ("+", "-", "*", "/"):
-        return walk.evaluate(form, [left, right])
+    if floating and type(number.now) is float and symbol in _LINEAR_OPERATORS:
+        return walk.heard(form, [left, right])
     function = tensor_operator(symbol)
     return heard_as_one(walk, form, [left, right], function)
+
+
+def as_operand(walk: Capture, symbol: str, tensor: Any, number: Any) -> Any:
+    """A number that varies as it stands beside a tensor of floating dtype: an integer takes that
+    dtype either way.
+    """
+    if (
+        type(number) is not Symbol
+        or type(number.now) is not int
+        or symbol not in _LINEAR_OPERATORS
+        or type(tensor) is not Tensor
+        or tensor.array.dtype.kind != "f"
+    ):
+        return number
+    compute, as_float = walk.builder.compute, Inline("float({0})")
+    return walk.either(number, compute, as_float, [number.value], float(number.now), True)
 
 
 def _comparison(walk: Capture, node: tree.Comparison, frame: Frame) -> Any:
@@ -299,10 +310,8 @@ def _starred(walk: Capture, node: tree.Tuple | tree.List, frame: Frame) -> Any:
         else:
             value = walk.value(each, frame)
             holes.append(hole(each, number))
-        if walk.is_lost(value):
-            walk.refuse("a display of numbers that vary", span=node.span)
         operands.append(value)
-    value = walk.evaluate(type(node)(node.span, holes), operands)
+    value = walk.moved(type(node)(node.span, holes), operands)
     for each in value:
         walk.constant(each) if not is_symbolic(each) else None
     walk.local[id(value)] = value
@@ -314,8 +323,6 @@ def _set(walk: Capture, node: tree.Set, frame: Frame) -> Any:
         walk.refuse("`*` in a set", span=node.span)
         return walk.compiler.expression(node, frame.scope)(frame.variables)
     values = [walk.value(each, frame) for each in node.elements]
-    if is_symbolic(tuple(values)):
-        walk.refuse("numbers that vary are put into a dict or set", span=node.span)
     holes: list[Expression] = [hole(each, at) for at, each in enumerate(node.elements)]
     made = walk.evaluate(tree.Set(node.span, holes), values)
     walk.local[id(made)] = made
@@ -330,10 +337,8 @@ def _dict(walk: Capture, node: tree.Dict, frame: Frame) -> Any:
             return walk.compiler.expression(node, frame.scope)(frame.variables)
         at = walk.value(key, frame)
         value = walk.value(value_node, frame)
-        if is_symbolic(at) or walk.is_lost(value):
-            walk.refuse("a dict of integers or strings that vary", span=node.span)
         walk.state.place = value_node.span
-        put(found, concrete(at), concrete(value))
+        put(found, walk.exact(at), walk.exact(value, looks=False))
     walk.local[id(found)] = found
     return found
 
@@ -356,11 +361,25 @@ def _written_out(walk: Capture, form: Expression, operands: list[Any]) -> Any:
     if not any(walk.builder.varies(each) or holds_tensor(each) for each in operands):
         return walk.evaluate(form, operands)
     for each in operands:
-        walk.rely_on(each)
+        walk.rely_on(each, deep=True)
         walk.check_shown(each)
     now = walk.unheard(form, operands)
     write = walk.compiler.expression(form, HOLES)
-    return walk.computed(lambda *given: write(numbered(given)), operands, now)
+    raises = not isinstance(form, tree.FormattedString) or _shows_characters(form)
+    return walk.computed(lambda *given: write(numbered(given)), operands, now, raises)
+
+
+def _shows_characters(form: tree.FormattedString) -> bool:
+    """Whether a format may fail for other values of the same types: those of the character of a
+    number, and those that are computed.
+    """
+    formats = [part.format for part in form.parts if isinstance(part, tree.Replacement)]
+    return any(
+        not isinstance(text, str) or text.endswith("c")
+        for each in formats
+        if each is not None
+        for text in each.parts
+    )
 
 
 def _formatted_parts(
@@ -420,10 +439,8 @@ def _comprehension(walk: Capture, node: tree.Comprehension, frame: Frame) -> Any
     for each in rounds:
         at = walk.value(node.element, each)
         value = None if node.value is None else walk.value(node.value, each)
-        if is_symbolic(at) or walk.is_lost(value):
-            walk.refuse("numbers that vary are put into a dict or set", span=node.span)
         walk.state.place = node.span
-        put(collected, concrete(at), concrete(value))
+        put(collected, walk.exact(at), walk.exact(value, looks=False))
     made = set(collected) if node.kind == "set" else collected
     walk.local[id(made)] = made
     return made
@@ -464,16 +481,14 @@ def _drawn(
             return
         finally:
             walk.steps.nested -= 1
-        if walk.is_lost(value) and not drawn.wanted:
-            walk.refuse("integers or strings that vary come out of a generator expression")
         drawn.values.append(value)
-        yield concrete(value)
+        yield concrete(value) if drawn.is_recorded else walk.exact(value, drawn.looks)
 
 
 _CONTAINERS = frozenset({list, tuple, set, frozenset, dict, range, str})
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"})
+_LINEAR_OPERATORS = frozenset({"+", "-", "*", "/"})
 _PLAIN_OPERATORS = frozenset({"+", "-", "/", "//", "%", "==", "!=", "<", "<=", ">", ">="})
-_SAFE_OPERATORS = frozenset({"+", "-", "==", "!=", "<", "<=", ">", ">="})
 
 EXPRESSIONS: dict[type, Callable[[Capture, Any, Frame], Any]] = {
     tree.Attribute: _attribute,

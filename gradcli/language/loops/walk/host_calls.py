@@ -10,7 +10,6 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
 from gradcli.language.loops.kinds import distribution_class, module_class, walk_class
 from gradcli.language.loops.lower_backward import is_setting
-from gradcli.language.loops.symbols import is_symbolic
 from gradcli.language.loops.walk.callee import Callee, functions_in
 from gradcli.language.objects.iteration import Iterator
 
@@ -28,15 +27,15 @@ _SIZES = frozenset(
 def host_call(walk: Capture, callee: Callee) -> Any:
     """A function of ours: what it does is heard; what it gives must be known then."""
     for each in callee.given:
-        walk.rely_on(each)
+        walk.rely_on(each, deep=True)
         if isinstance(each, module_class()):
             walk.rely_on_module(each)
         elif isinstance(each, distribution_class()):
             walk.rely_on_distribution(each)
         for function in functions_in(each):
             walk.constant(function)
-    if any(map(is_symbolic, callee.given)):
-        return _with_symbols(walk, callee)
+    if _is_replayed(walk, callee):
+        return _replayed(walk, callee)
     recorder = walk.recorder
     writes = recorder.write_count
     value = walk.evaluate(callee.hole, callee.operands)
@@ -94,22 +93,32 @@ def _check_parts(walk: Capture, callee: Callee, values: Any) -> None:
         walk.local[id(values)] = values
 
 
-def _with_symbols(walk: Capture, callee: Callee) -> Any:
-    """A function of ours that is given numbers which vary."""
+def _is_replayed(walk: Capture, callee: Callee) -> bool:
+    """Whether a function of ours is called again in every iteration, with numbers that vary: one
+    without effects, on tensors that are in no graph. All others are given numbers that are guarded.
+    """
+    given = callee.given
+    return (
+        any(walk.attempt(walk.builder.symbols_in, each, walk.local) for each in given)
+        and _is_ours(callee)
+        and not any(type(each) is Tensor and each.requires_grad for each in given)
+        and not callee.name.endswith("_")
+    )
+
+
+def _replayed(walk: Capture, callee: Callee) -> Any:
     recorder = walk.recorder
     writes, (muted, recorder.muted) = recorder.write_count, (recorder.muted, True)
     try:
-        value = walk.evaluate(callee.hole, callee.operands)
+        value = walk.recorded(callee.hole, callee.operands)
     finally:
         recorder.muted = muted
-    if (
-        type(value) is not Tensor
-        or value.requires_grad
-        or recorder.write_count > writes
-        or not _is_ours(callee)
-    ):
+    if type(value) is not Tensor or value.requires_grad or recorder.write_count > writes:
         walk.refuse(f"`{_shown(callee)}` is given a number that varies")
-    elif not walk.builder.has(value):
+    elif walk.broken is None and walk.builder.has(value):  # it gives what it is given
+        for each in callee.given:
+            walk.exact(each)
+    else:
         walk.attempt(recorder.on_tensors, callee.function, callee.arguments, callee.keywords, value)
     return value
 

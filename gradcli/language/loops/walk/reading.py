@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
@@ -27,6 +27,7 @@ from gradcli.language.loops.loop_carried import LoopPlan
 from gradcli.language.loops.outside import Outside
 from gradcli.language.loops.recorder import Recorder
 from gradcli.language.loops.symbols import (
+    CHANGED,
     NUMBERS,
     IterationBuilder,
     Symbol,
@@ -65,7 +66,8 @@ class Reader:
         generated: what generator expressions gave, with symbols.
         found: the constants that it read in places, to see whether they are carried after all.
         lasting: the lists and dicts from outside that it has met, by their ids.
-        side_exits: how many checks may send an iteration back to the interpreter.
+        unsteady: how often compiled iterations were left since a number was another one, by the
+            span of what takes it.
     """
 
     def __init__(
@@ -75,7 +77,9 @@ class Reader:
         plan: LoopPlan,
         variables: Variables,
         carried: set[Any],
+        unsteady: Mapping[tuple[int, int], int],
     ) -> None:
+        self.unsteady = unsteady
         self.compiler = compiler
         self.state = compiler.state
         self.steps = compiler.steps
@@ -97,7 +101,6 @@ class Reader:
         self.grown: list[list[Any]] = []
         self.called_as_is: list[Any] = []
         self.broken: GraphBreak | None = None
-        self.side_exits = 0
         self.since = self.state.sequence_nr
         # What belongs to this iteration alone: variables of calls, lists that it made.
         self.local: dict[int, Any] = {}
@@ -106,6 +109,7 @@ class Reader:
         self._bodies: dict[Function, Run] = {}
         self._plain: dict[int, Callable[[Variables], Any]] = {}
         self._bound: dict[str, Any] | None = None
+        self._passes_on = False
         self._returned: Any = None
         self._relied: set[int] = set()
 
@@ -156,13 +160,15 @@ class Reader:
             self.local[id(variables)] = variables
             bound, self._bound = self._bound, None
             for name, value in (bound or {}).items():
-                if is_symbolic(value):
+                if type(value) is dict:  # of further keywords
+                    self.exact(value, looks=False)
+                elif is_symbolic(value):
                     self.symbols[id(variables), name] = value
             signal = self.block(function.statements, Frame(function.scope, variables))
             if signal is None:
                 return None
-            if bound is None and self.is_lost(signal[0]):
-                self.refuse("a function that the host calls returns a number that varies")
+            if bound is None and not self._passes_on:
+                return (self.exact(signal[0]),)  # the host looks at it
             self._returned = signal[0], concrete(signal[0])
             return (self._returned[1],)
 
@@ -171,11 +177,14 @@ class Reader:
     def called(
         self, function: Function | None, bound: dict[str, Any] | None, call: Callable[[], Any]
     ) -> Any:
-        """What a call gives that may run functions of the program, with these arguments."""
+        """What a call gives that may run functions of the program, with these arguments; it hands
+        on what they return.
+        """
         self._bound = bound
         self._returned = None
+        before, self._passes_on = self._passes_on, True
         value = call()
-        self._bound = None
+        self._bound, self._passes_on = None, before
         return self.returned(value)
 
     def returned(self, value: Any) -> Any:
@@ -189,6 +198,26 @@ class Reader:
     def is_lost(self, value: Any) -> bool:
         """Whether a value is a symbol that its number would not tell."""
         return is_symbolic(value) and not (type(value) is Symbol and type(value.now) is float)
+
+    def exact(self, value: Any, looks: bool = True) -> Any:
+        """The numbers, strings and indices in a value as they are now, for somebody who does not
+        record what is done with them: they are guarded.
+
+        Args:
+            looks: whether they are looked at, and not only moved about: a float that is moved is
+                known again by its identity.
+        """
+        symbols = self.attempt(self.builder.symbols_in, value, self.local)
+        for symbol in dict.fromkeys(symbols or ()):
+            if looks or self.is_lost(symbol):
+                self._expect_value(symbol)
+        return concrete(value)
+
+    def _expect_value(self, symbol: Symbol) -> None:
+        place = self.state.place
+        if place is not None and self.unsteady.get((place.start, place.end), 0) >= _EXPECTED:
+            self.refuse(CHANGED)
+        self.attempt(self.builder.expect, symbol)
 
     def generated_in(self, given: Sequence[Any]) -> list[Drawn]:
         """The generator expressions among some arguments."""
@@ -405,9 +434,9 @@ class Reader:
         value = read()
         if id(owner) in self.local or type(owner) in (str, range):
             parts = self.attempt(self.builder.parts_of, owner)
-            if parts is not None and parts is not owner and type(at) is int:
-                return parts[at]
-            return self.builder.known(value)
+            if parts is None or parts is owner:
+                return self.builder.known(value)
+            return parts[at] if type(at) is int else self.made_list(parts[at])
         if isinstance(owner, tuple):
             return self.constant(value)
         if isinstance(owner, module_class()):
@@ -432,14 +461,21 @@ class Reader:
             return symbol
         return self.read_place(place, value)
 
-    def rely_on(self, values: Any) -> None:
-        """Rely on what is in a list or dict from outside."""
+    def rely_on(self, values: Any, deep: bool = False) -> None:
+        """Rely on what is in a list or dict from outside; `deep` where those in it are gone through
+        too.
+        """
         if type(values) not in (list, dict) or id(values) in self.local:
             return
         places = [place for place, _ in self.stored.values() if isinstance(place, Item)]
         if any(values is each for each in (*self.grown, *[place.owner for place in places])):
             self.refuse("a list or dict is gone through that the iteration changes")
+        if id(values) in self.guard.contents and not deep:
+            return
         self.guard.rely_on_contents(values)
+        if deep:
+            for each in values.values() if type(values) is dict else values:
+                self.rely_on(each, deep)
 
     def rely_on_module(self, module: Module) -> None:
         """Rely on what a module holds, and walk the functions of the program in it."""
@@ -498,6 +534,14 @@ class Reader:
         else:
             self.symbols.pop(key, None)
 
+    def made_list(self, values: list[Any]) -> list[Any]:
+        """A list that the iteration makes."""
+        made = [concrete(each) for each in values]
+        self.local[id(made)] = made
+        if any(map(self.is_lost, values)):
+            self.builder.know_list(made, values)
+        return made
+
     def block(self, body: Sequence[Statement], frame: Frame) -> Any:
         """Run statements in a row."""
         raise NotImplementedError
@@ -512,6 +556,11 @@ def described(value: Any) -> str:
     kind = type(value).__name__
     return f"an {kind}" if kind[:1] in "aeiouAEIO" else f"a {kind}"
 
+
+_EXPECTED = 2
+"""How often a number may be another one where it is taken for constant, before it is one that
+varies.
+"""
 
 _AS_TENSOR = "`torch.from_numpy(array)` before the loop makes a tensor on its memory"
 _IN_PLACE = (

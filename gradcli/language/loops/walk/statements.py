@@ -11,8 +11,8 @@ from gradcli.language.compiler.handling import within
 from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.limits import too_many_steps
 from gradcli.language.loops.holes import HOLES, Frame
-from gradcli.language.loops.symbols import Symbol, concrete, is_symbolic
-from gradcli.language.loops.walk.expressions import check_defaults, operate
+from gradcli.language.loops.symbols import Symbol, concrete
+from gradcli.language.loops.walk.expressions import as_operand, check_defaults, operate
 from gradcli.language.objects.attributes import get_attribute, set_attribute
 from gradcli.language.objects.operators import augmented
 from gradcli.language.objects.subscripts import get_item, set_item
@@ -65,10 +65,8 @@ def _augment(walk: Capture, node: tree.AugmentedAssign, frame: Frame) -> None:
         owner = walk.value(target.value, frame)
         at = walk.value(target.index, frame)
         get, put = get_item, set_item
-    if is_symbolic(owner) or is_symbolic(at):
-        walk.refuse("an item at a place that varies is changed", span=node.span)
-    owner, at = concrete(owner), concrete(at)
     walk.state.place = target.span
+    owner, at = walk.exact(owner), walk.exact(at)
     if isinstance(target, tree.Attribute):
         left = walk.read_attribute(owner, at, lambda: get(owner, at))
     else:
@@ -79,7 +77,10 @@ def _augment(walk: Capture, node: tree.AugmentedAssign, frame: Frame) -> None:
         new = operate(walk, node.operator, left, right, node.target, node.value, node.span)
     else:
         walk.check_list(left)
+        right = as_operand(walk, node.operator, left, right)
+        since = walk.builder.count
         new = augmented(node.operator, concrete(left), concrete(right))
+        walk.expect_untaken([right], since)
     walk.put(owner, at, new, put)
 
 
@@ -93,11 +94,14 @@ def _augment_name(
         walk.store(target, new, frame, assigned=True)
         return
     walk.check_list(left)
+    right = as_operand(walk, node.operator, left, right)
     scope = Scope(HOLES, [target.name, "1"])
     values = {target.name: concrete(left), "1": concrete(right)}
     hole = tree.Name(node.value.span, "1")
     step = tree.AugmentedAssign(node.span, target, node.operator, hole)
+    since = walk.builder.count
     walk.compiler.statement(step, scope)(values)
+    walk.expect_untaken([right], since)
     walk.store(target, values[target.name], frame, assigned=True)
 
 
