@@ -4,6 +4,7 @@ operand among good ones, after every kind of effect that an iteration may have h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -194,7 +195,29 @@ _SHAPES = [
                 "torch.ones(2, 2, dtype=torch.float64)", "torch.ones(0, 2)", "torch.tensor(2.)", "3.0", "None")
 ]  # fmt: skip
 
-ROWS = [*_DIVISION, *_PYTHON, *_MATRICES, *_INDICES, *_DRAWS, *_SIZES, *_NUMBERS, *_SHAPES]
+_RAISING = _rows(
+    "number",
+    "def check(v):\n    assert v > 0, f'low {v}'\n    return v\n"
+    "def refuse(v):\n    if v < 0: raise ValueError('below', v)\n    return v\n"
+    "def unpacked(v):\n    first, second = v\n    return second\n"
+    "def deep(v):\n    return 1 if v == 0 else deep(v - 1) + 1\n"
+    "def left(v):\n    for k in range(3):\n        if k == v: return k\n    raise KeyError(v)\n"
+    "def undefined(v):\n    if v: there = 1\n    return there\n"
+    "def closed(v):\n    with torch.no_grad():\n        return math.sqrt(v)\n"
+    "def wrapped(v):\n    try:\n        return 1 / v\n    except ZeroDivisionError as e:\n"
+    "        raise RuntimeError('wrapped') from e\n"
+    "def caught(v):\n    try:\n        return 1 / v\n    except ZeroDivisionError:\n        return -1.\n"
+    "def exits(v):\n    if v < 0: raise StopIteration\n    return v\n"
+    "import math\n",
+    ("check(v)", "1", "0"), ("refuse(v)", "1", "-1"), ("unpacked(v)", "(1, 2)", "(1, 2, 3)"),
+    ("deep(v)", "2", "3"), ("left(v)", "1", "5"), ("undefined(v)", "1", "0"), ("closed(v)", "4.", "-4."),
+    ("wrapped(v)", "2.", "0."), ("caught(v)", "2.", "0."), ("exits(v)", "1", "-1"), ("refuse(v=v)", "1", "-1"),
+    ("refuse(torch.tensor(1.) * v).item()", "1.", "-1."), ("check((a * v)[0])", "1", "-1"),
+)  # fmt: skip
+
+ROWS = [
+    *_DIVISION, *_PYTHON, *_RAISING, *_MATRICES, *_INDICES, *_DRAWS, *_SIZES, *_NUMBERS, *_SHAPES,
+]  # fmt: skip
 
 EFFECTS = {
     "nothing": "",
@@ -202,7 +225,8 @@ EFFECTS = {
     "append": "kept.append(i)",
     "append of a number": "kept.append((w * i).sum().item())",
     "append of a tensor": "kept.append(w.detach() * i)",
-    "dict entry": "seen[i % 7] = i",
+    "dict entry": "seen['last'] = i",
+    "dict entry of a tensor": "seen['sum'] = seen['sum'] + w.detach()",
     "attribute": "box.n = box.n + 1",
     "attribute of a module": "norm.calls += 1",
     "batch norm": "norm(x)",
@@ -211,9 +235,11 @@ EFFECTS = {
     "write of data": "w.data.mul_(0.99)",
     "write without grad": "with torch.no_grad(): w -= 0.01",
     "write to a buffer": "buffer.add_(1)",
-    "write to an element": "buffer[i % 4] += 1",
+    "write to an element": "buffer[i % 4] = i",
     "write to a view": "view = buffer[1:3]; view += i",
+    "write to a tensor in a list": "held[0].mul_(0.9)",
     "draw": "r = torch.rand(2)",
+    "draw of a layer": "r = drop(x)",
     "draw of Python's": "r = random.random()",
     "print": "if i % 25 == 0: print(i, w)",
     "print of each": "print(i)",
@@ -221,42 +247,40 @@ EFFECTS = {
     "nonlocal": "count()",
     "name": "z = w * i",
     "number": "n = n * 0.5 + i",
-    "string": "s = s[-8:] + str(i % 10)",
-    "gradient set": "w.grad = torch.ones(2) * i",
-    "requires grad": "y = torch.ones(2).requires_grad_(); (y * i).sum().backward()",
+    "string": "s = f'{i} {n}'",
+    "gradient set": "w.grad = None; (w * i).sum().backward()",
+    "gradient kept": "y = (w * w).sum(); y.backward()",
 }
 """What an iteration has done before the operation that fails."""
 
-BEFORE = """\
-import random
+BEFORE = {
+    "random": "import random; random.seed(0)",
+    "w": "w = torch.tensor([1., 2.], requires_grad=True)",
+    "x": "x = torch.tensor([[1., 2.], [3., 5.], [2., -1.]])",
+    "a": "a = torch.tensor([7, -8])",
+    "norm": "norm = nn.BatchNorm1d(2); norm.calls = 0",
+    "drop": "drop = nn.Dropout(0.5)",
+    "optimizer": "optimizer = torch.optim.SGD([w], lr=0.01, momentum=0.9)",
+    "schedule": "schedule = torch.optim.lr_scheduler.StepLR(optimizer, 7, gamma=0.9)",
+    "seen": "seen = {'last': 0, 'sum': torch.zeros(2)}",
+    "buffer": "buffer = torch.zeros(4)",
+    "held": "held = [torch.ones(2)]",
+    "box": "class Box: n = 0\nbox = Box()",
+    "tick()": "total = 0\ndef tick():\n    global total\n    total += 1",
+    "count()": "def counter():\n    number = 0\n    def count():\n        nonlocal number\n"
+    "        number += 1\n        return number\n    return count\ncount = counter()",
+    "kept": "kept = []",
+    "s": "s = ''",
+    "n": "n = 0.0",
+}
+"""What stands before the loop where its text has a name."""
+
+HEAD = """\
 import torch
 from torch import nn
 import torch.nn.functional as F
-torch.manual_seed(0); random.seed(0)
-w = torch.tensor([1., 2.], requires_grad=True)
-x = torch.tensor([[1., 2.], [3., 5.], [2., -1.]])
-a = torch.tensor([7, -8])
-norm = nn.BatchNorm1d(2)
-norm.calls = 0
-optimizer = torch.optim.SGD([w], lr=0.01, momentum=0.9)
-schedule = torch.optim.lr_scheduler.StepLR(optimizer, 7, gamma=0.9)
-kept, seen, buffer = [], {}, torch.zeros(4)
-total, n, s, done, r, z, y = 0, 0.0, '', 0, None, None, None
-t = torch.zeros(())
-class Box:
-    n = 0
-box = Box()
-def tick():
-    global total
-    total += 1
-def counter():
-    number = 0
-    def count():
-        nonlocal number
-        number += 1
-        return number
-    return count
-count = counter()
+torch.manual_seed(0)
+done = 0
 """
 
 LOOPS = {
@@ -287,36 +311,47 @@ _USES = {
     "other": "kept.append(q)",
 }
 
-END = "print(count(), n, t, done)\n"
+TIMES = {"used": 2, "overwritten": 2, "around": 1, "called": 2, "caught": 1, "undone": 1}
+"""With how many effects a row runs in each kind of loop."""
 
 
 def program(row: Failing, loop: str, effect: str, head: str) -> str:
     """A program of a row."""
     made, opening = _HEADS[head]
     given = {
+        "{head_in}": opening.replace("{newline}", "\n    "), "{head}": opening.replace("{newline}", "\n"),
         "{good}": row.good, "{bad}": row.bad, "{late}": str(LATE), "{rounds}": str(ROUNDS),
         "{more}": str(ROUNDS - LATE - 1), "{effect}": EFFECTS[effect] or "pass",
         "{call}": row.expression, "{use}": _USES[row.kind],
     }  # fmt: skip
-    text = row.before + made + LOOPS[loop]
-    text = text.replace("{head}", opening.replace("{newline}", "\n"))
-    text = text.replace("{head_in}", opening.replace("{newline}", "\n    "))
+    text = made + LOOPS[loop]
     for name, value in given.items():
         text = text.replace(name, value)
-    if loop == "called" and effect in ("number", "string", "name", "draw", "draw of Python's"):
-        name = {"number": "n", "string": "s", "name": "z"}.get(effect, "r")
-        text = text.replace("def step(v, i):\n", f"def step(v, i):\n    global {name}\n")
-    return BEFORE + text + END
+    bound = re.findall(r"^([a-z]) = ", EFFECTS[effect])
+    if loop == "called" and bound:
+        text = text.replace("def step(v, i):\n", f"def step(v, i):\n    global {bound[0]}\n")
+    text += ("print(count())\n" if "count()" in text else "")
+    needs = [line for name, line in BEFORE.items() if _occurs(name, text + row.before)]
+    if any("[w]" in line for line in needs) and BEFORE["w"] not in needs:
+        needs.insert(0, BEFORE["w"])
+    if BEFORE["schedule"] in needs and BEFORE["optimizer"] not in needs:
+        needs.insert(-1, BEFORE["optimizer"])
+    start = "t = torch.zeros(())\n" if loop == "used" and row.kind in ("tensor", "pair") else ""
+    return HEAD + start + "".join(f"{line}\n" for line in needs) + row.before + text
+
+
+def _occurs(name: str, text: str) -> bool:
+    return re.search(rf"(?<![\w'.]){re.escape(name)}(?!\w)", text) is not None
 
 
 def lates() -> Iterator[Late]:
-    """The table's programs: each row in each loop, each with another effect; and each effect."""
+    """The table's programs: each row in each kind of loop, the effects in turn."""
     turn = 0
     effects, heads = list(EFFECTS), list(_HEADS)
     for row in ROWS:
-        for loop in LOOPS:
-            for _ in range(2):
+        for loop, times in TIMES.items():
+            for _ in range(times):
                 turn += 1
-                effect, head = effects[turn % len(effects)], heads[turn % len(heads)]
+                effect, head = effects[turn % len(effects)], heads[turn // 2 % len(heads)]
                 name = f"{row.expression}, {row.good} to {row.bad}, {loop}, {effect}, {head}"
                 yield Late(name, program(row, loop, effect, head))

@@ -59,6 +59,9 @@ class _Told:
             return f"{type(value).__name__}:{value!r}"
         if isinstance(value, np.generic):
             return f"{value.dtype}:{value.tobytes().hex()}"
+        if isinstance(value, (tuple, frozenset)):  # one or two of them: nobody can write to either
+            self.kept.append(value)
+            return self._new(value)
         key = id(value)
         if key in self.seen:
             return f"#{self.seen[key]}"
@@ -88,7 +91,10 @@ class _Told:
         if isinstance(value, LRScheduler):
             return f"{name}({value.last_epoch}, {self.value(value._last_lr)})"
         if isinstance(value, Module):
-            return f"{name}({value.training}, {self.value(vars_(value))})"
+            tables = [value._parameters, value._buffers, value._modules, value._values]
+            if not hasattr(type(value), "language_class"):
+                tables.append(vars_(value))
+            return f"{name}({value.training}, {', '.join(map(self.value, tables))})"
         if isinstance(value, UserClass):
             held = {key: each for key, each in vars_(value).items() if not callable(each)}
             return f"{name}({self.value(held)})"

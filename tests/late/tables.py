@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tests.late import failing, ops
+from tests.late import failing, ops, reading, settings
 from tests.late.loop import Late, sample
 
 
@@ -33,6 +33,8 @@ TABLES = {
     each.name: each
     for each in [
         Table("ops", ops.lates, 0.5),
+        Table("settings", settings.lates, 0.5),
         Table("failing", failing.lates, 0.5),
+        Table("reading", reading.lates, 0.5),
     ]
 }
