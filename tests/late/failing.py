@@ -330,7 +330,7 @@ def program(row: Failing, loop: str, effect: str, head: str) -> str:
     bound = re.findall(r"^([a-z]) = ", EFFECTS[effect])
     if loop == "called" and bound:
         text = text.replace("def step(v, i):\n", f"def step(v, i):\n    global {bound[0]}\n")
-    text += ("print(count())\n" if "count()" in text else "")
+    text += "print(count())\n" if "count()" in text else ""
     needs = [line for name, line in BEFORE.items() if _occurs(name, text + row.before)]
     if any("[w]" in line for line in needs) and BEFORE["w"] not in needs:
         needs.insert(0, BEFORE["w"])

@@ -210,7 +210,9 @@ def lates_of_layers() -> Iterator[Late]:
         for made, operands in _layer(name):
             session = Session()
             try:
-                for _ in session.run(f"{HEAD}layer = {made}\nfound = layer({operands}).sum()\n", "layer"):
+                for _ in session.run(
+                    f"{HEAD}layer = {made}\nfound = layer({operands}).sum()\n", "layer"
+                ):
                     pass
             except GradcliError:
                 continue
@@ -303,7 +305,9 @@ def lates_of_optimizers() -> Iterator[Late]:
         made = "optimizer = torch.optim.SGD([v], lr=0.05, momentum=0.9)\n"
         made += f"schedule = torch.optim.lr_scheduler.{name}(optimizer, {given})"
         schedule = _made(made)["schedule"]
-        names = [key for key in dir(schedule) if key[0] != "_" or key in ("_step_count", "_last_lr")]
+        names = [
+            key for key in dir(schedule) if key[0] != "_" or key in ("_step_count", "_last_lr")
+        ]
         found = {f"schedule.{key}": getattr(schedule, key, None) for key in names}
         steps = [*_TRAINING, "    schedule.step()"]
         yield from _changed(made, {"optimizer.param_groups[0]['lr']": 0.05, **found}, steps)

@@ -89,7 +89,7 @@ class Shown:
     that they share as those do.
 
     Args:
-        arrays: those that the iteration made, by the recorded tensor.
+        arrays: those that the iteration made, by the recorded tensor; tensors that it was given.
         lasting: the storages of tensors from outside.
     """
 
@@ -98,20 +98,20 @@ class Shown:
         self.lasting = lasting
         self.made: dict[Tensor, Tensor] = {}
         self.storages: dict[Storage, Storage] = {}
+        given = [each for each, found in arrays.items() if type(found) is Tensor]
+        self.given = {each.storage: each for each in given if each.storage is not None}
 
     def tensor(self, former: Tensor) -> Tensor:
         """The tensor that stands for a recorded one; one from outside stands for itself."""
-        if former not in self.arrays:
-            return former
-        known = self.made.get(former)
-        if known is not None:
-            return known
+        found = self.made.get(former, self.arrays.get(former, former))
+        if type(found) is Tensor:
+            return found
         tensor = self.made[former] = Tensor(self.arrays[former], former.requires_grad)
         tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
         storage, base = former.storage, former.base
         if type(storage) is InferenceStorage:
             tensor.array, tensor.storage = np.asarray(tensor.array), InferenceStorage()
-        elif storage is not None and (storage.version or base is not None):
+        elif storage is not None and (storage.version or base is not None or storage in self.given):
             self._share(tensor, storage)
         if base is not None and former.meta is not None:
             meta = tensor.meta = TensorMeta()
@@ -125,6 +125,8 @@ class Shown:
     def _share(self, tensor: Tensor, former: Storage) -> None:
         """Give a tensor the storage that stands for a recorded one."""
         known = former if former in self.lasting else self.storages.get(former)
+        if known is None and former in self.given:
+            known = storage_of(self.arrays[self.given[former]])
         if known is None:
             known = self.storages[former] = storage_of(tensor)
             known.version = former.version
@@ -198,6 +200,11 @@ class CompiledIteration(NamedTuple):
             for generator, snapshot in stands:
                 generator.restore(snapshot)
             raise
+
+    def named_arrays(self, left: Arrays) -> list[Any]:
+        """The arrays of the tensors that an iteration names."""
+        shown = self.finish(left)[: len(self.named)]
+        return [each.array if type(each) is Tensor else each for each in shown]
 
     def show(self, left: Arrays, variables: Variables) -> None:
         """Let a program see what an iteration left, with the recorded one's graph, whose values are

@@ -17,7 +17,7 @@ from gradcli.language.loops.symbols import Symbol, is_symbolic
 from gradcli.state import State
 from gradcli.trace.codegen import functions_of
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Effect, Inline, Instruction, Operand, Trace
+from gradcli.trace.ir import Effect, Inline, Instruction, Operand, Trace, Value
 from gradcli.trace.passes import commits, may_raise, optimized, raising_behind_effects
 
 _BEGIN_EFFECTS = Inline("{0}.is_in_effects = True", "begin_effects")
@@ -61,9 +61,10 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     trace = builder.trace
     trace.guards = []
     unseen = walk.gradients.unseen
-    bases = _bases_of(walk, [each.former for each in named])
-    shown = [*[each.former for each in named], *bases]
-    trace.outputs = [*map(builder.of, shown), *unseen.values()]
+    formers = [each.former for each in named]
+    bases = _bases_of(walk, formers)
+    trace.outputs = [_shown(walk, each) for each in (*formers, *bases)]
+    trace.outputs += unseen.values()
     trace = optimized(trace)
     late = raising_behind_effects(trace)
     if late is None:
@@ -194,10 +195,25 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
 
 
 def _bases_of(walk: Capture, named: Sequence[Tensor]) -> list[Tensor]:
-    """What named tensors are views of and the iteration made, named or not."""
-    known = set(named)
-    found = dict.fromkeys([each.base for each in named if each.base is not None])
-    return [each for each in found if each not in known and walk.outside.is_made(each)]
+    """What named tensors are on the memory of, and is another tensor in every iteration."""
+    known, found = set(named), dict.fromkeys([each.base for each in named])
+    given = {each.storage: each for each in walk.objects if each.storage is not None}
+    storages = [each.storage for each in named if each.storage is not None]
+    found.update(dict.fromkeys([given.get(each) for each in storages]))
+    return [
+        each
+        for each in found
+        if each is not None and each not in known and walk.outside.is_made(each)
+    ]
+
+
+def _shown(walk: Capture, former: Tensor) -> Value:
+    """The value that shows what stands for a tensor: its array, or, where the iteration is given
+    it, the tensor itself.
+    """
+    if former in walk.objects:
+        return walk.builder.object(*walk.objects[former])
+    return walk.builder.of(former)
 
 
 def _are_recorded(walk: Capture, value: Any) -> bool:

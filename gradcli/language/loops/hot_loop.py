@@ -394,10 +394,7 @@ class HotLoop:
         try:
             written.enter(variables)
             # No other name holds what is large while the body runs.
-            found = effects.seen(
-                written.finish(written.execute())[: len(written.named)],
-                copies=True,
-            )
+            found = effects.seen(written.named_arrays(written.execute()), copies=True)
         except SideExit as exit:
             effects.undo()
             self._note(exit)

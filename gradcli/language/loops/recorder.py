@@ -24,6 +24,7 @@ from gradcli.language.loops.symbols import (
     OnTensors,
     Symbol,
     tensors_in,
+    with_bases,
 )
 from gradcli.language.objects.subscripts import get_item
 from gradcli.ops.codegen.promotion import EVERYDAY, number_and_array
@@ -170,15 +171,25 @@ class Recorder(Listener):
         operands: list[Any] = []
         placed = [builder.placed(each, operands) for each in arguments]
         named = {name: builder.placed(each, operands) for name, each in keywords.items()}
-        called = OnTensors(function, placed, named, output, builder.span)
-        arrays = tuple([each.array for each in tensors_in(output)])
-        result = arrays[0] if type(output) is Tensor else arrays
+        based = [n for n, each in enumerate(tensors_in(output)) if self._is_unknown(each.base)]
+        called = OnTensors(function, placed, named, output, based, builder.span)
+        arrays = tuple([each.array for each in with_bases(output, based)])
+        result = arrays if called.is_several else arrays[0]
         if self.drew():
-            if type(output) is not Tensor:
+            if called.is_several:
                 raise GraphBreak("B06", "a call draws random numbers for several tensors")
             builder.draw(called, operands, result)
         else:
             builder.call(called, operands, result=result)
+
+    def _is_unknown(self, base: Tensor | None) -> bool:
+        """Whether what a view shows was made inside the call that gave the view."""
+        return (
+            base is not None
+            and not self.builder.has(base)
+            and base not in self.outside.guard.tensors
+            and (base.grad_fn is None and not base.requires_grad)
+        )
 
     def cut(self, tensor: Tensor, rows: slice, output: Tensor) -> None:
         """Record `tensor[start:stop]` with bounds that vary, of a tensor outside of all graphs."""

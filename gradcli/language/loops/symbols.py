@@ -4,7 +4,7 @@ iteration.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,14 +12,14 @@ import numpy as np
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.sizes import Device, Size
 from gradcli.autograd.batched import BatchedArray
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.language.loops.guards import is_same_value
 from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import OTHER_KIND, SideExit, kind_of
-from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Operand, Value
+from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Operand, Value, values_in
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
@@ -235,6 +235,15 @@ class IterationBuilder(TraceBuilder):
         self._read_first(op, operands, value)
         return value
 
+    def object(self, op: Inline, operands: Sequence[Operand]) -> Value:
+        """Record how an object is read that the iteration was given, behind what that needs."""
+        value = self.trace.value(None, "object")
+        needed = set(values_in(operands))
+        places = [n for n, each in enumerate(self.trace.instructions) if needed & set(each.made)]
+        instruction = self._instruction(op, operands, (value,))
+        self.trace.instructions.insert(max([self._reads - 1, *places]) + 1, instruction)
+        return value
+
     def _read_first(self, op: Inline, operands: Sequence[Operand], value: Value) -> None:
         instruction = self._instruction(op, operands, (value,))
         self.trace.instructions.insert(self._reads, instruction)
@@ -247,7 +256,7 @@ class IterationBuilder(TraceBuilder):
         reads_lazy: bool = False,
         result: Any = None,
     ) -> Any:
-        if any(value in self._numbers for value in _values(operands)):
+        if any(value in self._numbers for value in values_in(operands)):
             reads_lazy = False  # the ufuncs would have the number that it is now
             if result is None:
                 called = function.function if isinstance(function, Kernel) else function
@@ -356,14 +365,6 @@ def _at(operands: list[Operand], value: Operand) -> str:
     return f"{{{len(operands) - 1}}}"
 
 
-def _values(operands: Any) -> Iterator[Value]:
-    for each in operands:
-        if isinstance(each, Value):
-            yield each
-        elif type(each) in (list, tuple):
-            yield from _values(each)
-
-
 def of_older_graph() -> GraphBreak:
     """What ends recording where a tensor takes part with a graph that is not the iteration's."""
     return GraphBreak(
@@ -383,6 +384,8 @@ def tensor_like(array: Any, former: Tensor) -> Tensor:
     """A tensor with a history like a former one's."""
     made = Tensor(array, former.requires_grad)
     made.grad_fn, made.output_nr = former.grad_fn, former.output_nr
+    if former.meta is not None and former.meta.name is not None:
+        meta_of(made).name = former.meta.name
     return made
 
 
@@ -440,10 +443,20 @@ class OnTensors:
 
     Attributes:
         arguments, keywords: what with, slots where an operand goes.
+        based: the numbers of the tensors whose bases it gives too, behind them.
         kinds: how what it gives lies in memory, in every iteration.
     """
 
-    __slots__ = ("__name__", "arguments", "exit", "function", "keywords", "kinds")
+    __slots__ = (
+        "__name__",
+        "arguments",
+        "based",
+        "exit",
+        "function",
+        "is_several",
+        "keywords",
+        "kinds",
+    )
 
     def __init__(
         self,
@@ -451,23 +464,34 @@ class OnTensors:
         arguments: Sequence[Any],
         keywords: dict[str, Any],
         given: Any,
+        based: Sequence[int],
         span: Span | None,
     ) -> None:
         self.__name__ = str(getattr(function, "__name__", "call"))
         self.function = function
+        self.based = based
+        self.is_several = type(given) is not Tensor or bool(based)
         self.arguments = arguments
         self.keywords = keywords
-        self.kinds = [kind_of(each.array) for each in tensors_in(given)]
+        self.kinds = [kind_of(each.array) for each in with_bases(given, self.based)]
         self.exit = SideExit(OTHER_KIND, span)
 
     def __call__(self, *operands: Any) -> Any:
         arguments = [Slot.filled(each, operands) for each in self.arguments]
         keywords = {name: Slot.filled(each, operands) for name, each in self.keywords.items()}
         made = self.function(*arguments, **keywords)
-        arrays = tuple([each.array for each in tensors_in(made)])
+        arrays = tuple([each.array for each in with_bases(made, self.based)])
         if [kind_of(each) for each in arrays] != self.kinds:
             raise self.exit
-        return arrays[0] if type(made) is Tensor else arrays
+        return arrays if self.is_several else arrays[0]
+
+
+def with_bases(made: Any, based: Sequence[int]) -> list[Tensor]:
+    """A tensor, or those of a tuple or list, and the bases of some."""
+    tensors = tensors_in(made)
+    bases = [tensors[number].base for number in based]
+    pairs = zip(based, bases, strict=True)  # no base leads to an array of another kind: to an exit
+    return [*tensors, *[tensors[n] if base is None else base for n, base in pairs]]
 
 
 def tensors_in(made: Any) -> tuple[Tensor, ...]:

@@ -112,6 +112,8 @@ def _escaping(walk: Capture, value: Any) -> Any:
     if not isinstance(value.array, np.ndarray):
         return value
     copied = Tensor(value.array.copy())
+    if value.name is not None:
+        copied.set_name(value.name)
     walk.builder.call(_COPY, [walk.builder.of(value)], result=copied.array)
     return copied
 

@@ -118,6 +118,10 @@ def _item_tensor(walk: Capture, owner: Any, index: Symbol, value: Tensor) -> Non
     walk.builder.forget(value.array)
     walk.recorder.on_tensors(lambda at: owner[at], [index], {}, value)
     walk.recorder.borrowed.add(walk.builder.of(value))
+    operands: list[Any] = []
+    text = walk.builder.written(index, operands)
+    item = Inline(f"{{{len(operands)}}}[{text}]", raises=False)
+    walk.objects[value] = item, [*operands, owner]
 
 
 def heard_as_one(

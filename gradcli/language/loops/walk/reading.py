@@ -63,6 +63,7 @@ class Reader:
         carried: the places that are known to hold another value in every iteration.
         given: the places whose values it is given.
         loaded: of the tensors among these, the places by value.
+        objects: how the tensors that are others in every iteration are read.
         generated: what generator expressions gave, with symbols.
         found: the constants that it read in places, to see whether they are carried after all.
         lasting: the lists and dicts from outside that it has met, by their ids.
@@ -93,6 +94,7 @@ class Reader:
         self.gradients = Gradients(self.builder, self.outside, carried, self.inputs)
         self.recorder = Recorder(self.outside, self.gradients, self.end)
         self.stored: dict[Any, tuple[Location, Any]] = {}
+        self.objects: dict[Tensor, tuple[Inline, Sequence[Any]]] = {}
         self.found: dict[Any, Any] = {}
         self.loaded: dict[Value, Any] = {}
         self.lasting: dict[int, Any] = {}
@@ -333,6 +335,7 @@ class Reader:
         if is_leaf and not is_new_leaf(tensor):
             reason = "a tensor in a graph, or a leaf with a gradient, is another one each time"
             raise GraphBreak("B06", reason, _IN_PLACE)
+        self.objects[tensor] = op, operands
         if is_leaf:
             self.gradients.given[tensor] = self.builder.read(op, operands)
         self.builder.load(Inline(f"{op.text}.array"), operands, tensor.array)
