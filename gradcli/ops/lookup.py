@@ -15,7 +15,7 @@ import numpy as np
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.lazy import bring_all
-from gradcli.ops.definition.doc import NO_DOC, OpDoc
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, NO_DOC, OpDoc
 from gradcli.ops.definition.op import Op, registry
 
 TENSOR = "Tensor"
@@ -281,7 +281,8 @@ def _loaded(namespace: str) -> Mapping[str, Any]:
 
 def effects_of(function: Any) -> frozenset[str]:
     """The side effects of a function, of `EFFECTS`: those declared for it
-    and the functions that it wraps, and those of the entries that it calls.
+    and the functions that it wraps, and those of the entries that it calls. `CHECKS` is among them
+    where an entry says that values make it raise.
     """
     found: frozenset[str] = frozenset()
     body = function
@@ -290,6 +291,8 @@ def effects_of(function: Any) -> frozenset[str]:
         function, body = body, getattr(body, "__wrapped__", None)
     for op in _entries(getattr(function, "__name__", ""), function):
         found |= op.effects
+        if op.raises == BY_VALUES:
+            found |= {CHECKS}
     return found
 
 

@@ -56,7 +56,7 @@ def _halved_and_squared(matrix: Any) -> Any:
     if not math.isfinite(norm):
         return np.full_like(matrix, math.nan)
     halvings = max(0, math.ceil(np.log2(norm / real(_reaches(matrix)[-1])))) if norm else 0
-    result = _degree_18(matrix / real(2**halvings))
+    result = _degree_18(matrix * real(math.ldexp(1.0, -halvings)))
     for _ in range(halvings):
         result = _product(result, result)
     return result

@@ -40,7 +40,9 @@ STATE = "STATE"
 """A setting, a mode, a seed or a list of hooks changes or is read."""
 
 CHECKS = "CHECKS"
-"""An error depends on values: an index out of range, a singular matrix."""
+"""An error depends on values: an index out of range, a singular matrix. A function says so of what
+it checks itself; of an entry `raises` says it.
+"""
 
 EFFECTS = (READS, WRITES, GRAD, RANDOM, STATE, CHECKS)
 
@@ -51,7 +53,9 @@ BY_KINDS = "kinds"
 """The shapes, dtypes, layouts and settings of the operands decide whether an error is raised."""
 
 BY_VALUES = "values"
-"""The values in the operands decide, too."""
+"""The values in the operands decide, too; or they decide the result's shape, and so whether what
+reads it raises an error.
+"""
 
 RAISES = (NEVER, BY_KINDS, BY_VALUES)
 

@@ -106,7 +106,7 @@ class Op:
         decomposition: the same in terms of other entries, for ops that no function of the language
             computes and for gradients: from tensors and arguments to the outputs, None for one
             that is not asked for. Formulas are made from it.
-        effects: its side effects, of `gradcli.ops.definition.doc.EFFECTS`.
+        effects: its side effects, of `gradcli.ops.definition.doc.EFFECTS` without `CHECKS`.
         raises: what decides whether the forward function or a rule raises an error, one of
             `gradcli.ops.definition.doc.RAISES`. Compiled loops drop, delay and move only what no
             value makes raise, so it is `BY_VALUES` unless the entry says better.

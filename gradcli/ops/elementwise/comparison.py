@@ -33,7 +33,7 @@ from gradcli.ops.binding.catalogue import (
 )
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand
-from gradcli.ops.definition.doc import READS, SCALAR, effects
+from gradcli.ops.definition.doc import BY_KINDS, NEVER, READS, SCALAR, effects
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, op, pointwise
 
@@ -141,6 +141,7 @@ logical_xor = pointwise(
 logical_not = pointwise(
     "logical_not",
     lambda self: np.logical_not(self),
+    raises=NEVER,
     doc="Where the input is zero.",
     example="torch.logical_not(tensor([-1.5, 0., 2.5]))",
 )
@@ -196,18 +197,21 @@ unary_operators["~"] = _inverted
 isnan = pointwise(
     "isnan",
     lambda self: np.isnan(self),
+    raises=NEVER,
     doc="Where the input is nan.",
     example="torch.isnan(tensor([1., inf, nan]))",
 )
 isinf = pointwise(
     "isinf",
     lambda self: np.isinf(self),
+    raises=NEVER,
     doc="Where the input is infinite.",
     example="torch.isinf(tensor([1., inf, nan]))",
 )
 isfinite = pointwise(
     "isfinite",
     lambda self: np.isfinite(self),
+    raises=NEVER,
     doc="Where the input is neither infinite nor nan.",
     example="torch.isfinite(tensor([-1.5, 0., 2.5]))",
 )
@@ -246,7 +250,9 @@ def _isclose_array(self: Any, other: Any, rtol: float, atol: float, equal_nan: b
     return laid_out_like_operands(close, self, other)
 
 
-_isclose = op("isclose", _isclose_array, constant=("self", "other"), keeps_layout=True)
+_isclose = op(
+    "isclose", _isclose_array, constant=("self", "other"), keeps_layout=True, raises=BY_KINDS
+)
 
 
 @function("isclose", method=True)

@@ -24,7 +24,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import operators
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.codegen.saved import check_saved
-from gradcli.ops.definition.doc import CHECKS
+from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.shape.slicing import alias, checked_position, select, slice_
 from gradcli.ops.shape.views import unsqueeze
@@ -97,7 +97,7 @@ index: Op = op(
     self=lambda grad, self_sizes, indices: index_put_impl(
         zeros(grad, self_sizes), grad, indices, True
     ),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 
@@ -183,7 +183,7 @@ def _index_put(name: str, forward: Function, scratch: bool = False) -> Op:
             grad if accumulate else index_put(grad, zeros(grad, ()), indices, False)
         ),
         values=index,
-        effects=(CHECKS,),
+        raises=BY_VALUES,
         scratch=scratch,
         numpy=_IN_NUMPY,
     )

@@ -23,7 +23,7 @@ from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
-from gradcli.ops.definition.doc import CHECKS
+from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
 from gradcli.ops.shape.views import expand, reshape
@@ -158,7 +158,7 @@ gather: Op = op(
     # PyTorch keeps the input, though only its shape is needed: so do the rules below that read a
     # value's shape, as a write to the value is an error then.
     self=lambda grad, self, dim, index: scatter_add(zeros(grad, self.shape), dim, index, grad),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
     numpy="""\
 def gathered(x, axis, index):
     places = list(np.indices(index.shape))
@@ -256,7 +256,7 @@ scatter_tensor: Op = op(
     # Where several elements go to one position the last one stays, yet each gets the gradient.
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
     src=gather,
-    effects=(CHECKS,),
+    raises=BY_VALUES,
     numpy=_SCATTERED,
 )
 
@@ -273,7 +273,7 @@ scatter_number: Op = op(
     node="ScatterBackward1",
     constant=("index",),
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
     numpy=_SCATTERED,
 )
 
@@ -298,7 +298,7 @@ scatter_into_by_tensor: Op = op(
     constant=("index",),
     self=_no_reduced,
     src=_no_reduced,
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 scatter_into_by_number: Op = op(
@@ -307,7 +307,7 @@ scatter_into_by_number: Op = op(
     node="NotImplemented",
     constant=("index",),
     self=_no_reduced,
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 
@@ -377,7 +377,7 @@ scatter_add: Op = op(
     constant=("index",),
     self=lambda grad: grad,
     src=gather,
-    effects=(CHECKS,),
+    raises=BY_VALUES,
     numpy=_IN_NUMPY.format(name="scatter_added", write="np.add.at(x, tuple(places), values)"),
 )
 

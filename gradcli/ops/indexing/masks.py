@@ -18,7 +18,7 @@ from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
-from gradcli.ops.definition.doc import CHECKS, READS, effects
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS, READS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
 from gradcli.ops.shape.joining import cat, stack_
@@ -60,6 +60,7 @@ masked_fill_number: Op = op(
     _filled,
     constant=("mask",),
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
+    raises=BY_KINDS,
 )
 
 
@@ -71,6 +72,7 @@ masked_fill_tensor: Op = op(
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
     # The engine sums the gradient to the value's shape, 0-dim.
     value=lambda grad, mask: masked_select(grad, mask),
+    raises=BY_KINDS,
 )
 
 
@@ -140,7 +142,7 @@ masked_scatter: Op = op(
     constant=("mask",),
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
     source=lambda grad, mask, source_sizes: masked_scatter_backward(grad, mask, source_sizes),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 
@@ -239,7 +241,7 @@ take: Op = op(
     constant=("index",),
     # The input is kept as PyTorch keeps it: see `gather`.
     self=lambda grad, self, index: put(zeros(grad, self.shape), index, grad, True),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
     numpy="np.take({0}, {1})",
 )
 
@@ -264,7 +266,7 @@ put: Op = op(
     ),
     # The source is kept as PyTorch keeps it: see `gather`.
     source=lambda grad, index, source: reshape(take(grad, index), source.shape),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
     numpy="""\
 def put(array, index, values, accumulate=False):
     x = np.array(array).reshape(-1)

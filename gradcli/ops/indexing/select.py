@@ -23,7 +23,7 @@ from gradcli.ops.binding.catalogue import function, in_place, method
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import row_order
-from gradcli.ops.definition.doc import CHECKS, READS, effects
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at, add_rows
 from gradcli.ops.indexing.gather import (
@@ -61,7 +61,7 @@ index_select: Op = op(
     constant=("index",),
     self=lambda grad, self_sizes, dim, index: index_add(zeros(grad, self_sizes), dim, index, grad),
     numpy="np.take({0}, {2}, axis={1})",
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 
@@ -106,7 +106,7 @@ index_add: Op = op(
     constant=("index",),
     self=lambda grad: grad,
     source=_added_rule,
-    effects=(CHECKS,),
+    raises=BY_VALUES,
     numpy="""\
 def index_added(x, axis, index, values):
     x = np.array(x)
@@ -131,7 +131,7 @@ index_copy: Op = op(
     constant=("index",),
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
     source=lambda grad, dim, index, source: expand(index_select(grad, dim, index), source.shape),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 
@@ -150,7 +150,7 @@ index_fill_number: Op = op(
     constant=("index",),
     keeps_layout=True,
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
     numpy="""\
 def index_fill(array, axis, index, value):
     x = np.array(array)
@@ -175,7 +175,7 @@ index_fill_tensor: Op = op(
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
     # A part that is filled twice counts once. The engine sums to the value's shape, 0-dim.
     value=lambda grad, dim, index: index_select(grad, dim, _unique(index)),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 

@@ -19,7 +19,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import cast_to
-from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, CHECKS, effects, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose
 from gradcli.ops.elementwise.complex import imaginary_part
@@ -58,6 +58,7 @@ inv_ex: Op = op(
     outputs=("inverse", "info"),
     differentiable=(0,),
     A=lambda grads, inverse: -(adjoint_of(inverse) @ (grads[0] @ adjoint_of(inverse))),
+    raises=BY_KINDS,
 )
 
 
@@ -135,6 +136,7 @@ solve_ex: Op = op(
     differentiable=(0,),
     inputs=("A", "B"),
     joint=_solve_rule,
+    raises=BY_KINDS,
 )
 
 
@@ -278,6 +280,7 @@ slogdet: Op = op(
     keeps_layout=True,
     outputs=("sign", "logabsdet"),
     A=_slogdet_rule,
+    raises=BY_KINDS,
 )
 
 

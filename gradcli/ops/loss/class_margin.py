@@ -14,7 +14,7 @@ from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
 from gradcli.ops.binding.arguments import check_constants
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import CHECKS
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min_number
@@ -115,7 +115,7 @@ multi_margin_loss_ = op(
     _multi_margin_array,
     constant=("target", "weight"),
     self=multi_margin_loss_backward,
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 
@@ -235,6 +235,7 @@ def _multilabel_gradient_decomposed(
 multilabel_margin_loss_backward = op(
     "multilabel_margin_loss_backward",
     _multilabel_gradient,
+    raises=BY_KINDS,
     decomposition=_multilabel_gradient_decomposed,
     node="NotImplemented",
     constant=("is_target",),
@@ -253,7 +254,7 @@ multilabel_margin_loss_ = op(
     self=lambda grads, self, is_target, reduction: multilabel_margin_loss_backward(
         grads[0], self, is_target, reduction
     ),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 

@@ -12,7 +12,7 @@ from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import CHECKS, effects
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, effects
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose
@@ -144,7 +144,7 @@ ctc_loss_: Op = op(
     log_probs=lambda grad, log_probs, result, targets, lengths, sizes, blank, zero_infinity: (
         ctc_loss_backward(grad, log_probs, result, targets, lengths, sizes, blank, zero_infinity)
     ),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
     decomposition=losses_decomposed,
 )
 

@@ -18,6 +18,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function, methods
 from gradcli.ops.creation.autocast import autocast_to_float32
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.clamp import clamp_min_number, minimum
 from gradcli.ops.elementwise.comparison import choose
@@ -43,6 +44,7 @@ soft_margin_loss_backward: Op = op(
     constant=("target",),
     linear=True,
     self=_soft_margin_bend,
+    raises=BY_KINDS,
 )
 
 soft_margin_loss_ = op(
@@ -53,6 +55,7 @@ soft_margin_loss_ = op(
     keeps_layout=True,
     constant=("target",),
     self=soft_margin_loss_backward,
+    raises=BY_KINDS,
 )
 
 

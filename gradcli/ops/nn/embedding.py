@@ -21,7 +21,7 @@ from gradcli.ops.binding.arguments import (
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import CHECKS, READS, WRITES, effects, in_numpy
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS, WRITES, effects, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_rows
 from gradcli.ops.indexing.gather import check_range
@@ -89,7 +89,7 @@ embedding: Op = op(
     weight=lambda grad, weight_sizes, indices, padding_idx, scale_by_freq: embedding_dense_backward(
         grad, indices, weight_sizes[0], padding_idx, scale_by_freq
     ),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 
@@ -288,7 +288,7 @@ embedding_bag_: Op = op(
         embedding_bag_backward(grad, indices, bags, share, weight_sizes[0], per_sample_weights)
     ),
     per_sample_weights=embedding_bag_weights_backward,
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 

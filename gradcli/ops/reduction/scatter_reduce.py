@@ -14,7 +14,7 @@ from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import cast_to
-from gradcli.ops.definition.doc import CHECKS
+from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.dtype_support import COMPLEX, NOTHING, check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.comparison import logical_and, where
@@ -182,7 +182,7 @@ scatter_reduce: Op = op(
     joint=_gradients(
         lambda *operands: scatter_reduce(*operands), gather, scatter_add, scatter_number
     ),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 index_reduce: Op = op(
@@ -200,7 +200,7 @@ index_reduce: Op = op(
     joint=_gradients(
         lambda *operands: index_reduce(*operands), index_select, index_add, index_fill_number
     ),
-    effects=(CHECKS,),
+    raises=BY_VALUES,
 )
 
 

@@ -16,6 +16,7 @@ from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import FromTheEnd, normal_dim
+from gradcli.ops.definition.doc import BY_KINDS, NEVER
 from gradcli.ops.definition.op import Op, op
 
 Sizes = tuple[int, ...]
@@ -28,7 +29,7 @@ def along(ndim: int, dim: int, what: Any) -> tuple[Any, ...]:
 
 # --- alias --------------------------------------------------------------------------------------
 
-alias = op("alias", lambda self: self.view(), view=True, self=lambda grad: grad)
+alias = op("alias", lambda self: self.view(), view=True, self=lambda grad: grad, raises=NEVER)
 
 # --- select -------------------------------------------------------------------------------------
 
@@ -37,6 +38,7 @@ select: Op = op(
     lambda self, dim, index: with_strides(self)[along(self.ndim, dim, index)],
     view=True,
     self=lambda grad, self_sizes, dim, index: select_backward(grad, self_sizes, dim, index),
+    raises=BY_KINDS,
 )
 
 
@@ -50,6 +52,7 @@ select_backward: Op = op(
     "select_backward",
     _put_selected,
     grad_output=select,
+    raises=BY_KINDS,
 )
 
 
@@ -91,6 +94,7 @@ slice_: Op = op(
     self=lambda grad, self_sizes, dim, start, end, step: slice_backward(
         grad, self_sizes, dim, start, end, step
     ),
+    raises=BY_KINDS,
 )
 
 
@@ -106,6 +110,7 @@ slice_backward: Op = op(
     "slice_backward",
     _put_slice,
     grad_output=slice_,
+    raises=BY_KINDS,
 )
 
 
@@ -153,6 +158,7 @@ diagonal: Op = op(
     self=lambda grad, self_sizes, offset, dim1, dim2: diagonal_backward(
         grad, self_sizes, offset, dim1, dim2
     ),
+    raises=BY_KINDS,
     numpy="diagonal",
 )
 
@@ -175,6 +181,7 @@ diagonal_backward: Op = op(
     "diagonal_backward",
     _put_diagonal,
     grad_output=diagonal,
+    raises=BY_KINDS,
 )
 
 
@@ -221,6 +228,7 @@ unfold: Op = op(
     self=lambda grad, self_sizes, dimension, size, step: unfold_backward(
         grad, self_sizes, dimension, size, step
     ),
+    raises=BY_KINDS,
 )
 
 
@@ -253,6 +261,7 @@ def _put_windows_decomposed(
 unfold_backward: Op = op(
     "unfold_backward",
     _put_windows,
+    raises=BY_KINDS,
     decomposition=_put_windows_decomposed,
     grad_output=unfold,
 )

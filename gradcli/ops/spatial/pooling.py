@@ -23,7 +23,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import out_of_range
-from gradcli.ops.definition.doc import LAST, SAMPLES, describe, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, LAST, SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.gather import gather, scatter_add
@@ -73,7 +73,9 @@ def _put_decomposed(
     return reshape(scatter_add(empty, len(leading), places, rows), (*leading, *sizes))
 
 
-def picking(name: str, ndim: int, forward: Function, windowed: bool = False) -> Op:
+def picking(
+    name: str, ndim: int, forward: Function, windowed: bool = False, raises: str = BY_KINDS
+) -> Op:
     """An entry that picks an element of each window and returns its position; `windowed` where its
     argument `windows` describes them.
     """
@@ -104,6 +106,7 @@ def picking(name: str, ndim: int, forward: Function, windowed: bool = False) -> 
         outputs=("result0", "result1"),
         differentiable=(0,),
         self=of_windows if windowed else of_any,
+        raises=raises,
     )
 
 
@@ -121,6 +124,7 @@ _MAX_OF_LINE: Op = op(
     "max_pool1d",
     lambda self, windows, ceil_mode: largest_of_windows(self, windows, ceil_mode)[0],
     constant=("self",),
+    raises=BY_KINDS,
 )
 
 # --- the mean of a window -----------------------------------------------------------------------
@@ -231,6 +235,7 @@ def linear_pool(
         f"{name}_backward",
         lambda grad_output, self, argument: transposed(grad_output, self, argument),
         keeps_layout=True,
+        raises=BY_KINDS,
         decomposition=pool_transposed,
         grad_output=lambda grad, argument: pool(grad, argument),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
@@ -241,6 +246,7 @@ def linear_pool(
         keeps_layout=True,
         self=lambda grad, self, argument: backward(grad, self, argument),
         unsupported=unsupported,
+        raises=BY_KINDS,
     )
     return pool
 

@@ -17,7 +17,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import uniform_array
-from gradcli.ops.definition.doc import CHECKS, RANDOM, SAMPLES, describe, effects
+from gradcli.ops.definition.doc import BY_VALUES, RANDOM, SAMPLES, describe, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.gather import scatter_tensor
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
@@ -56,7 +56,7 @@ def _unpool(ndim: int) -> Op:
         decomposition=_unpooled_decomposed,
         constant=("indices",),
         self=lambda grad, indices: taken_at(grad, indices, ndim),
-        effects=(CHECKS,),
+        raises=BY_VALUES,
     )
 
 
@@ -168,8 +168,10 @@ def _fractional_array(
     )
 
 
+# Samples outside of [0, 1) put a window outside of the input.
 _FRACTIONAL = {
-    ndim: picking(f"fractional_max_pool{ndim}d", ndim, _fractional_array) for ndim in (2, 3)
+    ndim: picking(f"fractional_max_pool{ndim}d", ndim, _fractional_array, raises=BY_VALUES)
+    for ndim in (2, 3)
 }
 
 
