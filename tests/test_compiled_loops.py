@@ -317,7 +317,7 @@ for n in range(20):
         b.grad = None
 print(first.grad, [leaf.grad for leaf in leaves], w, w.grad, w.is_leaf, b, loss)
 """,
-        1,
+        2,
     ),
     "new leaves in a function": (
         """
@@ -472,7 +472,7 @@ for n in range(20):
         for p in parameters:
             p -= 0.1 * p.grad
 """,
-        1,
+        2,
     ),
     "a report on the step before": (
         """

@@ -11,11 +11,12 @@ import numpy as np
 
 from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.autograd.engine.accumulate import kept
-from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
+from gradcli.autograd.tensor import Tensor, meta_of, storage_of
 from gradcli.errors import GradcliError
 from gradcli.language.loops.guards import Guard
 from gradcli.language.loops.locations import Location
 from gradcli.language.loops.lower_backward import forget_values
+from gradcli.language.loops.symbols import on_memory_of
 from gradcli.language.tree.scopes import Variables
 from gradcli.limits import Steps
 from gradcli.trace.guards import kind_of
@@ -73,6 +74,23 @@ class Input(NamedTuple):
         return (type(found),) == self.kind
 
 
+class InputItems(NamedTuple):
+    """A tuple or list of such inputs, which may be another one in every iteration."""
+
+    read: Callable[[Variables], Any]
+    kind: type[tuple[Any, ...] | list[Any]]
+    size: int
+    is_leaf: bool = False
+
+    def fits(self, variables: Variables) -> bool:
+        """Whether it has that many items now."""
+        try:
+            found = self.read(variables)
+        except (GradcliError, LookupError, TypeError):
+            return False
+        return type(found) is self.kind and len(found) == self.size
+
+
 class Named(NamedTuple):
     """A tensor that an iteration leaves where the program can see it.
 
@@ -111,15 +129,10 @@ class Shown:
         storage, base = former.storage, former.base
         if type(storage) is InferenceStorage:
             tensor.array, tensor.storage = np.asarray(tensor.array), InferenceStorage()
-        elif storage is not None and (storage.version or base is not None or storage in self.given):
+        elif base is not None and former.meta is not None:
+            on_memory_of(tensor, self.tensor(base), former.meta, storage)
+        elif storage is not None and (storage.version or storage in self.given):
             self._share(tensor, storage)
-        if base is not None and former.meta is not None:
-            meta = tensor.meta = TensorMeta()
-            meta.base = self.tensor(base)
-            meta.creation, meta.loose = former.meta.creation, former.meta.loose
-            if storage is not None and tensor.storage is not None:
-                behind = storage.version - former.meta.attr_version
-                meta.attr_version = tensor.storage.version - behind
         return tensor
 
     def _share(self, tensor: Tensor, former: Storage) -> None:
@@ -158,7 +171,7 @@ class CompiledIteration(NamedTuple):
     finish: Callable[[Arrays], Arrays]
     namespace: dict[str, Any]
     guard: Guard
-    inputs: list[Input]
+    inputs: list[Input | InputItems]
     named: list[Named]
     bases: list[Tensor]
     lasting: set[Storage]

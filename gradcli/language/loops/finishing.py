@@ -197,13 +197,15 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
 def _bases_of(walk: Capture, named: Sequence[Tensor]) -> list[Tensor]:
     """What named tensors are on the memory of, and is another tensor in every iteration."""
     known, found = set(named), dict.fromkeys([each.base for each in named])
-    given = {each.storage: each for each in walk.objects if each.storage is not None}
+    objects = walk.builder.objects
+    given = {each.storage: each for each in objects if each.storage is not None}
+    bases = {each.base for each in objects}
     storages = [each.storage for each in named if each.storage is not None]
     found.update(dict.fromkeys([given.get(each) for each in storages]))
     return [
         each
         for each in found
-        if each is not None and each not in known and walk.outside.is_made(each)
+        if each is not None and each not in known and (each in bases or walk.outside.is_made(each))
     ]
 
 
@@ -211,9 +213,8 @@ def _shown(walk: Capture, former: Tensor) -> Value:
     """The value that shows what stands for a tensor: its array, or, where the iteration is given
     it, the tensor itself.
     """
-    if former in walk.objects:
-        return walk.builder.object(*walk.objects[former])
-    return walk.builder.of(former)
+    given = walk.builder.given_as(former)
+    return walk.builder.of(former) if given is None else given
 
 
 def _are_recorded(walk: Capture, value: Any) -> bool:

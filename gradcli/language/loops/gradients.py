@@ -56,7 +56,7 @@ class Gradients:
         builder: IterationBuilder,
         outside: Outside,
         carried: set[Any],
-        inputs: list[Input],
+        inputs: list[Any],
     ) -> None:
         self.builder = builder
         self.outside = outside
@@ -152,6 +152,8 @@ class Gradients:
             self.builder.effect(_COUNT_WRITE, [_count_write, meta_of(leaf)], state=())
         elif gradient.storage is not None:
             self.outside.count_writes(self.outside.storage(gradient), 1)
+        else:
+            self.outside.guard.storages[gradient] = None
 
     def share(self, leaf: Tensor) -> None:
         """Record that the gradient of a leaf gets a version, as one does that is written to."""

@@ -40,7 +40,7 @@ class Guard:
         self.tensors: dict[Tensor, tuple[Any, bool]] = {}
         self.facts: list[tuple[Callable[[], list[Any]], list[Any]]] = []
         self.checks: list[ValueGuard] = []
-        self.storages: dict[Tensor, Storage] = {}
+        self.storages: dict[Tensor, Storage | None] = {}
         self.gradients: dict[Tensor, bool] = {}
         self.lasting: dict[Tensor, Tensor] = {}
         self.training: dict[Any, bool] = {}

@@ -32,6 +32,7 @@ class Outside:
         if tensor.grad_fn is not None:
             raise of_older_graph()
         self.guard.watch(tensor)
+        self.builder.lasting.add(tensor)
         return self.builder.constant(tensor.array)
 
     def is_made(self, tensor: Tensor) -> bool:

@@ -171,7 +171,10 @@ class Recorder(Listener):
         operands: list[Any] = []
         placed = [builder.placed(each, operands) for each in arguments]
         named = {name: builder.placed(each, operands) for name, each in keywords.items()}
-        based = [n for n, each in enumerate(tensors_in(output)) if self._is_unknown(each.base)]
+        given = [each for each in (*arguments, *keywords.values()) if type(each) is Tensor]
+        outer = {*given, *[each.base for each in given]}
+        made = enumerate(tensors_in(output))
+        based = [n for n, each in made if each.base not in outer and self._is_unknown(each.base)]
         called = OnTensors(function, placed, named, output, based, builder.span)
         arrays = tuple([each.array for each in with_bases(output, based)])
         result = arrays if called.is_several else arrays[0]

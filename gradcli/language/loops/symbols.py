@@ -11,8 +11,9 @@ import numpy as np
 
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.sizes import Device, Size
+from gradcli.arrays.storage import Storage
 from gradcli.autograd.batched import BatchedArray
-from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
 from gradcli.language.loops.guards import is_same_value
 from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
@@ -75,6 +76,8 @@ class IterationBuilder(TraceBuilder):
 
     Attributes:
         side_exits: how many checks may send an iteration back to the interpreter.
+        lasting: the tensors from outside that stay what they are.
+        objects: how the tensors are read that are others in every iteration.
         older: the tensors with a graph of an earlier iteration that it was given: it may detach
             them, which leaves their arrays, and look at their shapes.
     """
@@ -85,6 +88,8 @@ class IterationBuilder(TraceBuilder):
         self._numbers: dict[Value, Any] = {}
         self._reads = 0
         self.side_exits = 0
+        self.lasting: set[Tensor] = set()
+        self.objects: dict[Tensor, tuple[Inline, Sequence[Operand]]] = {}
         self.older: set[Tensor] = set()
         self._lists: dict[int, tuple[list[Any], list[Any]]] = {}
         # Tensors of one element, whose array changes its type when they are first aliased.
@@ -321,10 +326,13 @@ class IterationBuilder(TraceBuilder):
         """The text of a value for an `Inline`, whose operands grow; tensors in it are made anew."""
         value = self.known(value)
         kind = type(value)
-        if kind is Tensor and self.varies(value):
+        if kind is Tensor and value not in self.lasting:
             check_whole(value)
-            array = self.of(value)
-            return f"{_at(operands, tensor_like)}({_at(operands, array)}, {_at(operands, value)})"
+            if value in self.objects:
+                return _at(operands, self.object(*self.objects[value]))
+            array, base = self.of(value), self._base_of(value)
+            like, *given = [_at(operands, each) for each in (tensor_like, array, value, base)]
+            return f"{like}({', '.join(given)})"
         if kind in (list, tuple) and self.varies(value):
             given = self.parts_of(value)
             parts = "".join([f"{self.written(each, operands)}, " for each in given])
@@ -342,6 +350,31 @@ class IterationBuilder(TraceBuilder):
             # As an operand, its array tells what has to stand ahead of a write to it.
             operands.append(self.of(value))
         return _at(operands, value.value if kind is Symbol else value)
+
+    def _base_of(self, tensor: Tensor) -> Any:
+        """What a tensor is a view of: a tensor from outside or one that is given, or the array of
+        one that the iteration made; None for none.
+        """
+        base = tensor.base
+        if base is None:
+            return None
+        given = self.given_as(base)
+        if given is not None:
+            return given
+        made = self.has(base) and not self.is_constant(self.of(base))
+        return self.of(base) if made else base
+
+    def given_as(self, tensor: Tensor) -> Value | None:
+        """The very tensor that stands for one that the iteration was given, or for the base of one;
+        None for all others.
+        """
+        if tensor in self.objects:
+            return self.object(*self.objects[tensor])
+        for each in self.objects:
+            if each.base is tensor:
+                view = self.object(*self.objects[each])
+                return self.object(Inline("{0}.base", raises=False), [view])
+        return None
 
     def placed(self, value: Any, operands: list[Operand]) -> Any:
         """A value for `OnTensors`, with slots where it varies; their operands are added."""
@@ -380,13 +413,32 @@ def check_whole(value: Any) -> None:
         raise GraphBreak("B06", "a function of each example is given a number that varies")
 
 
-def tensor_like(array: Any, former: Tensor) -> Tensor:
-    """A tensor with a history like a former one's."""
+def tensor_like(array: Any, former: Tensor, base: Any = None) -> Tensor:
+    """A tensor with a history like a former one's.
+
+    Args:
+        base: the tensor that it is a view of, or the array of one that is made for it.
+    """
     made = Tensor(array, former.requires_grad)
     made.grad_fn, made.output_nr = former.grad_fn, former.output_nr
-    if former.meta is not None and former.meta.name is not None:
-        meta_of(made).name = former.meta.name
+    meta, storage = former.meta, former.storage
+    if meta is not None and (meta.name is not None or base is not None):
+        meta_of(made).name = meta.name
+    if meta is not None and meta.base is not None and base is not None:
+        whole = base if type(base) is Tensor else tensor_like(base, meta.base)
+        on_memory_of(made, whole, meta, storage)
+    elif storage is not None and storage.version:
+        storage_of(made).version = storage.version
     return made
+
+
+def on_memory_of(made: Tensor, base: Tensor, former: TensorMeta, storage: Storage | None) -> None:
+    """Let a tensor be a view of another one, as a former one was, whose storage is given."""
+    meta = meta_of(made)
+    meta.base, meta.creation, meta.loose = base, former.creation, former.loose
+    made.storage, made.array = storage_of(base), np.asarray(made.array)
+    if storage is not None:
+        meta.attr_version = made.storage.version - (storage.version - former.attr_version)
 
 
 class Slot(Record):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.loops.holes import HOLES, Drawn, numbered
@@ -98,9 +98,11 @@ def _escaping(walk: Capture, value: Any) -> Any:
     """A value that outlives the iteration, in its own memory; GraphBreak for a graph."""
     if type(value) is tuple:
         return tuple([_escaping(walk, each) for each in value])
-    if type(value) is not Tensor or not walk.builder.varies(value):
-        if id(value) in walk.local and type(value) is not Tensor:
+    if type(value) is not Tensor:
+        if id(value) in walk.local or (isinstance(value, tuple) and _holds_tensor([*value])):
             raise GraphBreak("B06", "a list or object that the iteration makes is kept")
+        return value
+    if value in walk.builder.objects or not walk.builder.has(value) or value in walk.guard.tensors:
         return value
     if value.requires_grad:
         raise GraphBreak(
@@ -109,11 +111,13 @@ def _escaping(walk: Capture, value: Any) -> Any:
             "keep `loss.item()` or `loss.detach()`",
         )
     walk.recorder.escaped.append(value)
-    if not isinstance(value.array, np.ndarray):
+    if not isinstance(value.array, np.ndarray) or value.base is not None:
         return value
     copied = Tensor(value.array.copy())
     if value.name is not None:
         copied.set_name(value.name)
+    if value.version:
+        storage_of(copied).version = value.version
     walk.builder.call(_COPY, [walk.builder.of(value)], result=copied.array)
     return copied
 
@@ -158,7 +162,7 @@ def of_numbers(walk: Capture, callee: Callee) -> Any:
     in_words = callee.name in ("str", "repr", "format")
     varies = any(map(walk.builder.varies, callee.given))
     if not (varies or (tensors and in_words)) or (callee.name == "len" and tensors):
-        return walk.recorded(callee.hole, callee.operands)
+        return _drawn(walk, walk.recorded(callee.hole, callee.operands))
     if not tensors or in_words:
         for each in callee.given:
             walk.check_shown(each)

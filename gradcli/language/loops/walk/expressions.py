@@ -121,7 +121,7 @@ def _item_tensor(walk: Capture, owner: Any, index: Symbol, value: Tensor) -> Non
     operands: list[Any] = []
     text = walk.builder.written(index, operands)
     item = Inline(f"{{{len(operands)}}}[{text}]", raises=False)
-    walk.objects[value] = item, [*operands, owner]
+    walk.builder.objects[value] = item, [*operands, owner]
 
 
 def heard_as_one(
@@ -198,17 +198,26 @@ def operate(
     if not (type(left) is Symbol or type(right) is Symbol):
         walk.state.place = span
         moves = symbol in ("+", "*", "is", "is not")
-        return (walk.moved if moves else walk.evaluate)(form, [left, right])
+        made = (walk.moved if moves else walk.evaluate)(form, [left, right])
+        if type(made) in (list, dict, set) and made is not left:
+            walk.local[id(made)] = made
+        return made
     tensor = left if type(left) is Tensor else right if type(right) is Tensor else None
     if tensor is not None:
         return _operate_on_tensor(walk, symbol, left, right, tensor, form)
     if symbol in ("is", "is not") and (left is None or right is None):
         return symbol == "is not"  # the types of numbers are guarded
-    if symbol in ("is", "is not"):
+    other = right if type(left) is Symbol else left
+    if symbol in ("is", "is not") or not _is_plain(other):
         walk.state.place = span
         return walk.evaluate(form, [left, right])
     now = walk.recorded(form, [left, right])
     return walk.either(now, _compute, walk, symbol, left, right, now)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether operators between a number and a value run no code of the program's."""
+    return type(concrete(value)) in _PLAIN
 
 
 def _compute(walk: Capture, symbol: str, left: Any, right: Any, now: Any) -> Symbol:
@@ -489,6 +498,7 @@ def _drawn(
         yield concrete(value) if drawn.is_recorded else walk.exact(value, drawn.looks)
 
 
+_PLAIN = frozenset({int, float, bool, complex, str, list, tuple, dict, set, frozenset, range})
 _CONTAINERS = frozenset({list, tuple, set, frozenset, dict, range, str})
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"})
 _LINEAR_OPERATORS = frozenset({"+", "-", "*", "/"})

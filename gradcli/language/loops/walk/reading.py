@@ -9,7 +9,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language.functions.calls import Function
 from gradcli.language.functions.control_flow import Run
-from gradcli.language.loops.compiled import Input, is_new_leaf
+from gradcli.language.loops.compiled import Input, InputItems, is_new_leaf
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.guards import Guard, is_same_value
 from gradcli.language.loops.holes import Drawn, Frame
@@ -63,7 +63,6 @@ class Reader:
         carried: the places that are known to hold another value in every iteration.
         given: the places whose values it is given.
         loaded: of the tensors among these, the places by value.
-        objects: how the tensors that are others in every iteration are read.
         generated: what generator expressions gave, with symbols.
         found: the constants that it read in places, to see whether they are carried after all.
         lasting: the lists and dicts from outside that it has met, by their ids.
@@ -90,11 +89,10 @@ class Reader:
         self.builder = IterationBuilder(self.state.lazy_from)
         self.guard = Guard(self.state)
         self.outside = Outside(self.builder, self.guard)
-        self.inputs: list[Input] = []
+        self.inputs: list[Input | InputItems] = []
         self.gradients = Gradients(self.builder, self.outside, carried, self.inputs)
         self.recorder = Recorder(self.outside, self.gradients, self.end)
         self.stored: dict[Any, tuple[Location, Any]] = {}
-        self.objects: dict[Tensor, tuple[Inline, Sequence[Any]]] = {}
         self.found: dict[Any, Any] = {}
         self.loaded: dict[Value, Any] = {}
         self.lasting: dict[int, Any] = {}
@@ -114,6 +112,7 @@ class Reader:
         self._passes_on = False
         self._returned: Any = None
         self._relied: set[int] = set()
+        self._also: set[Any] = set()
 
     def end(self, found: GraphBreak) -> None:
         """Recording ends here."""
@@ -313,8 +312,8 @@ class Reader:
             for number, each in enumerate(value):
                 item = Inline(f"{op.text}[{number}]")
                 self._give(each, item, operands, item_of(place.read, number))
-            size = len(value)
-            self.inputs.append(Input(lambda variables: len(place.read(variables)) == size, (bool,)))
+            kind, size = type(value), len(value)
+            self.inputs.append(InputItems(place.read, kind, size))
             return value
         if value is None or type(value) is str:
             self.guard.values[place.key] = place.read, value
@@ -327,6 +326,7 @@ class Reader:
         self, tensor: Tensor, op: Inline, operands: Sequence[Any], read: Callable[..., Any]
     ) -> None:
         if self.builder.has(tensor):
+            self._give_again(tensor, op, operands)
             return
         is_older = self._holds_older(tensor)
         if is_older and (tensor in self.builder.older or self.builder.knows(tensor.array)):
@@ -335,7 +335,7 @@ class Reader:
         if is_leaf and not is_new_leaf(tensor):
             reason = "a tensor in a graph, or a leaf with a gradient, is another one each time"
             raise GraphBreak("B06", reason, _IN_PLACE)
-        self.objects[tensor] = op, operands
+        self.builder.objects[tensor] = op, operands
         if is_leaf:
             self.gradients.given[tensor] = self.builder.read(op, operands)
         self.builder.load(Inline(f"{op.text}.array"), operands, tensor.array)
@@ -344,12 +344,32 @@ class Reader:
             self.builder.older.add(tensor)
         self.inputs.append(Input(read, kind_of(tensor.array), is_leaf, is_older))
 
+    def _give_again(self, tensor: Tensor, op: Inline, operands: Sequence[Any]) -> None:
+        """A tensor that the iteration has from another place too, in other iterations perhaps not:
+        it is checked.
+        """
+        place = tensor, op.text, *map(id, operands)
+        given = self.builder.objects.get(tensor)
+        if place in self._also or (given is not None and given[0].text == op.text):
+            return
+        self._also.add(place)
+        first = self.builder.object(op, operands)
+        if given is not None:
+            same: list[Any] = [first, self.builder.object(*given)]
+        elif tensor in self.guard.tensors:
+            same = [first, tensor]
+        elif self.builder.is_constant(self.builder.of(tensor)) and not tensor.requires_grad:
+            self.builder.exit_unless("{0}.array is {1}", [first, tensor.array], OTHER_TENSOR)
+            return
+        else:
+            raise GraphBreak("B06", OTHER_TENSOR)
+        self.builder.exit_unless("{0} is {1}", same, OTHER_TENSOR)
+
     def constant(self, value: Any) -> Any:
         """A value from outside that stays what it is."""
         kind = type(value)
         if kind is Tensor:
-            if not self.builder.has(value) and value not in self.builder.older:
-                self.attempt(self.outside.tensor, value)
+            self.attempt(self._constant_tensor, value)
         elif is_array(value):
             self.refuse("an array of NumPy's is used", _AS_TENSOR)
         elif kind in SCALARS:
@@ -372,6 +392,16 @@ class Reader:
         elif isinstance(value, UserClass):
             self.walk_methods(value)
         return value
+
+    def _constant_tensor(self, tensor: Tensor) -> None:
+        """A tensor from outside that stays what it is, in a place of its own."""
+        given = self.builder.objects.get(tensor)
+        if given is not None and tensor not in self._also:
+            self._also.add(tensor)
+            found = self.builder.object(*given)
+            self.builder.exit_unless("{0} is {1}", [found, tensor], OTHER_TENSOR)
+        elif not self.builder.has(tensor) and tensor not in self.builder.older:
+            self.outside.tensor(tensor)
 
     def is_local(self, owner: Any) -> bool:
         """Whether the iteration made an object: a list, an instance, the `ctx` of a function."""
@@ -396,10 +426,12 @@ class Reader:
         cls = getattr(kind, "language_class", None)
         if cls is not None:
             self.walk_methods(cls)
-            if computes(cls.find(name)):
-                value = read()
-                return self.returned(value)
+        self._returned = None
+        before, self._passes_on = self._passes_on, True
         value = read()
+        self._passes_on = before
+        if self._returned is not None or (cls is not None and computes(cls.find(name))):
+            return self.returned(value)  # a property of the program's computed it, or `__getattr__`
         if isinstance(owner, module_class()) and name == "training":
             self.training(owner)
             return value
@@ -559,6 +591,8 @@ def described(value: Any) -> str:
     kind = type(value).__name__
     return f"an {kind}" if kind[:1] in "aeiouAEIO" else f"a {kind}"
 
+
+OTHER_TENSOR = "two places hold the same tensor in one iteration, and others in another"
 
 _EXPECTED = 2
 """How often a number may be another one where it is taken for constant, before it is one that
