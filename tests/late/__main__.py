@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from time import process_time
 
-from tests.late.loop import Late, Verdict, judged, sample
-from tests.late.tables import TABLES, Table
+from tests.late.loop import Late, Verdict, judged
+from tests.late.tables import MOST_RANDOM, TABLES, Table
 
-_PARCEL = 50
+_PARCEL = 20
 """Programs that a process takes at a time."""
+
+_MADE = 10_000
+"""Random programs that are made at a time."""
 
 
 def arguments() -> argparse.Namespace:
@@ -53,9 +56,18 @@ def show(verdict: Verdict) -> None:
         print(f"  * {line}")
 
 
-def judge_all(lates: list[Late], jobs: int, oracle: str | None) -> Counted:
+def _parcels(table: Table, seed: int, count: int | None) -> Iterator[list[Late]]:
+    """The programs of a table; many random ones are made bit by bit."""
+    if not table.endless:
+        yield table.programs(seed, count)
+        return
+    end = seed + (MOST_RANDOM if count is None else count)
+    for start in range(seed, end, _MADE):
+        yield table.programs(start, min(_MADE, end - start))
+
+
+def judge_all(lates: list[Late], counted: Counted, jobs: int, oracle: str | None) -> None:
     """Run programs in so many processes."""
-    counted = Counted()
     if oracle is not None:
         from tests.late.oracle import beside
 
@@ -68,7 +80,6 @@ def judge_all(lates: list[Late], jobs: int, oracle: str | None) -> Counted:
         with ProcessPoolExecutor(jobs) as pool:
             for verdict in pool.map(judged, lates, chunksize=_PARCEL):
                 counted.add(verdict)
-    return counted
 
 
 def report(table: Table, counted: Counted, shown: int, floor: bool) -> bool:
@@ -92,10 +103,10 @@ def main() -> int:
     well = True
     for name in asked.table or TABLES:
         table = TABLES[name]
-        lates = table.programs(asked.seed, asked.count)
-        counted = judge_all(lates, asked.jobs, asked.oracle)
+        counted = Counted()
+        for lates in _parcels(table, asked.seed, asked.count):
+            judge_all(lates, counted, asked.jobs, asked.oracle)
         well &= report(table, counted, asked.show, asked.oracle is None)
-    print(f"{process_time():.0f} s of this process", file=sys.stderr)
     return 0 if well else 1
 
 

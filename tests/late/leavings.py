@@ -11,8 +11,8 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, TensorMeta, refresh
 from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import vars_
-from gradcli.language.objects.instances import Instance, UserClass
 from gradcli.language.objects.attributes import Module as Library
+from gradcli.language.objects.instances import Instance, UserClass
 from gradcli.nn.module import Module
 from gradcli.ops.creation.random import generator_of
 from gradcli.optim.optimizer import Optimizer
@@ -43,7 +43,11 @@ def left_by(session: Session) -> list[str]:
 
 
 class _Told:
-    """Values as text; what was told already is told by its number."""
+    """Values as text; what was told already is told by its number.
+
+    The name that a tensor was first assigned to is left out: nothing but the text of an error shows
+    it, and errors are compared.
+    """
 
     def __init__(self) -> None:
         self.seen: dict[Any, int] = {}
@@ -110,7 +114,7 @@ class _Told:
         if value.grad_fn is not None:
             parts.append(f"graph={self._graph(value.grad_fn)}")
         meta = value.meta or TensorMeta()
-        parts.append(f"name={meta.name} grad={self.value(meta.grad)}")
+        parts.append(f"grad={self.value(meta.grad)}")
         if meta.base is not None:
             parts.append(f"base={self.value(meta.base)}")
         return f"Tensor({', '.join(parts)})"
@@ -123,7 +127,8 @@ class _Told:
         return f"{text} {array.tolist() if array.size < 20 else ''}{array.tobytes().hex()[:400]}"
 
     def _graph(self, node: Node) -> str:
-        names, left = [], [node]
+        names: list[str] = []
+        left = [node]
         while left and len(names) < _NODES:
             each = left.pop(0)
             names.append(each.name())

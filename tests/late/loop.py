@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
+from gradcli.errors import GradcliError, Warned
+from gradcli.language.events import Printed
+from gradcli.render.diagnostics.human import diagnostic
+from gradcli.session import Session
 from tests.late.leavings import left_by
 from tests.running import ADDRESS, time_limit
+
+Row = TypeVar("Row")
 
 ROUNDS = 120
 """Iterations of a loop: so many that it is compiled, and that many follow what happens."""
@@ -83,11 +89,6 @@ def _part(text: str, other: str, width: int = 160) -> str:
 
 def run(program: str, compiles: bool = True) -> Run:
     """Run a program, compiled or interpreted."""
-    from gradcli.errors import GradcliError, Warned
-    from gradcli.language.events import Printed
-    from gradcli.render.diagnostics.human import diagnostic
-    from gradcli.session import Session
-
     printed: list[str] = []
     warned: list[str] = []
 
@@ -116,12 +117,12 @@ def run(program: str, compiles: bool = True) -> Run:
 def judged(late: Late) -> Verdict:
     """A program run both ways."""
     compiled, interpreted = run(late.program), run(late.program, compiles=False)
-    return Verdict(late, compiled.compiled, list(compiled.differences(interpreted)))
+    differs = list(compiled.differences(interpreted))
+    return Verdict(late if differs else Late(late.name, ""), compiled.compiled, differs)
 
 
-def sample(lates: Iterable[Late], count: int, first: int = 0) -> list[Late]:
-    """So many programs of a table, at even distances."""
-    every = list(lates)
-    if count >= len(every):
-        return every
-    return [every[(first + n * len(every) // count) % len(every)] for n in range(count)]
+def sample(rows: Sequence[Row], count: int, first: int = 0) -> list[Row]:
+    """So many rows of a table, at even distances, from the one of a number on."""
+    if count >= len(rows):
+        return list(rows)
+    return [rows[(first + n * len(rows) // count) % len(rows)] for n in range(count)]

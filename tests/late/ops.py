@@ -22,7 +22,7 @@ from gradcli.ops.lookup import Found
 from gradcli.render.help.op_page import example_of, op_names
 from gradcli.session import Session
 from tests import op_table
-from tests.late.loop import LATE, ROUNDS, Late
+from tests.late.loop import LATE, ROUNDS, Late, sample
 from tests.op_table.rows import Row
 
 SKIPPED = {
@@ -33,8 +33,10 @@ SKIPPED = {
 }
 """Functions that the table leaves out, and why."""
 
-_MODULES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special", "torch.signal.windows",
-            "torch.masked", "torch.nn.init", "torch.nn.utils", "Tensor")  # fmt: skip
+_MODULES = {
+    "torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special", "torch.masked",
+    "torch.signal.windows", "torch.nn.init", "torch.nn.utils", "Tensor",
+}  # fmt: skip
 
 _WORDS = {
     "reduction": ["'none'", "'mean'", "'sum'"],
@@ -145,7 +147,7 @@ def settings_of(found: Found) -> Iterator[Setting]:
             default is None
             or each.stars
             or each.name in given
-            or each.name not in names + [each.name]
+            or each.name not in [*names, each.name]
         ):
             continue
         for other in others(each.name, str(default).replace('"', "'")):
@@ -197,14 +199,16 @@ def _hoisted(call: ast.Call) -> list[str]:
 
 def _literals(tree: ast.expr, call: ast.Call, names: list[str]) -> Iterator[tuple[str, str, str]]:
     """The name of each literal argument of a call, the program with `p` for it, and its source."""
-    places = [(names[n] if n < len(names) else "", n) for n in range(len(call.args))]
-    for name, place in [*places, *((each.arg or "", each) for each in call.keywords)]:
+    count = len(call.args)
+    for number in range(count + len(call.keywords)):
         copy = deepcopy(call)
-        if isinstance(place, int):
-            value, copy.args[place] = call.args[place], ast.Name("p")
+        if number < count:
+            name = names[number] if number < len(names) else ""
+            value, copy.args[number] = call.args[number], ast.Name("p")
         else:
-            value = place.value
-            copy.keywords[call.keywords.index(place)].value = ast.Name("p")
+            keyword = call.keywords[number - count]
+            name, value = keyword.arg or "", keyword.value
+            copy.keywords[number - count].value = ast.Name("p")
         source = ast.unparse(value)
         if isinstance(value, (ast.Constant, ast.UnaryOp, ast.Tuple, ast.List)) or (
             source.startswith("torch.") and not isinstance(value, ast.Call)
@@ -323,23 +327,25 @@ def _number(found: Any) -> str:
     return "number" if isinstance(found, (bool, int, float)) else "other"
 
 
-def lates() -> Iterator[Late]:
-    """The table's programs: each setting used, overwritten and differentiated, the ways in turn."""
+def lates(seed: int = 0, count: int | None = None) -> Iterator[Late]:
+    """The table's programs: each setting used, overwritten and differentiated, the ways in turn;
+    where only so many are wanted, one for each of so many settings.
+    """
+    every = [*settings(), *settings_of_rows()]
     turn = 0
-    for setting in [*settings(), *settings_of_rows()]:
+    for number, setting in enumerate(every if count is None else sample(every, count, seed)):
         kind = kind_of(setting)
         if kind is None:
             continue
-        for use in USES:
-            if use == "differentiated" and not kind.leaves:
-                continue
+        uses = [use for use in USES if use != "differentiated" or kind.leaves]
+        if count is not None:
+            uses = [uses[number % len(uses)]]
+        for use in uses:
             turn += 1
             way = list(WAYS)[turn % len(WAYS)]
             leaves = kind.leaves if use == "differentiated" else []
-            yield Late(
-                f"{setting.name}, {use}, {way}",
-                program(setting, way, use, kind.number, leaves),
-            )
+            text = program(setting, way, use, kind.number, leaves)
+            yield Late(f"{setting.name}, {use}, {way}", text)
 
 
 def settings_of_rows() -> Iterator[Setting]:

@@ -177,9 +177,10 @@ class HotLoop:
             return self.body(variables)
         if last or (self.interpreted < HOT_AFTER and not self.paths):
             return self._interpret(variables)
-        if self.between is Between.ANYTHING or self.compiler.steps.left != self._steps_left:
+        state, steps = self.compiler.state, self.compiler.steps
+        if self.between is Between.ANYTHING or steps.left != self._steps_left:
             self._check(variables)
-        if not is_unobserved(self.compiler.state) or self.compiler.interpreter.overrides:
+        if not is_unobserved(state) or self.compiler.interpreter.overrides:
             self.broken = self.broken or GraphBreak(
                 "B06", "forward_ad, inference mode, a transform or a listener is at work"
             )
@@ -192,24 +193,27 @@ class HotLoop:
                     self.carried |= replaced
                     self.paths.remove(path)
                 continue
-            if not written.fits(variables, self.compiler.steps):
+            if not written.fits(variables, steps):
                 continue
             if not path.verified:
                 if self._verify(path, variables):
                     return self._signal
                 continue
+            counts = state.sequence_nr, steps.left
             try:
                 left = self._run_compiled(path, variables)
             except SideExit as found:
+                state.sequence_nr, steps.left = counts
                 self._note(found)
                 continue
             except BaseException as error:
                 self._check_whole(error)
+                state.sequence_nr, steps.left = counts
                 return self._interpret(variables)  # which fails too, and says where
             self.left = path, left
             if self.between is not Between.NOTHING:
                 self._show(variables)
-            self._steps_left = self.compiler.steps.left - 1  # the next iteration is a step
+            self._steps_left = steps.left - 1  # the next iteration is a step
             if path is not self.paths[0]:
                 self.paths.remove(path)
                 self.paths.insert(0, path)

@@ -183,6 +183,7 @@ class Recorder(Listener):
                 raise GraphBreak("B06", "a call draws random numbers for several tensors")
             builder.draw(called, operands, result)
         else:
+            called.is_quiet = any(value.array is None for value in operands)
             builder.call(called, operands, result=result)
 
     def _is_unknown(self, base: Tensor | None) -> bool:

@@ -17,6 +17,7 @@ from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
 from gradcli.language.loops.guards import is_same_value
 from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
+from gradcli.state import active
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import OTHER_KIND, SideExit, kind_of
@@ -496,6 +497,7 @@ class OnTensors:
     Attributes:
         arguments, keywords: what with, slots where an operand goes.
         based: the numbers of the tensors whose bases it gives too, behind them.
+        is_quiet: whether it drew no random numbers, for numbers for which it might.
         kinds: how what it gives lies in memory, in every iteration.
     """
 
@@ -505,6 +507,7 @@ class OnTensors:
         "based",
         "exit",
         "function",
+        "is_quiet",
         "is_several",
         "keywords",
         "kinds",
@@ -522,6 +525,7 @@ class OnTensors:
         self.__name__ = str(getattr(function, "__name__", "call"))
         self.function = function
         self.based = based
+        self.is_quiet = False
         self.is_several = type(given) is not Tensor or bool(based)
         self.arguments = arguments
         self.keywords = keywords
@@ -531,11 +535,30 @@ class OnTensors:
     def __call__(self, *operands: Any) -> Any:
         arguments = [Slot.filled(each, operands) for each in self.arguments]
         keywords = {name: Slot.filled(each, operands) for name, each in self.keywords.items()}
+        before = _standing() if self.is_quiet else None
         made = self.function(*arguments, **keywords)
-        arrays = tuple([each.array for each in with_bases(made, self.based)])
-        if [kind_of(each) for each in arrays] != self.kinds:
+        tensors = with_bases(made, self.based)
+        arrays = tuple([each.array for each in tensors])
+        in_graph = any(each.requires_grad for each in tensors)
+        if in_graph or [kind_of(each) for each in arrays] != self.kinds:
+            raise self.exit
+        if before is not None and _standing() != before:
+            _restore(before)
             raise self.exit
         return arrays if self.is_several else arrays[0]
+
+
+def _standing() -> dict[str, Any]:
+    return {name: each.snapshot() for name, each in active.state.generators.items()}
+
+
+def _restore(standing: dict[str, Any]) -> None:
+    generators = active.state.generators
+    for name in [*generators]:
+        if name in standing:
+            generators[name].restore(standing[name])
+        else:  # which was made since
+            del generators[name]
 
 
 def with_bases(made: Any, based: Sequence[int]) -> list[Tensor]:

@@ -299,7 +299,6 @@ class Reader:
         if type(value) in NUMBERS:
             symbol = self.builder.input(op, operands, value)
             self.inputs.append(Input(place.read, (type(value),)))
-            place.store(self.frame.variables, symbol.now)
             self._remember(place, symbol)
             self.symbols[place.key] = symbol
             return symbol
