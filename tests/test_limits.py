@@ -63,6 +63,8 @@ RUNAWAYS = [
     ("F.pad(ones(1), (0, 10**10))", "E602", None),
     ("F.one_hot(tensor([0]), 10**10)", "E602", None),
     ("torch.bincount(tensor([10**10]))", "E602", None),
+    ("torch.bincount(tensor([2**63 - 1]))", "E204", None),
+    ("F.one_hot(tensor([2**63 - 1]))", "E204", None),
     ("torch.repeat_interleave(ones(1), 10**10)", "E602", None),
     ("F.interpolate(ones(1, 1, 1), size=10**10)", "E602", None),
     ("s = 'ab'\nwhile True: s += s", "E602", "--max-elements"),
