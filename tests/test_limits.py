@@ -85,6 +85,12 @@ def test_runaways(program: str, code: str, help: str | None) -> None:
         _assert_ended(finished, code, help)
 
 
+@pytest.mark.parametrize("name", ["torch.bincount", "F.one_hot"])
+def test_as_many_counts_as_no_integer_tells_are_an_error(name: str) -> None:
+    finished = _run(f"{name}(tensor([0, 2**63 - 1]))")
+    assert "E204" in finished.stderr
+
+
 def test_ordinary_work_is_left_alone() -> None:
     program = """
         x = torch.randn(1000, 1000, requires_grad=True)

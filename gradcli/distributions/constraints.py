@@ -10,8 +10,10 @@ import numpy as np
 from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import modules
+from gradcli.state import look
 
 TABLE = modules["torch.distributions.constraints"]
 
@@ -26,9 +28,10 @@ class Constraint:
         is_discrete: whether the values are apart from each other.
         kernel: the first kernel of PyTorch's that it needs and complex numbers have not, if any.
         bounds: `lower_bound` and `upper_bound`, where it has them.
+        read: the bounds that are tensors, whose numbers `holds` knows.
     """
 
-    __slots__ = ("bounds", "event_dim", "holds", "is_discrete", "kernel", "text")
+    __slots__ = ("bounds", "event_dim", "holds", "is_discrete", "kernel", "read", "text")
 
     language_name: ClassVar[str] = "torch.distributions.constraints.Constraint"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"check", "event_dim", "is_discrete"})
@@ -48,6 +51,7 @@ class Constraint:
         self.is_discrete = is_discrete
         self.kernel = kernel
         self.bounds = bounds
+        self.read = [bound for bound in bounds.values() if isinstance(bound, Tensor)]
 
     def check(self, value: Tensor) -> Tensor:
         """The truth values of a tensor."""
@@ -69,6 +73,17 @@ class Constraint:
                 raises="NotImplementedError",
             )
         return np.asarray(self.holds(array))
+
+    def look_at(self, value: Tensor) -> None:
+        """Report to the recorder that a tensor's values were found to be as they must."""
+
+        def check(array: Any) -> None:
+            if not np.all(self.holds(np.asarray(to_host(forced(array))))):
+                raise value_error(f"a value is not {self.text}")
+
+        look(check, value.array)
+        for bound in self.read:
+            listed(bound)
 
     def language_getattr(self, name: str) -> Any:
         """A bound; raises AttributeError where there is none."""
@@ -157,13 +172,15 @@ def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> 
         found = base_constraint.holds(x)
         return found.reshape(*found.shape[: found.ndim - dims], -1).all(-1)
 
-    return Constraint(
+    made = Constraint(
         f"IndependentConstraint({base_constraint!r}, {dims})",
         holds,
         base_constraint.event_dim + dims,
         base_constraint.is_discrete,
         base_constraint.kernel,
     )
+    made.read = base_constraint.read
+    return made
 
 
 def multinomial(upper_bound: Any) -> Constraint:

@@ -34,6 +34,7 @@ from gradcli.distributions.distribution import (
     size_of,
 )
 from gradcli.errors import GradcliError, value_error
+from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.catalogue import modules, operators
 
 F = modules["torch.nn.functional"]
@@ -151,6 +152,12 @@ class Geometric(_Binary):
         return both / self.probs
 
 
+def _check_signs(probs: Any) -> None:
+    """Raise E204 for a negative probability."""
+    if (probs < 0).any():
+        raise value_error("a probability is negative")
+
+
 class Categorical(Distribution):
     """The number of a category, each of a probability of its own."""
 
@@ -174,8 +181,11 @@ class Categorical(Distribution):
         else:
             each = given - call(given, "logsumexp", dim=-1, keepdim=True)
         self.given = {name: each}
-        if (given.array < 0).any() and name == "probs":
-            self.given = {name: given}  # what is wrong is shown as it was given
+        if name == "probs":
+            try:
+                checked_values(_check_signs, given.array)
+            except GradcliError:
+                self.given = {name: given}  # what is wrong is shown as it was given
         super().__init__(each.array.shape[:-1], (), validate_args)
 
     @property
@@ -345,8 +355,8 @@ class Binomial(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """All counts, for each of the batch; raises E205 where the numbers of trials differ."""
-        total = int(call(self.total_count, "max").array)
-        if call(self.total_count, "min").array != total:
+        total = int(call(self.total_count, "max").item())
+        if call(self.total_count, "min").item() != total:
             raise GradcliError(
                 "E205",
                 "Inhomogeneous total count not supported by `enumerate_support`.",
@@ -368,8 +378,8 @@ class Binomial(Distribution):
         return value * logits - ways - other_ways - normalised
 
     def entropy(self) -> Any:
-        total = int(call(self.total_count, "max").array)
-        if call(self.total_count, "min").array != total:
+        total = int(call(self.total_count, "max").item())
+        if call(self.total_count, "min").item() != total:
             raise self.missing("entropy of different total counts")
         log_probs = self.log_prob(self.enumerate_support(False))
         return -call(T.exp(log_probs) * log_probs, "sum", 0)

@@ -175,6 +175,7 @@ class Distribution(Extensible):
 
     def _check(self, what: str, value: Tensor, constraint: Constraint) -> None:
         if np.all(constraint.truth_of(value)):
+            constraint.look_at(value)
             return
         found = "the constraint" if what.startswith("parameter") else ""
         where = (

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import to_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.nn.attributes import kind_of
-from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.arguments import check_tensors, listed
 from gradcli.ops.binding.catalogue import function, methods, modules
 from gradcli.ops.binding.results import ReturnType
 from gradcli.ops.indexing import select
@@ -70,7 +70,7 @@ def unpad_sequence(
     rows = padded_sequences
     if not batch_first:
         rows = methods["transpose"](rows, 0, 1)
-    counts = lengths.array.reshape(-1).tolist()
+    counts = np.ravel(listed(lengths)).tolist()
     return [
         methods["narrow"](row, 0, 0, int(length))
         for row, length in zip(methods["unbind"](rows, 0), counts, strict=False)
@@ -126,7 +126,7 @@ class PackedSequence(ReturnType):
     @property
     def counts(self) -> list[int]:
         """The batch sizes."""
-        return [int(each) for each in to_host(self[1].array).tolist()]
+        return [int(each) for each in listed(self[1])]
 
     @property
     def is_cuda(self) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.scalars import plain_number
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.tensor import Tensor
@@ -238,12 +239,18 @@ reciprocal = pointwise(
 )
 
 
-def _check_divisor(kind: str, self: Any, other: Any) -> None:
-    """Integer division by zero is an error, as PyTorch makes it; floats give inf or nan."""
-    if kind in "iub" and not np.all(other) and np.size(self):
+def _checked_division(kind: str, self: Any, other: Any) -> tuple[Any, Any]:
+    """The operands of a division. By an integer of zero it is an error, as PyTorch makes it; floats
+    give inf or nan.
+    """
+    if kind not in "iub":
+        return self, other
+    self, other = forced(self), forced(other)  # the check would be no part of a plan
+    if not np.all(other) and np.size(self):
         raise GradcliError(
             "E206", "integer division by zero", text="ZeroDivisionError", raises="RuntimeError"
         )
+    return self, other
 
 
 _BOOL_OR_COMPLEX = dtype_names("bool", "complex")
@@ -251,7 +258,7 @@ _BOOL_OR_COMPLEX = dtype_names("bool", "complex")
 
 def _rounded_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
     kind = np.result_type(self, other).kind
-    _check_divisor(kind, self, other)
+    self, other = _checked_division(kind, self, other)
     if kind in "iub":
         quotient = np.floor_divide(self, other)
         if rounding_mode == "trunc":
@@ -352,7 +359,7 @@ floor_divide_of_number = pointwise(
 
 def _remainder(self: Any, other: Any) -> Any:
     dtype = np.result_type(self, other)
-    _check_divisor(dtype.kind, self, other)
+    self, other = _checked_division(dtype.kind, self, other)
     if dtype.kind != "f":
         return np.remainder(self, other)
     # The sign is the divisor's, but a zero keeps the sign of the dividend, which NumPy's does not.
@@ -361,8 +368,7 @@ def _remainder(self: Any, other: Any) -> Any:
 
 
 def _fmod(self: Any, other: Any) -> Any:
-    _check_divisor(np.result_type(self, other).kind, self, other)
-    return np.fmod(self, other)
+    return np.fmod(*_checked_division(np.result_type(self, other).kind, self, other))
 
 
 _MODULUS: dict[str, Any] = {

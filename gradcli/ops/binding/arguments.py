@@ -112,6 +112,20 @@ def checked_values(check: Callable[..., None], *operands: Any) -> None:
     look(check, *operands)
 
 
+def listed(values: Tensor) -> Any:
+    """The numbers that a tensor holds, in lists. It is reported to the recorder that what comes
+    next depends on them.
+    """
+    numbers = values.array.tolist()
+
+    def check(array: Any) -> None:
+        if array.tolist() != numbers:
+            raise type_error("the numbers are other ones")
+
+    look(check, values.array)
+    return numbers
+
+
 def check_floating(
     name: str, tensor: Tensor, raises: str = "NotImplementedError", kernel: str = ""
 ) -> None:

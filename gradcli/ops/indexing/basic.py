@@ -21,10 +21,11 @@ from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.kernels import in_c
 from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import operators
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.codegen.saved import check_saved
-from gradcli.ops.definition.doc import BY_VALUES
+from gradcli.ops.definition.doc import BY_VALUES, READS
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.shape.slicing import alias, checked_position, select, slice_
 from gradcli.ops.shape.views import unsqueeze
@@ -98,6 +99,7 @@ index: Op = op(
         zeros(grad, self_sizes), grad, indices, True
     ),
     raises=BY_VALUES,
+    effects=(READS,),  # a mask picks as many elements as it finds
 )
 
 
@@ -362,7 +364,7 @@ def _plain(values: Any) -> Any:
     if isinstance(values, (list, tuple, range)):
         active.state.limits.check_elements(len(values))
         return [_plain(value) for value in values]
-    return values.array.tolist() if isinstance(values, Tensor) else values
+    return listed(values) if isinstance(values, Tensor) else values
 
 
 def _dimensions(item: Any) -> int:

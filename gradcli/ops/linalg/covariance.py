@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import div, mul, sub
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.arguments import check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.elementwise.clamp import clamp
 from gradcli.ops.elementwise.complex import complex_of_parts, imaginary_part, real_part
@@ -28,7 +27,12 @@ def _checked_weights(name: str, weights: Any, count: int, kinds: tuple[str, ...]
         raise shape_error(f"cov(): {name} must be a vector of {count} elements")
     if weights.dtype.category not in kinds:
         raise dtype_error(f"cov(): {name} cannot be {weights.dtype}")
-    if (unbatched(weights.array) < 0).any():
+    checked_values(_check_signs, name, weights.array)
+
+
+def _check_signs(name: str, weights: Any) -> None:
+    """Raise E204 for a negative weight."""
+    if (weights < 0).any():
         raise runtime_error(f"cov(): {name} cannot be negative")
 
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import check_same_dtype
+from gradcli.ops.binding.arguments import check_same_dtype, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.autocast import autocast_to_float32
@@ -184,6 +183,12 @@ def _refuse_no_pivot(name: str, pivot: bool) -> None:
         )
 
 
+def _check_pivots(info: Any) -> None:
+    """Raise E204 where a pivot is 0."""
+    if info.any():
+        raise runtime_error("lu_factor(): a pivot is 0, so lu_solve could not divide")
+
+
 @function("lu_factor", module="torch.linalg")
 @effects(CHECKS)
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
@@ -193,8 +198,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     check_matrices("lu_factor", square=False, A=A)
     _refuse_no_pivot("lu_factor", pivot)
     factors, pivots, info = lu_factor.apply(A)
-    if unbatched(info.array).any():
-        raise runtime_error("lu_factor(): a pivot is 0, so lu_solve could not divide")
+    checked_values(_check_pivots, info.array)
     return named("linalg_lu_factor", "LU pivots", (factors, pivots))
 
 

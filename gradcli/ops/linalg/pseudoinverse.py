@@ -13,6 +13,7 @@ from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.autocast import autocast_to_float32
+from gradcli.ops.definition.doc import BY_VALUES, READS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.decompositions import converged
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
@@ -188,6 +189,8 @@ _lstsq: Op = op(
     differentiable=(0, 1),
     inputs=("self", "b"),
     joint=_least_squares_rule,
+    raises=BY_VALUES,
+    effects=(READS,),  # there are residuals where all ranks are full
 )
 
 

@@ -14,7 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import add
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.arguments import check_same_dtype
+from gradcli.ops.binding.arguments import check_same_dtype, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.autocast import autocast_to_float32
@@ -65,7 +65,7 @@ inv_ex: Op = op(
 def inverted(name: str, A: Tensor) -> Tensor:
     """The inverses of matrices that are checked; raises E204 for a singular one."""
     inverse, info = inv_ex.apply(A)
-    check_nonsingular(name, unbatched(info.array))
+    checked_values(check_nonsingular, name, info.array)
     return inverse
 
 
@@ -94,7 +94,7 @@ def inv_ex_(A: Tensor, *, check_errors: bool = False) -> Any:
     check_matrices("inv_ex", A=A)
     inverse, info = inv_ex.apply(A)
     if check_errors:
-        check_nonsingular("inv_ex", unbatched(info.array))
+        checked_values(check_nonsingular, "inv_ex", info.array)
     return named("linalg_inv_ex", "inverse info", (inverse, info))
 
 
@@ -169,7 +169,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     E301 where the shapes do not fit, E204 for a singular matrix.
     """
     solution, info = _solve("solve", A, B, left)
-    check_nonsingular("solve", unbatched(info.array))
+    checked_values(check_nonsingular, "solve", info.array)
     return solution
 
 
@@ -178,7 +178,7 @@ def solve_ex_(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = F
     """The solution, and for each matrix the number of the pivot that is 0, or 0."""
     solution, info = _solve("solve_ex", A, B, left)
     if check_errors:
-        check_nonsingular("solve_ex", unbatched(info.array))
+        checked_values(check_nonsingular, "solve_ex", info.array)
     return named("linalg_solve_ex", "result info", (solution, info))
 
 

@@ -14,7 +14,12 @@ from gradcli.errors import runtime_error, shape_error
 from gradcli.kernels.sums.cascade_sum import wide, wider
 from gradcli.ops.arithmetic.arithmetic import add, mul, zeros
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
+from gradcli.ops.binding.arguments import (
+    check_not_integral,
+    check_same_dtype,
+    check_tensors,
+    listed,
+)
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.binding.dims import normal_dims
 from gradcli.ops.creation.autocast import autocast_to_float32, autocast_to_lower_precision
@@ -42,7 +47,7 @@ from gradcli.ops.shape.views import (
 def _contracted(name: str, tensor: Tensor, dims: Any, which: int) -> tuple[int, ...]:
     """The dimensions of one operand that are summed over: the last or first n for a number n."""
     if isinstance(dims, Tensor):
-        dims = dims.array.tolist()
+        dims = listed(dims)
     if type(dims) is int:
         if dims < 0 or dims > tensor.array.ndim:
             raise runtime_error(f"{name}(): {dims} dimensions of a tensor of {tensor.array.ndim}")

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of, on_the_host
-from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import shape_error
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype
+from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.autocast import autocast_to_float32
@@ -246,8 +245,10 @@ cholesky_ex = _cholesky("linalg_cholesky_ex")
 cholesky = _cholesky("cholesky")
 
 
-def _check_positive(name: str, info: Tensor) -> None:
-    found = unbatched(info.array)
+def _check_positive(name: str, found: Any) -> None:
+    """Raise E204 where a matrix has no Cholesky factor: its leading minor of an order that is not
+    0.
+    """
     failed = np.flatnonzero(found)
     if failed.size:
         minor = int(np.ravel(found)[failed[0]])
@@ -274,7 +275,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """
     check_matrices("cholesky", A=A)
     factor, info = cholesky_ex.apply(A, upper)
-    _check_positive("cholesky", info)
+    checked_values(_check_positive, "cholesky", info.array)
     return factor
 
 
@@ -285,7 +286,7 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
     check_matrices("cholesky_ex", A=A)
     factor, info = cholesky_ex.apply(A, upper)
     if check_errors:
-        _check_positive("cholesky_ex", info)
+        checked_values(_check_positive, "cholesky_ex", info.array)
     return named("linalg_cholesky_ex", "L info", (factor, info))
 
 
@@ -297,7 +298,7 @@ def cholesky_(input: Tensor, upper: bool = False) -> Tensor:
     check_not_integral("cholesky", input)
     check_matrices("cholesky", input=input)
     factor, info = cholesky.apply(input, upper)
-    _check_positive("cholesky", info)
+    checked_values(_check_positive, "cholesky", info.array)
     return factor
 
 

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
-from gradcli.ops.binding.arguments import check_constants
+from gradcli.ops.binding.arguments import check_constants, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES
@@ -119,6 +118,17 @@ multi_margin_loss_ = op(
 )
 
 
+def _check_classes(name: str, target: Any, least: int, classes: int, text: str) -> None:
+    """Raise E302 for a target that is no class; `text` is PyTorch's."""
+    if np.any((target < least) | (target >= classes)):
+        raise GradcliError(
+            "E302",
+            f"{name}(): a target is none of the {classes} classes",
+            text=text,
+            raises="RuntimeError",
+        )
+
+
 @function("multi_margin_loss", module="torch.nn.functional")
 @autocast_to_float32
 def multi_margin_loss(
@@ -142,14 +152,8 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise value_error("only p == 1 and p == 2 supported")
     _check_samples("multi_margin_loss", input, target, target.array.ndim == input.array.ndim - 1)
-    classes = input.array.shape[-1]
-    if np.any((unbatched(target.array) < 0) | (unbatched(target.array) >= classes)):
-        raise GradcliError(
-            "E302",
-            f"multi_margin_loss(): a target is none of the {classes} classes",
-            text="target out of range",
-            raises="RuntimeError",
-        )
+    classes, wrong = input.array.shape[-1], "target out of range"
+    checked_values(_check_classes, "multi_margin_loss", target.array, 0, classes, wrong)
     return multi_margin_loss_.apply(input, target, weight, p, margin, number)
 
 
@@ -270,12 +274,6 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
     check_dtype("multilabel_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
     fits = target.array.shape == input.array.shape
     _check_samples("multilabel_margin_loss", input, target, fits)
-    classes = input.array.shape[-1]
-    if np.any((unbatched(target.array) < -1) | (unbatched(target.array) >= classes)):
-        raise GradcliError(
-            "E302",
-            f"multilabel_margin_loss(): a target is none of the {classes} classes",
-            text="argument #2 'target' is out of range",
-            raises="RuntimeError",
-        )
+    classes, wrong = input.array.shape[-1], "argument #2 'target' is out of range"
+    checked_values(_check_classes, "multilabel_margin_loss", target.array, -1, classes, wrong)
     return multilabel_margin_loss_.apply(input, target, number)[0]

@@ -9,11 +9,10 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
-from gradcli.ops.binding.arguments import check_floating, check_tensors
+from gradcli.ops.binding.arguments import check_floating, check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function, methods
 from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import clone
@@ -77,6 +76,12 @@ def poisson_nll_loss(
     return reduced(losses, number)
 
 
+def _check_variances(var: Any) -> None:
+    """Raise E204 for a negative variance."""
+    if np.any(var < 0):
+        raise value_error("var has negative entry/entries")
+
+
 @function("gaussian_nll_loss", module="torch.nn.functional")
 def gaussian_nll_loss(
     input: Tensor,
@@ -115,8 +120,7 @@ def gaussian_nll_loss(
             text="var is of incorrect size",
             raises="ValueError",
         )
-    if np.any(unbatched(var.array) < 0):
-        raise value_error("var has negative entry/entries")
+    checked_values(_check_variances, var.array)
     check_floating_dtype("gaussian_nll_loss", var.dtype)
     check_dtype("gaussian_nll_loss", var.dtype, COMPLEX)
     var = clone.apply(var)

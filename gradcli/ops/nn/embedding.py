@@ -438,6 +438,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     classes = module_of(tensor.array).asarray(tensor.array)
     if num_classes == -1 and classes.size:
         num_classes = int(classes.max()) + 1
+    if num_classes > np.iinfo(np.int64).max:
+        raise runtime_error(
+            f"one_hot(): {num_classes} classes cannot be",
+            text="zeros: Dimension size must be non-negative.",
+        )
     outside = ((classes < 0) | (classes >= num_classes)).any()
     if outside or num_classes < (0 if classes.size else 1):
         raise runtime_error(

@@ -14,6 +14,9 @@ from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 
+_LARGEST = 2**63 - 1
+"""The largest integer of 64 bits."""
+
 
 @function("bincount", method=True)
 @effects(CHECKS, READS)
@@ -33,6 +36,11 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise runtime_error(
             "bincount(): an element is negative",
             text="bincount only supports 1-d non-negative integral inputs.",
+        )
+    if array.size and int(array.max()) == _LARGEST:  # NumPy would count them in no memory
+        raise runtime_error(
+            f"bincount(): an element is {_LARGEST}, and so many counts cannot be",
+            text=f"maximum value of input overflowed, it should be < {_LARGEST} but got {_LARGEST}",
         )
     if minlength < 0:
         raise runtime_error(

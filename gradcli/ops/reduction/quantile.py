@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import moved
-from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import mul, mul_number
-from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.arguments import check_tensors, checked_values
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.autocast import autocast_to_float32
@@ -56,9 +55,14 @@ def _checked_fractions(name: str, input: Tensor, q: Any) -> Tensor:
         raise shape_error(f"{name}(): q must be a number or a vector")
     if q.dtype is not input.dtype:
         raise dtype_error(f"{name}(): q is {q.dtype} and the input {input.dtype}")
-    if not ((unbatched(q.array) >= 0) & (unbatched(q.array) <= 1)).all():
-        raise runtime_error(f"{name}(): every q must lie between 0 and 1")
+    checked_values(_check_shares, name, q.array)
     return q
+
+
+def _check_shares(name: str, q: Any) -> None:
+    """Raise E204 for a share that is none."""
+    if not ((q >= 0) & (q <= 1)).all():
+        raise runtime_error(f"{name}(): every q must lie between 0 and 1")
 
 
 def _sorted_last(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:

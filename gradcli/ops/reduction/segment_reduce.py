@@ -11,7 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
-from gradcli.ops.binding.arguments import check_floating, check_tensors
+from gradcli.ops.binding.arguments import check_floating, check_tensors, listed
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.doc import BY_KINDS
@@ -132,6 +132,7 @@ def _lengths(lengths: Tensor | None, offsets: Tensor | None, axis: int) -> tuple
     check_tensors("segment_reduce", lengths=given)
     if given.array.dtype.kind not in "iu":
         raise dtype_error("segment_reduce(): lengths must be integers")
+    listed(given)
     rows = given.array.reshape(-1, given.array.shape[-1]) if given.ndim else given.array
     if given.ndim != axis + 1 or (rows != rows[:1]).any():
         raise GradcliError("E205", "segment_reduce(): all rows have the same lengths here")

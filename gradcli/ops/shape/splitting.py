@@ -10,9 +10,10 @@ from gradcli.arrays.views import sliced
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, sizes_of
-from gradcli.ops.definition.doc import BATCH, BY_KINDS, describe
+from gradcli.ops.definition.doc import BATCH, BY_KINDS, READS, describe, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.joining import cat, stack
 from gradcli.ops.shape.slicing import along, slice_
@@ -217,7 +218,7 @@ def unbind_(input: Tensor, dim: int = 0) -> Parts:
 def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
     at, extent = _extent(name, input, dim)
     if isinstance(where, Tensor):
-        where = where.array.tolist()
+        where = listed(where)
     if isinstance(where, (list, tuple)):
         if not all(isinstance(cut, int) for cut in where):
             raise type_error(f"{name}(): the positions must be integers in one dimension")
@@ -236,6 +237,7 @@ def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
 
 
 @function("tensor_split", method=True)
+@effects(READS)
 def tensor_split(
     input: Tensor,
     indices_or_sections: Any = None,
