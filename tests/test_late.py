@@ -13,7 +13,7 @@ from tests.late.issue import HEAD, PROGRAMS
 from tests.late.loop import Late, Verdict, judged, run, sample
 from tests.late.tables import TABLES
 
-COUNTS = {"ops": 70, "settings": 60, "failing": 80, "reading": 60, "random": 40}
+COUNTS = {"ops": 55, "settings": 45, "failing": 65, "reading": 50, "random": 30}
 """How many programs of each table run here."""
 
 

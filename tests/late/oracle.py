@@ -16,7 +16,7 @@ from gradcli.session import Session
 from tests.late.loop import Late, Verdict
 
 _DRIVER = """
-import contextlib, io, json, os, sys, warnings
+import builtins, contextlib, io, json, os, sys, warnings
 answers = os.fdopen(os.dup(1), 'w')
 os.dup2(2, 1)  # what libraries print there is no answer
 import torch
@@ -36,39 +36,69 @@ def plain(value, depth=0):
     if depth < 4 and isinstance(value, dict):
         return [[plain(key), plain(each, depth + 1)] for key, each in value.items()]
     return None
+known = {}
+exec("from math import inf; from torch import *", known)  # as gradcli has them
+known = {name: each for name, each in known.items() if not hasattr(builtins, name)}
 for line in sys.stdin:
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)
     torch.set_printoptions(profile="default")
     torch.manual_seed(0)
-    names, printed, error = {"__name__": "__main__"}, io.StringIO(), ""
+    names, printed, error = {"__name__": "__main__", **known}, io.StringIO(), ""
     try:
         with contextlib.redirect_stdout(printed):
             exec(compile(json.loads(line), "late", "exec"), names)
     except BaseException as failure:
         error = type(failure).__name__
     torch.set_grad_enabled(True)
-    left = {name: plain(each) for name, each in names.items() if name[:2] != "__"}
+    left = {name: plain(each) for name, each in names.items() if each is not known.get(name)}
     print(json.dumps([printed.getvalue(), error, left]), file=answers, flush=True)
 """
 
 
+class _PyTorch:
+    """A process that runs programs, begun anew where one of them ends it."""
+
+    def __init__(self, python: str) -> None:
+        self.command = [python, "-c", _DRIVER]
+        self.process: subprocess.Popen[str] | None = None
+
+    def answer(self, program: str) -> Any:
+        """What a program came to; None where it ended the process."""
+        pipe = subprocess.PIPE
+        if self.process is None:
+            self.process = subprocess.Popen(
+                self.command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+            )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(program) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            self.close()
+            return None
+        return json.loads(answer)
+
+    def close(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
+
+
 def beside(python: str, lates: Sequence[Late]) -> Iterator[Verdict]:
     """Programs run compiled here, and by PyTorch there."""
-    command = [python, "-c", _DRIVER]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as torch:
-        assert torch.stdin is not None
-        assert torch.stdout is not None
+    torch = _PyTorch(python)
+    try:
         for late in lates:
-            torch.stdin.write(json.dumps(late.program) + "\n")
-            torch.stdin.flush()
-            answer = torch.stdout.readline()
-            if not answer:
-                raise RuntimeError(f"PyTorch's process ended at {late.name}")
+            answer = torch.answer(late.program)
             compiled, found = _run(late.program)
-            yield Verdict(late, compiled, list(_differences(found, json.loads(answer))))
+            differs = [] if answer is None else list(_differences(found, answer))
+            yield Verdict(late, compiled, differs)
+    finally:
+        torch.close()
 
 
 def _run(program: str) -> tuple[int, list[Any]]:
