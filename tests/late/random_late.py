@@ -244,7 +244,7 @@ EVENTS = [
     ["q = undefined"],
     ["assert n < 0, f'n is {n}'"],
     ["print('late', i, t)"],
-    ["w.data = torch.ones(5)"],
+    ["w.data = torch.ones(3)"],
     ["w.data[0] = float('nan')"],
     ["buf.resize_(6) if False else buf.fill_(2.)"],
     ["(w * 2).sum().backward()", "w.grad.mul_(3)"],

@@ -14,6 +14,7 @@ import numpy as np
 from gradcli.arrays.fusion.executor import assign, evaluate
 from gradcli.arrays.fusion.lazy import LAZY, forced
 from gradcli.arrays.gpu.array import ARRAYS
+from gradcli.arrays.sizes import sizes_apart
 from gradcli.arrays.storage import own
 from gradcli.arrays.strides import copied_to_leaf
 from gradcli.autograd.node import AccumulateGrad, Node
@@ -84,6 +85,8 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
         meta.grad = add(old, gradient)
         new = meta.grad.array
     else:
+        if old.array.shape != gradient.shape:
+            raise _apart(old.array, gradient)
         new = forced(add_arrays(old.array, gradient))
         if isinstance(old.array, np.ndarray):
             assign(old.array, new)
@@ -94,6 +97,19 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
             old.storage.count_write()
     if recorder is not None:
         recorder.leaf(leaf, before, gradient.array if create_graph else gradient, new)
+
+
+def _apart(old: Any, gradient: Any) -> GradcliError:
+    """The error of a gradient that does not fit the one that the leaf has: the leaf's data was
+    replaced by data of another shape.
+    """
+    return GradcliError(
+        "E301",
+        f"a gradient of shape {tuple(gradient.shape)} is added to a `.grad` of shape"
+        f" {tuple(old.shape)}",
+        text=sizes_apart(old.shape, gradient.shape),
+        help="forget the old one: `w.grad = None`",
+    )
 
 
 def accumulate_array(

@@ -480,6 +480,7 @@ class OfKind:
         self.exit = SideExit(OTHER_KIND, span)
 
     def __call__(self, *operands: Any) -> Any:
+        active.state.place = self.exit.span or active.state.place  # it may warn
         made = self.function(*operands)
         if _kinds_in(made) != self.kinds:
             raise self.exit
@@ -535,6 +536,7 @@ class OnTensors:
     def __call__(self, *operands: Any) -> Any:
         arguments = [Slot.filled(each, operands) for each in self.arguments]
         keywords = {name: Slot.filled(each, operands) for name, each in self.keywords.items()}
+        active.state.place = self.exit.span or active.state.place  # it may warn
         before = _standing() if self.is_quiet else None
         made = self.function(*arguments, **keywords)
         tensors = with_bases(made, self.based)

@@ -499,7 +499,7 @@ class Reader:
         """Rely on what is in a list or dict from outside; `deep` where those in it are gone through
         too.
         """
-        if type(values) not in (list, dict) or id(values) in self.local:
+        if type(values) not in (list, dict, set) or id(values) in self.local:
             return
         places = [place for place, _ in self.stored.values() if isinstance(place, Item)]
         if any(values is each for each in (*self.grown, *[place.owner for place in places])):
