@@ -40,6 +40,8 @@ class Effect(Enum):
     """It may raise, depending on values."""
     SHOWS = "shows"
     """There is output."""
+    ESCAPES = "escapes"
+    """A tensor is made that the program may look at afterwards, on the memory of what it reads."""
 
 
 class Value(Record):

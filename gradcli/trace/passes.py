@@ -228,8 +228,11 @@ def memory_reused(trace: Trace) -> Trace:
         last.update(dict.fromkeys(instruction.reads, number))
     last.update(dict.fromkeys(kept_values(trace), len(trace.instructions)))
     alive = dict.fromkeys(last)
-    # The memory of constants and inputs is not reused; views of them may outlive the run.
-    fixed = arrays_of([*trace.constants, *trace.inputs])
+    # The memory of constants and inputs is not reused; views of them may outlive the run, as do
+    # the tensors that escape.
+    escaped = trace.effects.get(Effect.ESCAPES, ())
+    fixed = arrays_of([*trace.constants, *trace.inputs, *escaped])
+    lent = {*trace.inputs, *escaped}
     body = []
     for number, instruction in enumerate(trace.instructions):
         dying = [
@@ -244,7 +247,7 @@ def memory_reused(trace: Trace) -> Trace:
             del alive[value]
         if _takes_memory(instruction):
             for value in dying:
-                if value not in trace.inputs and _may_take_over(
+                if value not in lent and _may_take_over(
                     value.array, instruction.made[0].array, (*arrays_of(alive), *fixed)
                 ):
                     instruction = instruction.with_(params={"out": value})

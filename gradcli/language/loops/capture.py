@@ -15,8 +15,10 @@ from collections.abc import Iterator as HostIterator
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.language.compiler.assignment import unpacked
 from gradcli.language.compiler.names import name_store
+from gradcli.language.compiler.operand_labels import label_operands
 from gradcli.language.functions.generators import Running
 from gradcli.language.loops.holes import HOLES, Frame
 from gradcli.language.loops.kinds import is_of_library, module_class, walk_class
@@ -235,12 +237,19 @@ class Capture(Reader):
             owner = self.value(target.value, frame)
             at = self.value(target.index, frame)
             self.state.place = target.span
-            if type(owner) is Tensor and (type(at) is Symbol or _is_filled(owner, at, value)):
-                self._set_element(owner, at, value)
-                return
-            self.put(owner, self.exact(at), value, set_item)
+            try:
+                self._set_part(owner, at, value)
+            except GradcliError as error:
+                label_operands(error, ((target.value, owner), (target.index, concrete(at))), "[]=")
+                raise
         else:
             self.refuse("a target that is not recorded", span=target.span)
+
+    def _set_part(self, owner: Any, at: Any, value: Any) -> None:
+        if type(owner) is Tensor and (type(at) is Symbol or _is_filled(owner, at, value)):
+            self._set_element(owner, at, value)
+        else:
+            self.put(owner, self.exact(at), value, set_item)
 
     def _store_name(self, name: str, value: Any, frame: Frame, assigned: bool) -> None:
         holder = self.holder(name, frame)

@@ -213,8 +213,8 @@ def _shown(walk: Capture, former: Tensor) -> Value:
     """The value that shows what stands for a tensor: its array, or, where the iteration is given
     it, the tensor itself.
     """
-    given = walk.builder.given_as(former)
-    return walk.builder.of(former) if given is None else given
+    given = walk.builder.given_as(former) or walk.builder.escaped_as(former)
+    return given or walk.builder.of(former)
 
 
 def _are_recorded(walk: Capture, value: Any) -> bool:

@@ -90,6 +90,7 @@ class IterationBuilder(TraceBuilder):
         self._reads = 0
         self.side_exits = 0
         self.lasting: set[Tensor] = set()
+        self._escaped: dict[Tensor, Value] = {}
         self.objects: dict[Tensor, tuple[Inline, Sequence[Operand]]] = {}
         self.older: set[Tensor] = set()
         self._lists: dict[int, tuple[list[Any], list[Any]]] = {}
@@ -331,9 +332,7 @@ class IterationBuilder(TraceBuilder):
             check_whole(value)
             if value in self.objects:
                 return _at(operands, self.object(*self.objects[value]))
-            array, base = self.of(value), self._base_of(value)
-            like, *given = [_at(operands, each) for each in (tensor_like, array, value, base)]
-            return f"{like}({', '.join(given)})"
+            return _at(operands, self.escaped(value))
         if kind in (list, tuple) and self.varies(value):
             given = self.parts_of(value)
             parts = "".join([f"{self.written(each, operands)}, " for each in given])
@@ -352,18 +351,46 @@ class IterationBuilder(TraceBuilder):
             operands.append(self.of(value))
         return _at(operands, value.value if kind is Symbol else value)
 
+    def escaped(self, tensor: Tensor) -> Value:
+        """The tensor that stands for one that the iteration made, where the program sees it: one
+        object, in however many places.
+        """
+        made = self._escaped.get(tensor)
+        if made is None:
+            array, base = self.of(tensor), self._base_of(tensor)
+            made = self._escaped[tensor] = self.trace.value(None, "tensor")
+            effects = {Effect.ESCAPES: (array,)}
+            self._add(_LIKE, [tensor_like, array, tensor, base], (made,), effects=effects)
+        return made
+
+    def escaped_as(self, tensor: Tensor) -> Value | None:
+        """The tensor that stands for one that has escaped already; None for all others."""
+        return self._escaped.get(tensor)
+
     def _base_of(self, tensor: Tensor) -> Any:
         """What a tensor is a view of: a tensor from outside or one that is given, or the array of
         one that the iteration made; None for none.
         """
         base = tensor.base
         if base is None:
-            return None
+            return self.shares_memory_with(tensor)
         given = self.given_as(base)
         if given is not None:
             return given
         made = self.has(base) and not self.is_constant(self.of(base))
         return self.of(base) if made else base
+
+    def shares_memory_with(self, tensor: Tensor) -> Any:
+        """The tensor from outside, or one that is given, whose storage a tensor has too without
+        being its view, as what `detach()` gives; None for none.
+        """
+        storage = tensor.storage
+        if storage is None:
+            return None
+        for each in self.objects:
+            if each.storage is storage:
+                return self.object(*self.objects[each])
+        return next((each for each in self.lasting if each.storage is storage), None)
 
     def given_as(self, tensor: Tensor) -> Value | None:
         """The very tensor that stands for one that the iteration was given, or for the base of one;
@@ -418,7 +445,8 @@ def tensor_like(array: Any, former: Tensor, base: Any = None) -> Tensor:
     """A tensor with a history like a former one's.
 
     Args:
-        base: the tensor that it is a view of, or the array of one that is made for it.
+        base: the tensor that it is a view of, or whose storage it has; or the array of one that is
+            made for it to be a view of.
     """
     made = Tensor(array, former.requires_grad)
     made.grad_fn, made.output_nr = former.grad_fn, former.output_nr
@@ -428,6 +456,8 @@ def tensor_like(array: Any, former: Tensor, base: Any = None) -> Tensor:
     if meta is not None and meta.base is not None and base is not None:
         whole = base if type(base) is Tensor else tensor_like(base, meta.base)
         on_memory_of(made, whole, meta, storage)
+    elif type(base) is Tensor:
+        made.storage, made.array = storage_of(base), np.asarray(array)
     elif storage is not None and storage.version:
         storage_of(made).version = storage.version
     return made
@@ -462,6 +492,8 @@ class Slot(Record):
             return slice(*[Slot.filled(each, operands) for each in ends])
         return value
 
+
+_LIKE = Inline("{0}({1}, {2}, {3})", "tensor_like", raises=False)
 
 AS_ARRAY = Kernel("asarray", np.asarray, raises=False)
 
@@ -530,8 +562,12 @@ class OnTensors:
         self.is_several = type(given) is not Tensor or bool(based)
         self.arguments = arguments
         self.keywords = keywords
-        self.kinds = [kind_of(each.array) for each in with_bases(given, self.based)]
+        self.kinds = self._kinds(with_bases(given, self.based))
         self.exit = SideExit(OTHER_KIND, span)
+
+    @staticmethod
+    def _kinds(tensors: Sequence[Tensor]) -> list[Any]:
+        return [(kind_of(each.array), each.version) for each in tensors]
 
     def __call__(self, *operands: Any) -> Any:
         arguments = [Slot.filled(each, operands) for each in self.arguments]
@@ -542,7 +578,7 @@ class OnTensors:
         tensors = with_bases(made, self.based)
         arrays = tuple([each.array for each in tensors])
         in_graph = any(each.requires_grad for each in tensors)
-        if in_graph or [kind_of(each) for each in arrays] != self.kinds:
+        if in_graph or self._kinds(tensors) != self.kinds:
             raise self.exit
         if before is not None and _standing() != before:
             _restore(before)

@@ -111,7 +111,8 @@ def _escaping(walk: Capture, value: Any) -> Any:
             "keep `loss.item()` or `loss.detach()`",
         )
     walk.recorder.escaped.append(value)
-    if not isinstance(value.array, np.ndarray) or value.base is not None:
+    shares = value.base is not None or walk.builder.shares_memory_with(value) is not None
+    if not isinstance(value.array, np.ndarray) or shares:
         return value
     copied = Tensor(value.array.copy())
     if value.name is not None:
