@@ -26,7 +26,7 @@ STRINGS = {
 
 NAMES = [
     "__proto__", "constructor", "prototype", "toString", "valueOf", "hasOwnProperty", "this",
-    "function", "var", "let", "new", "delete", "typeof", "undefined", "NaN_", "Infinity", "eval",
+    "function", "var", "let", "new", "delete", "typeof", "undefined", "NaN_", "Infinity",
     "arguments", "window", "document", "page", "steps", "alert", "then", "length", "東京",
     "ªº", "ñ", "_", "n" * 10_000,
 ]  # fmt: skip

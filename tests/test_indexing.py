@@ -339,6 +339,35 @@ print(x.grad)""",
 tensor([1., 1.])
 tensor([2., 0., 1.])""",
     ),
+    (
+        """x = torch.ones(1).expand(3)
+x.index_fill_(0, torch.tensor([0]), 2.0)
+print(x)
+x.index_put_((torch.tensor([1]),), torch.tensor(0.5), accumulate=True)
+print(x)
+x.masked_fill_(torch.tensor([False, True, False]), 7.0)
+print(x)""",
+        """tensor([2., 2., 2.])
+tensor([2.5000, 2.5000, 2.5000])
+tensor([7., 7., 7.])""",
+    ),
+    (
+        """# the windows of a vector share their elements
+x = torch.arange(6.0).as_strided((3, 3), (1, 1))
+x.index_fill_(1, torch.tensor([1]), 9.0)
+print(x.tolist())
+x.index_put_((torch.tensor([1, 1]),), torch.tensor(2.0), accumulate=True)
+print(x.tolist())""",
+        """[[0.0, 9.0, 9.0], [9.0, 9.0, 9.0], [9.0, 9.0, 4.0]]
+[[0.0, 13.0, 13.0], [13.0, 13.0, 13.0], [13.0, 13.0, 4.0]]""",
+    ),
+    (
+        """x = torch.arange(6) > 2
+x[x] = False
+x.masked_fill_(x, True)
+print(x)""",
+        "tensor([False, False, False, False, False, False])",
+    ),
 ]
 
 

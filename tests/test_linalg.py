@@ -72,6 +72,24 @@ VALUES: list[tuple[str, str]] = [
         "tensor([[1.]])",
     ),
     ("torch.linalg.solve(torch.eye(2).expand(3, 2, 2), torch.ones(3, 2)).stride()", "(1, 3)"),
+    ("torch.linalg.cond(torch.ones(0, 0))", "tensor(0.)"),
+    ("torch.linalg.cond(torch.ones(2, 0, 0), 'nuc')", "tensor([0., 0.])"),
+    ("torch.linalg.cond(torch.ones(2, 3, 0, dtype=torch.complex64), 1)", "tensor([0., 0.])"),
+    ("torch.linalg.cond(torch.ones(0, 3, 3), -2)", "tensor([])"),
+    (
+        (
+            "torch.linalg.lu_solve(torch.ones(2, 2), torch.tensor([5, 0], dtype=torch.int32), "
+            "torch.ones(2, 0))"
+        ),
+        "tensor([], size=(2, 0))",
+    ),
+    (
+        (
+            "torch.lu_unpack(torch.ones(2, 2), torch.tensor([5, 0], dtype=torch.int32), "
+            "unpack_pivots=False)[0]"
+        ),
+        "tensor([])",
+    ),
 ]
 
 

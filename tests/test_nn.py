@@ -89,6 +89,7 @@ ASSIGNMENTS = {
     "a parameter to a plain value": ("m.weight = 3", "TypeError"),
     "a parameter to a tensor": ("m.weight = torch.ones(1, 1)", "TypeError"),
     "a parameter to a parameter": ("m.weight = nn.Parameter(torch.ones(1, 1))", None),
+    "a parameter to a module": ("m.bias = nn.ReLU()", "TypeError"),
     "a parameter to none": ("m.bias = None", None),
     "a submodule to a number": ("m.inner = nn.ReLU()\nm.inner = 3", "TypeError"),
     "a buffer to a tensor": ("m.register_buffer('b', None)\nm.b = torch.ones(1)", None),
@@ -103,6 +104,36 @@ def test_assignment(name: str) -> None:
     statement, raised = ASSIGNMENTS[name]
     outcome = run(f"import torch\nfrom torch import nn\nm = nn.Linear(1, 1)\n{statement}\n")
     assert (outcome.error and outcome.error.raises) == raised
+
+
+# Of a class with `a = 1` and a property `b`: what two statements make of an instance.
+CLASS = """import torch
+from torch import nn
+
+
+class M(nn.Module):
+    a = 1
+    act = nn.ReLU()
+
+    @property
+    def b(self):
+        return 2
+
+
+m = M()
+"""
+OVER_CLASSES = [
+    ("m.a = nn.ReLU()", "m.a, m", "1 M(\n  (a): ReLU()\n)\n"),
+    ("m.b = nn.ReLU()", "m.b, list(m._modules)", "2 ['b']\n"),
+    ("m.a = 3", "m.a", "3\n"),
+    ("m.a = torch.ones(2)", "m.a, list(m.buffers())", "tensor([1., 1.]) []\n"),
+    ("pass", "m.act(torch.tensor([-1.5, 0.5]))", "tensor([0.0000, 0.5000])\n"),
+]
+
+
+@pytest.mark.parametrize(("statement", "shown", "expected"), OVER_CLASSES)
+def test_attributes_of_a_class(statement: str, shown: str, expected: str) -> None:
+    assert run(f"{CLASS}{statement}\nprint({shown})\n").stdout == expected
 
 
 def test_module_reaches_no_host_attribute() -> None:

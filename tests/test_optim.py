@@ -310,6 +310,63 @@ def test_rates(schedule: str) -> None:
     assert outcome.session.interpreter.values["rates"] == RATES[schedule]
 
 
+# What the rates are after each step, the bounds being tensors: a tensor is a rate, is written to,
+# and leaves the bound as it was.
+TENSOR_RATES = {
+    "OneCycleLR(o, low, 5)": """[tensor(0.0100)] 0.95
+[tensor(0.2376)] 0.854951556604879
+[tensor(0.1528)] 0.8888739533021842
+[tensor(0.0471)] 0.9311744900929366
+tensor(0.2500)
+""",
+    "OneCycleLR(o, [low], 5, anneal_strategy='linear')": """[tensor(0.0100)] 0.95
+[tensor(0.2143)] 0.8642857142857142
+[tensor(0.1429)] 0.8928571428571428
+[tensor(0.0714)] 0.9214285714285714
+tensor(0.2500)
+""",
+    "CyclicLR(o, low, tensor(0.5), 2)": """[tensor(0.2500)] 0.9
+[tensor(0.3750)] 0.8500000000000001
+[tensor(0.5000)] 0.8
+[tensor(0.5000)] 0.8500000000000001
+tensor(0.2500)
+""",
+    "CyclicLR(o, low, 0.5, 2, base_momentum=tensor(0.5))": """[tensor(0.2500)] tensor(0.9000)
+[tensor(0.3750)] tensor(0.7000)
+[tensor(0.5000)] tensor(0.5000)
+[tensor(0.5000)] tensor(0.7000)
+tensor(0.2500)
+""",
+    "SWALR(o, low, 2)": """[tensor(0.5000)] 0.5
+[tensor(0.3750)] 0.5
+[tensor(0.2500)] 0.5
+[tensor(0.2500)] 0.5
+tensor(0.2500)
+""",
+}
+
+
+@pytest.mark.parametrize("schedule", TENSOR_RATES)
+def test_rates_that_are_tensors(schedule: str) -> None:
+    outcome = run(_tensor_program(schedule))
+    assert outcome.error is None
+    assert outcome.stdout == TENSOR_RATES[schedule]
+
+
+def _tensor_program(schedule: str) -> str:
+    return (
+        f"{START}from torch import tensor\nfrom torch.optim.lr_scheduler import *\n"
+        "from torch.optim.swa_utils import SWALR\nlow = tensor(0.25)\n"
+        "o = optim.SGD([nn.Parameter(torch.ones(1))], lr=0.5, momentum=0.5)\n"
+        f"s = {schedule}\n"
+        "for epoch in range(4):\n"
+        "    print(s.get_last_lr(), o.param_groups[0]['momentum'])\n"
+        "    o.step()\n"
+        "    s.step()\n"
+        "print(low)\n"
+    )
+
+
 def test_plateau() -> None:
     outcome = run(
         f"{START}o = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)\n"

@@ -82,6 +82,38 @@ VALUES = [
     ("torch.positive(tensor([1.0]))", "tensor([1.])"),
     ("torch.fix(tensor([-1.5]))", "tensor([-1.])"),
     ("torch.square(tensor([3]))", "tensor([9])"),
+    ("tensor([-0.0, 0.0, nan, -1.0]).clamp(min=0.0).tolist()", "[-0.0, 0.0, nan, 0.0]"),
+    ("tensor([-0.0, 0.0, nan, 1.0]).clamp(max=0.0).tolist()", "[-0.0, 0.0, nan, 0.0]"),
+    ("tensor([-0.0, 0.0, -1.0]).clamp(min=-0.0).tolist()", "[-0.0, 0.0, -0.0]"),
+    ("tensor([-0.0, 0.0, -1.0], dtype=torch.float16).clamp(min=0.0).tolist()", "[-0.0, 0.0, 0.0]"),
+    ("tensor([-0.0, 0.0]).clamp_min(0.0).tolist()", "[-0.0, 0.0]"),
+    ("tensor([-0.0, 0.0]).clamp(0.0, 1.0).tolist()", "[-0.0, 0.0]"),
+    ("torch.clamp_(tensor([-0.0, 0.0]), max=0.0).tolist()", "[-0.0, 0.0]"),
+    (
+        "torch.fmax(tensor([-0.0, 0.0, nan] * 9), tensor([0.0, -0.0, -0.0] * 9))[:4].tolist()",
+        "[-0.0, 0.0, -0.0, -0.0]",
+    ),
+    (
+        "torch.fmin(tensor([-0.0, 0.0, nan] * 9), tensor([0.0, -0.0, -0.0] * 9))[-4:].tolist()",
+        "[-0.0, -0.0, 0.0, -0.0]",
+    ),
+    (
+        ("torch.isclose(tensor([complex(inf, 0), complex(inf, 1), 1j]), tensor(1 + 1j), inf, 0.0)"),
+        "tensor([False, False,  True])",
+    ),
+    (
+        (
+            "torch.isclose(tensor([complex(inf, 0), complex(nan, inf)]), tensor(complex(inf, "
+            "0)), 0.0, inf)"
+        ),
+        "tensor([ True, False])",
+    ),
+    (
+        "torch.isclose(tensor([inf, -inf, 1.0]), tensor(2.0), 0.0, inf)",
+        "tensor([False, False,  True])",
+    ),
+    ("tensor([True, False]).add(tensor([True, False]), alpha=True)", "tensor([ True, False])"),
+    ("tensor([1, 2]).to(torch.int64, False, True)", "tensor([1, 2])"),
 ]
 """What each expression prints."""
 

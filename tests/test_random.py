@@ -83,6 +83,81 @@ SEEDED: list[tuple[str, str]] = [
             "tensor([-0.5811, -1.3850]), tensor([-0.9509])]"
         ),
     ),
+    (
+        "[F.dropout(torch.randn(2, 3), 1.0), torch.rand(1)]",
+        """[tensor([[-0., 0., 0.],
+        [-0., 0., -0.]]), tensor([0.2868])]""",
+    ),
+    (
+        "[F.dropout(torch.randn(2, 3), 0.0), torch.rand(1)]",
+        """[tensor([[-0.1468,  0.7861,  0.9468],
+        [-1.1143,  1.6908, -0.8948]]), tensor([0.2868])]""",
+    ),
+    (
+        "[F.dropout(torch.randn(2, 3), 1.0, False), torch.rand(1)]",
+        """[tensor([[-0.1468,  0.7861,  0.9468],
+        [-1.1143,  1.6908, -0.8948]]), tensor([0.2868])]""",
+    ),
+    (
+        "[F.dropout(torch.randn(2, 3), 1.0, inplace=True)._version, torch.rand(1)]",
+        "[1, tensor([0.2868])]",
+    ),
+    (
+        "[F.alpha_dropout(torch.randn(2, 3), 1.0, True), torch.rand(1)]",
+        """[tensor([[-0., 0., 0.],
+        [-0., 0., -0.]]), tensor([0.2868])]""",
+    ),
+    (
+        "[F.alpha_dropout(torch.randn(2, 3), 0.5, True)._version, torch.rand(1)]",
+        "[1, tensor([0.5209])]",
+    ),
+    (
+        "[F.feature_alpha_dropout(torch.randn(2, 3), 1.0, True), torch.rand(1)]",
+        """[tensor([[-0., 0., 0.],
+        [-0., 0., -0.]]), tensor([0.2868])]""",
+    ),
+    (
+        "[torch.feature_dropout(torch.randn(2, 3), 1.0, True), torch.rand(1)]",
+        """[tensor([[-0., 0., 0.],
+        [-0., 0., -0.]]), tensor([0.2868])]""",
+    ),
+    (
+        "[F.dropout1d(torch.randn(2, 3), 1.0), torch.rand(1)]",
+        """[tensor([[-0., 0., 0.],
+        [-0., 0., -0.]]), tensor([0.2868])]""",
+    ),
+    (
+        "[F.dropout2d(torch.randn(1, 2, 1, 2), 1.0), torch.rand(1)]",
+        """[tensor([[[[-0., 0.]],
+
+         [[0., -0.]]]]), tensor([0.3653])]""",
+    ),
+    (
+        "[torch.nn.Dropout(1.0)(torch.randn(2, 3)), torch.rand(1)]",
+        """[tensor([[-0., 0., 0.],
+        [-0., 0., -0.]]), tensor([0.2868])]""",
+    ),
+    (
+        "[torch.nn.AlphaDropout(1.0, inplace=True)(v.detach()), v, torch.rand(1)]",
+        "[tensor([0., 0.]), tensor([1., 2.], requires_grad=True), tensor([0.5349])]",
+    ),
+    ("[F.dropout(torch.tensor([1, 2]), 1.0), torch.rand(1)]", "[tensor([0, 0]), tensor([0.5349])]"),
+    (
+        "[F.alpha_dropout(torch.zeros(2, 0, dtype=torch.int64), 0.5, True), torch.rand(1)]",
+        "[tensor([], size=(2, 0), dtype=torch.int64), tensor([0.5349])]",
+    ),
+    (
+        "torch.empty(4, dtype=torch.float16).random_(0, 3000)",
+        "tensor([ 255., 1268.,  361.,  212.], dtype=torch.float16)",
+    ),
+    (
+        "torch.empty(3, dtype=torch.bfloat16).random_(-257, 3)",
+        "tensor([ -82., -245., -136.], dtype=torch.bfloat16)",
+    ),
+    (
+        "torch.randint(2**25, (3,), dtype=torch.float32).tolist()",
+        "[25751744.0, 3335422.0, 27837152.0]",
+    ),
 ]
 
 ERRORS: list[tuple[str, str]] = [

@@ -243,6 +243,42 @@ VALUES: list[tuple[str, str]] = [
         ("tensor([[0, 0],\n        [1, 2]])"),
     ),
     ("m.argsort(descending=True)", ("tensor([[1, 0],\n        [1, 0]])")),
+    (
+        (
+            "torch.tensor([True, True, False, False]).scatter_reduce(0, torch.tensor([0, 0, 1]), "
+            "torch.tensor([False, False, True]), 'amax', include_self=False)"
+        ),
+        "tensor([False,  True, False, False])",
+    ),
+    (
+        (
+            "torch.tensor([True, True, False, False]).scatter_reduce(0, torch.tensor([0, 0, 1]), "
+            "torch.tensor([False, False, True]), 'amin', include_self=False)"
+        ),
+        "tensor([False,  True, False, False])",
+    ),
+    (
+        (
+            "torch.tensor([True, True, False, False]).scatter_reduce(0, torch.tensor([0, 0, 1]), "
+            "torch.tensor([False, False, True]), 'sum', include_self=False)"
+        ),
+        "tensor([False,  True, False, False])",
+    ),
+    (
+        (
+            "torch.tensor([True, True, False, False]).scatter_reduce(0, torch.tensor([0, 0, 1]), "
+            "torch.tensor([False, False, True]), 'prod', include_self=False)"
+        ),
+        "tensor([False,  True, False, False])",
+    ),
+    (
+        (
+            "torch.tensor([[True], [False]]).index_reduce(0, torch.tensor([0, 0]), "
+            "torch.tensor([[True], [False]]), 'amin')"
+        ),
+        """tensor([[False],
+        [False]])""",
+    ),
 ]
 
 # Conventions: where the gradient of x = [1, 3, 3] goes.

@@ -51,6 +51,41 @@ STRIDES: list[tuple[str, tuple[int, ...]]] = [
     ("accumulated(torch.zeros(3, 2).T, lambda x: x.sum(-1).exp().sum())", (1, 2)),
     ("accumulated(torch.zeros(2, 6)[:, ::2], lambda x: x.sum())", (3, 1)),
     ("accumulated(torch.zeros(2, 3), lambda x: x.T.mul(2).sum())", (3, 1)),
+    (
+        ("F.adaptive_avg_pool2d(torch.zeros(2, 3, 4, 5).to(memory_format=torch.channels_last), 1)"),
+        (3, 1, 3, 3),
+    ),
+    ("F.adaptive_avg_pool2d(torch.zeros(2, 3, 4, 5), 1)", (3, 1, 1, 1)),
+    ("F.adaptive_avg_pool1d(torch.zeros(2, 4, 3).transpose(1, 2), 1)", (3, 1, 3)),
+    ("F.adaptive_avg_pool2d(torch.zeros(3, 4, 5).permute(2, 0, 1), 1)", (1, 1, 1)),
+    (
+        (
+            "F.adaptive_avg_pool3d(torch.zeros(2, 3, 4, 5, "
+            "2).to(memory_format=torch.channels_last_3d), 1)"
+        ),
+        (3, 1, 3, 3, 3),
+    ),
+    ("F.max_pool3d(torch.zeros(4, 5, 4, 3).permute(3, 0, 1, 2), 2)", (1, 12, 6, 3)),
+    ("F.max_pool3d(torch.zeros(3, 4, 5, 4), 2)", (8, 4, 2, 1)),
+    ("F.max_pool3d(torch.zeros(4, 5, 4, 6).permute(3, 0, 1, 2)[:3], 2)", (8, 4, 2, 1)),
+    (
+        "F.max_pool3d(torch.zeros(4, 5, 4, 3).permute(3, 0, 1, 2), 2, return_indices=True)[1]",
+        (1, 12, 6, 3),
+    ),
+    (
+        (
+            "gradient(torch.zeros(4, 5, 4, 3).permute(3, 0, 1, 2), lambda x: F.max_pool3d(x, "
+            "2).sum())"
+        ),
+        (80, 20, 4, 1),
+    ),
+    (
+        (
+            "gradient(torch.zeros(2, 3, 4, 5, 4).to(memory_format=torch.channels_last_3d), "
+            "lambda x: F.max_pool3d(x, 2).sum())"
+        ),
+        (240, 1, 60, 12, 3),
+    ),
 ]
 
 PREAMBLE = """

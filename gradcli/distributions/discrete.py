@@ -7,6 +7,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+import numpy as np
+
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.distributions.constraints import (
@@ -19,6 +21,7 @@ from gradcli.distributions.constraints import (
     SIMPLEX,
     UNIT,
     Constraint,
+    greater_than,
     integer_interval,
 )
 from gradcli.distributions.distribution import (
@@ -121,6 +124,19 @@ class Geometric(_Binary):
     """How often an event of the probability `probs` fails before it happens."""
 
     support = COUNT
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(probs, logits, validate_args)
+        if self.is_checked and probs is not None:
+            zero = ~greater_than(0).truth_of(self.probs)
+            if zero.any():
+                raise value_error(
+                    "Expected parameter probs (Tensor of shape"
+                    f" {tuple(self.probs.array.shape)}) of distribution {self!r} to be positive but"
+                    f" found invalid values:\n{Tensor(np.asarray(self.probs.array)[zero])}"
+                )
 
     @property
     def mean(self) -> Any:

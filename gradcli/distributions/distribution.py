@@ -131,9 +131,9 @@ class Distribution(Extensible):
         if not hasattr(self, "given"):
             self.given: dict[str, Any] = {}
         if self.is_checked:
-            for name, constraint in self.constraints.items():
+            for name in self.constraints:
                 if name in self.given:
-                    self._check(f"parameter {name}", self.given[name], constraint)
+                    self.check_parameter(name, self.given[name])
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -161,6 +161,8 @@ class Distribution(Extensible):
         compute = type(self).computed.get(name)
         if compute is None:
             raise AttributeError(name)
+        if type(compute) is attrgetter:
+            return compute(self)  # the part keeps it, and shows it
         with EnableGrad():  # it may first be asked for while numbers are drawn
             found = self.given[name] = compute(self)
         return found
@@ -172,6 +174,10 @@ class Distribution(Extensible):
         if name in self.given or name in self.computed:
             return getattr(self, name)
         raise AttributeError(name)
+
+    def check_parameter(self, name: str, value: Tensor) -> None:
+        """Raise E204 where a parameter has values that its constraint forbids."""
+        self._check(f"parameter {name}", value, self.constraints[name])
 
     def _check(self, what: str, value: Tensor, constraint: Constraint) -> None:
         if np.all(constraint.truth_of(value)):

@@ -54,6 +54,8 @@ class _Half(TransformedDistribution):
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         base: Any = self.whole
         super().__init__(base(0, scale, validate_args=False), AbsTransform(), validate_args)
+        if self.is_checked:
+            self.check_parameter("scale", self.base_dist.scale)
 
     @property
     def mode(self) -> Any:

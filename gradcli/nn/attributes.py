@@ -42,12 +42,12 @@ _BEFORE_INIT = {"_parameters": "parameters", "_buffers": "buffers"}
 
 def _not_assigned(kind: str, name: str, value: Any) -> str:
     """PyTorch's text for a value that cannot take the place of a module's member."""
-    wanted = {"parameter": "torch.nn.Parameter", "module": "torch.nn.Module"}
-    sort = {"parameter": "parameter", "module": "child module"}.get(kind, kind)
-    return (
-        f"cannot assign '{written_type(value)}' as {sort} '{name}'"
-        f" ({wanted.get(kind, 'torch.Tensor, torch.nn.Buffer')} or None expected)"
-    )
+    sort, wanted = {
+        "parameter": ("parameter", "torch.nn.Parameter"),
+        "submodule": ("child module", "torch.nn.Module"),
+        "buffer": ("buffer", "torch.nn.Buffer, torch.Tensor"),
+    }[kind]
+    return f"cannot assign '{written_type(value)}' as {sort} '{name}' ({wanted} or None expected)"
 
 
 def check_name(kind: str, name: Any) -> None:
@@ -128,7 +128,8 @@ class Attributes:
         try:
             return self.lookup(name)
         except AttributeError:
-            if name.startswith("_"):  # Python looks up which protocols the object supports
+            # Python and the language look up which protocols the object supports.
+            if name.startswith(("_", "language_")):
                 raise
             raise GradcliError(
                 "E102", f"'{type(self).__name__}' object has no attribute '{name}'"
@@ -150,6 +151,14 @@ class Attributes:
                 return _computed(computed._modules[name])
         raise AttributeError(name)
 
+    def language_hides(self, name: str) -> bool:
+        """Whether an attribute of a program's class comes before what a table has for its name."""
+        return is_initialised(self) and name in self._modules
+
+    def language_takes(self, value: Any) -> bool:
+        """Whether a value goes to a table, past a property of a program's class."""
+        return is_parameter(value) or isinstance(value, Attributes) or _is_buffer(value)
+
     def register(self, name: str, value: Any) -> None:
         """Assign an attribute: a parameter, a submodule and a buffer's new value go to their
         tables, everything else to the plain values.
@@ -158,27 +167,26 @@ class Attributes:
         program's class did not call `super().__init__()` before.
         """
         computed = self._modules.get("parametrizations") if is_initialised(self) else None
-        if name == "training":
+        if name == "training" and not self.language_takes(value):
             object.__setattr__(self, name, value)
         elif computed is not None and name in computed._modules:
             computed._modules[name].right_inverse(value)
         elif is_parameter(value):
             self._forget(name)
             self.register_parameter(name, value)
+        elif is_initialised(self) and name in self._parameters:
+            self._check_none("parameter", name, value)
+            self._parameters[name] = None
         elif isinstance(value, Attributes):
             if name not in self._modules:
                 self._forget(name)
             self._modules[name] = value
         elif not is_initialised(self):
             self._values[name] = value
-        elif name in self._parameters:
-            self._check_none("parameter", name, value)
-            self._parameters[name] = None
         elif name in self._modules:
             self._check_none("submodule", name, value)
             self._modules[name] = None
-        elif isinstance(value, Tensor) and persistence(value) is not None:
-            self._forget(name)
+        elif _is_buffer(value):
             self.register_buffer(name, value, bool(persistence(value)))
         elif name in self._buffers:
             if not isinstance(value, Tensor):
@@ -268,10 +276,20 @@ class Attributes:
         self.add_module(name, module)
 
     def _check_free(self, name: str) -> None:
-        tables = (self._parameters, self._buffers, self._modules, self._values)
-        if any(name in table for table in tables):
+        tables = [self._parameters, self._buffers, self._modules, self._values]
+        for kind in type(self).__mro__:
+            cls = vars(kind).get("language_class")
+            if cls is not None:
+                tables.append(cls.names)
+        declared = name in getattr(type(self), "language_attributes", ()) and hasattr(self, name)
+        if declared or any(name in table for table in tables):
             text = f"attribute '{name}' already exists"
             raise GradcliError("E207", text, text=repr(text))
+
+
+def _is_buffer(value: Any) -> bool:
+    """Whether a value was made by `nn.Buffer`."""
+    return isinstance(value, Tensor) and persistence(value) is not None
 
 
 def _computed(parametrization: Any) -> Any:

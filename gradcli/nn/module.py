@@ -10,7 +10,7 @@ from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.meta import META, no_data
 from gradcli.arrays.sizes import Device
 from gradcli.autograd.tensor import Tensor, meta_of
-from gradcli.errors import type_error, value_error
+from gradcli.errors import runtime_error, type_error, value_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.call import Calling
 from gradcli.nn.extensible import Slotted
@@ -190,7 +190,9 @@ class Module(Calling, metaclass=Slotted):
 
         Raises E202 for a dtype that is not floating, E604 for a GPU that is not there.
         """
-        dtype, device = wanted("to", args, kwargs.get("dtype"), kwargs.get("device"))
+        dtype, device, copy = wanted("to", args, kwargs.get("dtype"), kwargs.get("device"))
+        if copy or kwargs.get("copy"):
+            raise runtime_error(".to() does not accept copy argument")
         if dtype is not None and dtype.category not in ("float", "complex"):
             raise type_error(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired"

@@ -18,7 +18,7 @@ from gradcli.nn.module import Module, check_module
 from gradcli.ops.binding.catalogue import function, methods, modules, operators
 from gradcli.ops.creation.copies import copy_, detach
 from gradcli.optim.optimizer import Group, Optimizer
-from gradcli.optim.schedules import LRScheduler, check_optimizer
+from gradcli.optim.schedules import LRScheduler, check_optimizer, for_each, written
 
 _MODULE = "torch.optim.swa_utils"
 
@@ -211,20 +211,16 @@ class SWALR(LRScheduler):
     ) -> None:
         check_optimizer(optimizer, "AttributeError")
         groups = optimizer.param_groups
-        rates = list(swa_lr) if isinstance(swa_lr, (list, tuple)) else [swa_lr] * len(groups)
-        if len(rates) != len(groups):
-            raise value_error(
-                f"swa_lr must have the same length as optimizer.param_groups: swa_lr has"
-                f" {len(rates)}, optimizer.param_groups has {len(groups)}"
-            )
-        for rate, group in zip(rates, groups, strict=True):
+        for rate, group in zip(for_each("swa_lr", swa_lr, groups), groups, strict=True):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
             raise value_error(
                 f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
             )
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise value_error(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+            raise value_error(
+                f"anneal_epochs must be equal or greater than 0, got {written(anneal_epochs)}"
+            )
         self._anneal_strategy = anneal_strategy
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)

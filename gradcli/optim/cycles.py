@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
+from gradcli.ops.codegen.runtime import type_name
 from gradcli.optim.optimizer import Group, Optimizer
-from gradcli.optim.schedules import LRScheduler, check_optimizer, set_rate
+from gradcli.optim.schedules import LRScheduler, check_optimizer, for_each, set_rate, written
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
@@ -31,6 +33,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             raise value_error(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
             raise value_error(f"Expected integer T_mult >= 1, but got {T_mult}")
+        if not isinstance(eta_min, (float, int)):
+            kind = "torch.Tensor" if isinstance(eta_min, Tensor) else type_name(eta_min)
+            raise value_error(
+                f"Expected float or int eta_min, but got {written(eta_min)} of type"
+                f" <class '{kind}'>"
+            )
         self.T_0 = T_0
         self.T_i = T_0
         self.T_mult = T_mult
@@ -125,16 +133,15 @@ class OneCycleLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         check_optimizer(optimizer)
-        if total_steps is None:
-            if epochs is None or steps_per_epoch is None:
-                raise value_error(_NO_STEPS)
-            total_steps = epochs * steps_per_epoch
-        if total_steps <= 0:
-            raise value_error(f"Expected positive integer total_steps, but got {total_steps}")
-        if not 0 <= pct_start <= 1:
-            raise value_error(f"pct_start has to be from 0 to 1, and is {pct_start}")
+        total_steps = _steps_of(total_steps, epochs, steps_per_epoch)
+        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
+            raise value_error(
+                f"Expected float between 0 and 1 pct_start, but got {written(pct_start)}"
+            )
         if anneal_strategy not in ("cos", "linear"):
-            raise value_error(f"anneal_strategy is 'cos' or 'linear': {anneal_strategy!r}")
+            raise value_error(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
         self.optimizer = optimizer
         self.total_steps = total_steps
         rising = float(pct_start * total_steps) - 1
@@ -154,15 +161,15 @@ class OneCycleLR(LRScheduler):
         self._anneal_func_type = anneal_strategy
         groups = optimizer.param_groups
         if last_epoch == -1:
-            for group, largest in zip(groups, _for_each("max_lr", max_lr, groups), strict=True):
+            for group, largest in zip(groups, for_each("max_lr", max_lr, groups), strict=True):
                 group["initial_lr"] = largest / div_factor
                 group["max_lr"] = largest
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self.use_beta1 = _has_betas(optimizer)
-            most = _for_each("max_momentum", max_momentum, groups)
-            least = _for_each("base_momentum", base_momentum, groups)
+            most = for_each("max_momentum", max_momentum, groups)
+            least = for_each("base_momentum", base_momentum, groups)
             if last_epoch == -1:
                 _begin_momentum(groups, most, least)
         super().__init__(optimizer, last_epoch)
@@ -186,6 +193,24 @@ class OneCycleLR(LRScheduler):
         if self.cycle_momentum:
             _set_momentum(group, between(group[names[2]], group[names[3]], part))
         return between(group[names[0]], group[names[1]], part)
+
+
+def _steps_of(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
+    """How many steps a cycle has; raises E204 for what is no positive integer."""
+    given = {"total_steps": total_steps}
+    if total_steps is None:
+        if epochs is None or steps_per_epoch is None:
+            raise value_error(_NO_STEPS)
+        given = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+    for name, count in given.items():
+        _check_count(name, count)
+    return math.prod(given.values())
+
+
+def _check_count(name: str, count: Any) -> None:
+    """Raise E204 unless a number of steps is a positive integer."""
+    if not isinstance(count, int) or count <= 0:
+        raise value_error(f"Expected positive integer {name}, but got {written(count)}")
 
 
 def _phase(end: float, *names: str) -> dict[str, Any]:
@@ -236,16 +261,18 @@ class CyclicLR(LRScheduler):
         check_optimizer(optimizer)
         self.optimizer = optimizer
         groups = optimizer.param_groups
-        base_lrs = _for_each("base_lr", base_lr, groups)
+        base_lrs = for_each("base_lr", base_lr, groups)
         if last_epoch == -1:
             for group, rate in zip(groups, base_lrs, strict=True):
                 set_rate(group, rate)
-        self.max_lrs = _for_each("max_lr", max_lr, groups)
+        self.max_lrs = for_each("max_lr", max_lr, groups)
         down = float(step_size_up if step_size_down is None else step_size_down)
         self.total_size = float(step_size_up) + down
         self.step_ratio = float(step_size_up) / self.total_size
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise value_error(f"there is no mode {mode!r}")
+            raise value_error(
+                f"there is no mode {mode!r}", text="mode is invalid and scale_fn is None"
+            )
         self.mode = mode
         self.gamma = gamma
         self._scale_fn_custom = scale_fn
@@ -255,8 +282,8 @@ class CyclicLR(LRScheduler):
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self.use_beta1 = _has_betas(optimizer)
-            self.base_momentums = _for_each("base_momentum", base_momentum, groups)
-            self.max_momentums = _for_each("max_momentum", max_momentum, groups)
+            self.base_momentums = for_each("base_momentum", base_momentum, groups)
+            self.max_momentums = for_each("max_momentum", max_momentum, groups)
             if last_epoch == -1:
                 _begin_momentum(groups, self.max_momentums, self.base_momentums)
         super().__init__(optimizer, last_epoch)
@@ -297,7 +324,9 @@ class CyclicLR(LRScheduler):
 def _has_betas(optimizer: Optimizer) -> bool:
     """Whether momentum is the first of the betas; raises E204 where there is no momentum."""
     if not {"momentum", "betas"} & set(optimizer.defaults):
-        raise value_error("cycle_momentum needs an optimizer with momentum")
+        raise value_error(
+            "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
+        )
     return "betas" in optimizer.defaults
 
 
@@ -307,15 +336,6 @@ def _begin_momentum(groups: list[Group], most: list[float], least: list[float]) 
         _set_momentum(group, high)
         group["max_momentum"] = high
         group["base_momentum"] = low
-
-
-def _for_each(name: str, value: Any, groups: list[Group]) -> list[float]:
-    """A setting for each group: the same one, or its own."""
-    if not isinstance(value, (list, tuple)):
-        return [value] * len(groups)
-    if len(value) != len(groups):
-        raise value_error(f"{len(groups)} of {name} are needed, and there are {len(value)}")
-    return list(value)
 
 
 def _set_momentum(group: Group, momentum: float) -> None:

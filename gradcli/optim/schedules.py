@@ -38,6 +38,24 @@ def apart(rate: Any) -> Any:
     return clone(rate) if isinstance(rate, Tensor) else rate
 
 
+def for_each(name: str, value: Any, groups: list[Group]) -> list[float]:
+    """A setting for each group: the same one, or its own; of a tensor a copy, as a rate is written
+    to.
+    """
+    values = value if isinstance(value, (list, tuple)) else [value] * len(groups)
+    if len(values) != len(groups):
+        raise value_error(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(values)}"
+            f" values, param_groups has {len(groups)}."
+        )
+    return [apart(each) for each in values]
+
+
+def written(value: Any) -> Any:
+    """A value as PyTorch's errors write it: for a tensor without dimensions its number."""
+    return value.item() if isinstance(value, Tensor) and not value.array.ndim else value
+
+
 def set_rate(group: Group, rate: Any) -> None:
     """Give a group its rate: a rate that is a tensor stays that tensor, and is written to."""
     if isinstance(group["lr"], Tensor):

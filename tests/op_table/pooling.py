@@ -25,6 +25,7 @@ ROWS = [
     Row("F.adaptive_avg_pool1d(x, 3)", x=normal(2, 5)),
     Row("F.adaptive_avg_pool2d(x, (2, None))", x=normal(1, 2, 3, 2)),
     Row("F.adaptive_avg_pool2d(x, 1)", x=normal(1, 2, 3, 3)),
+    Row("F.adaptive_avg_pool2d(x.to(memory_format=torch.channels_last), 1)", x=normal(2, 3, 2, 3)),
     Row("F.adaptive_avg_pool3d(x, 2)", x=normal(1, 1, 3, 2, 4)),
     Row("F.lp_pool1d(x, 3, 2)", x=positive(1, 4)),
     Row("F.lp_pool2d(x, 2, 2)", x=positive(1, 1, 4, 4)),

@@ -29,7 +29,14 @@ def check_memory(tensor: Tensor, *operands: Any) -> bool:
 
     Returns whether the write may change elements that it reads later, which PyTorch allows.
     """
-    array = tensor.array
+    overlapping = check_parts(tensor, *operands)
+    return check_places(tensor.array) or overlapping
+
+
+def check_parts(tensor: Tensor, *operands: Any) -> bool:
+    """Raise E405 where the tensor shares a part of its memory with an operand; all of it in the
+    same order is allowed. Returns whether operands that are not compared may share memory.
+    """
     overlapping = False
     if tensor.storage is not None:
         for operand in operands:
@@ -38,8 +45,8 @@ def check_memory(tensor: Tensor, *operands: Any) -> bool:
                 and type(operand) is Tensor
                 and operand.storage is tensor.storage
             ):
-                overlapping |= _check_overlap(unbatched(array), unbatched(operand.array))
-    return check_places(array) or overlapping
+                overlapping |= _check_overlap(unbatched(tensor.array), unbatched(operand.array))
+    return overlapping
 
 
 def check_places(array: Any) -> bool:

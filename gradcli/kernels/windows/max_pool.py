@@ -9,7 +9,12 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.tile_kernels import choose_tile
-from gradcli.arrays.memory_format import in_suggested_format
+from gradcli.arrays.memory_format import (
+    in_suggested_format,
+    is_channels_last,
+    with_channels_last,
+)
+from gradcli.arrays.strides import in_row_order
 from gradcli.kernels import in_c
 from gradcli.kernels.windows.windows import Sizes, Windows
 
@@ -35,7 +40,7 @@ def largest_of_windows(self: Any, windows: Windows, ceil_mode: bool) -> tuple[An
     found = in_c.max_pool(self, windows, counts) if ndim == 2 else None
     if found is not None:
         values, places = found
-        return in_suggested_format(values, self), in_suggested_format(places, self)
+        return _laid_out(values, self, ndim), _laid_out(places, self, ndim)
     lowest = -np.inf if self.dtype.kind not in "iu" else np.iinfo(self.dtype).min
     largest = windows.pad(self, counts, lowest)
     with_nan = self.dtype.kind not in "iu" and (
@@ -59,7 +64,16 @@ def largest_of_windows(self: Any, windows: Windows, ceil_mode: bool) -> tuple[An
         )
     places = [place for place, _ in windows.elements(counts)]
     indices = _indices(chosen, windows, places, sizes, counts)
-    return in_suggested_format(largest, self), in_suggested_format(indices, self)
+    return _laid_out(largest, self, ndim), _laid_out(indices, self, ndim)
+
+
+def _laid_out(made: Any, self: Any, ndim: int) -> Any:
+    """A result in the format of what is pooled; of one volume without gaps too."""
+    if not (ndim == 3 and self.ndim == 4):
+        return in_suggested_format(made, self)
+    if self.flags.c_contiguous or not is_channels_last(self[None]):
+        return in_row_order(made)
+    return with_channels_last(made[None])[0]
 
 
 def _moved(places: slice, by: int, behind: int) -> tuple[Any, ...]:

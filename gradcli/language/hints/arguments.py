@@ -213,7 +213,7 @@ def _wrong(signature: _Signature, parameter: _Parameter, given: Any, place: int)
 def _kind(value: Any) -> str:
     name = type_name(value)
     return {
-        "device": "torch.device", "dtype": "torch.dtype", "ndarray": "numpy.ndarray",
+        "Device": "torch.device", "DType": "torch.dtype", "ndarray": "numpy.ndarray",
         "Size": "torch.Size",
     }.get(name, name)  # fmt: skip
 

@@ -299,6 +299,10 @@ def instance_attribute(value: Any, cls: UserClass, name: str) -> Any:
     found = cls.find(name)
     if computes(found) and is_data(found):
         return bound(found, value, cls)
+    if found is not MISSING:
+        hides = getattr(value, "language_hides", None)
+        if hides is not None and hides(name):
+            return bound(found, value, cls)
     try:
         return value.language_getattr(name)
     except AttributeError:
@@ -356,7 +360,8 @@ def store_attribute(value: Any, cls: UserClass, name: str, new: Any) -> None:
         return
     if is_dunder(name):
         raise _not_settable(cls, name)
-    if is_data(found):
+    takes = getattr(value, "language_takes", None)
+    if is_data(found) and not (takes is not None and takes(new)):
         try:
             found.language_set(value, new)
         except AttributeError:

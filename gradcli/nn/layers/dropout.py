@@ -24,12 +24,19 @@ class _Dropout(Layer):
         return function(input, values["p"], self.training, inplace=values["inplace"])
 
 
-for _name, _function in (
-    ("Dropout", "dropout"),
-    ("Dropout1d", "dropout1d"),
-    ("Dropout2d", "dropout2d"),
-    ("Dropout3d", "dropout3d"),
-    ("AlphaDropout", "alpha_dropout"),
-    ("FeatureAlphaDropout", "feature_alpha_dropout"),
+class _AlphaDropout(_Dropout):
+    """The same to the lowest value of `selu`; it takes `inplace` and never writes to its input."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return FUNCTIONS[self.function](input, self._values["p"], self.training)
+
+
+for _name, _function, _base in (
+    ("Dropout", "dropout", _Dropout),
+    ("Dropout1d", "dropout1d", _Dropout),
+    ("Dropout2d", "dropout2d", _Dropout),
+    ("Dropout3d", "dropout3d", _Dropout),
+    ("AlphaDropout", "alpha_dropout", _AlphaDropout),
+    ("FeatureAlphaDropout", "feature_alpha_dropout", _AlphaDropout),
 ):
-    layer("dropout", _name, _function, "p inplace", "p={p}, inplace={inplace}", _Dropout)
+    layer("dropout", _name, _function, "p inplace", "p={p}, inplace={inplace}", _base)

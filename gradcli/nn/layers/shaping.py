@@ -9,6 +9,7 @@ from gradcli.errors import type_error
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.layer import FUNCTIONS, REQUIRED, Layer, Settings, layer, register
 from gradcli.nn.module import Module
+from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.definition.doc import SAMPLES
 from gradcli.ops.shape.reshaping import flatten, unflatten
 
@@ -42,7 +43,17 @@ class Unflatten(Module):
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
         if not isinstance(unflattened_size, (tuple, list)):
-            raise type_error(f"the sizes are a tuple, not {kind_of(unflattened_size)}")
+            raise type_error(
+                f"the sizes are a tuple, not {kind_of(unflattened_size)}",
+                text="unflattened_size must be a tuple of ints, but found type"
+                f" {type_name(unflattened_size)}",
+            )
+        for position, size in enumerate(unflattened_size):
+            if not isinstance(size, int):
+                raise type_error(
+                    "unflattened_size must be tuple of ints, but found element of type"
+                    f" {type_name(size)} at pos {position}"
+                )
         self.dim = dim
         self.unflattened_size = unflattened_size
 

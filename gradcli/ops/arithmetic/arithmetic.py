@@ -21,7 +21,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error
 from gradcli.kernels.sums.fused_multiply_add import is_fused, multiply_add
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.arithmetic.half_precision import with_multiple
+from gradcli.ops.arithmetic.half_precision import check_factor, with_multiple
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.codegen.promotion import (
     EVERYDAY,
@@ -98,6 +98,8 @@ def _scaled(grad: Any, alpha: Any) -> Any:
 
 
 def _total(self: Any, other: Any, alpha: Any = 1) -> Any:
+    if type(alpha) is not int:
+        check_factor("alpha", alpha, self, other)
     if alpha != 1:
         return with_multiple(self, other, alpha)
     total = self + other
@@ -120,6 +122,8 @@ def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
     # After promotion both have one dtype: both are bool.
     if getattr(self, "dtype", None) is _BOOL or getattr(other, "dtype", None) is _BOOL:
         check_subtraction(self, other)
+    if type(alpha) is not int:
+        check_factor("alpha", alpha, self, other)
     if alpha == 1:
         difference = self - other
         if type(difference) in NATIVE_SCALARS or difference.dtype.kind != "c":

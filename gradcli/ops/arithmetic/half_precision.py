@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import narrowed, widened
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import dtype_error
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.codegen.promotion import NUMBERS, check_alpha
 from gradcli.ops.definition.half_precision import is_half
@@ -30,6 +31,24 @@ def rounded_rule(rule: Function, *tensors: Tensor) -> Tensor:
     """A rule of tensors of half precision computed in float32 and rounded once."""
     dtype = tensors[0].array.dtype
     return Tensor(narrowed(rule(*[widened(tensor.array) for tensor in tensors]), dtype))
+
+
+def check_factor(argument: str, factor: Any, *operands: Any) -> None:
+    """Raise E203 for a factor that operands of their dtype are not multiplied with: a bool beside
+    what is none, a float beside integers.
+    """
+    kind = np.result_type(*operands).kind
+    if type(factor) is bool and kind != "b":
+        raise dtype_error(
+            f"{argument} is a bool, which only bools are multiplied with",
+            text=f"Boolean {argument} only supported for Boolean results.",
+        )
+    if type(factor) is float and kind in "iub":
+        raise dtype_error(
+            f"{argument} must be an integer for tensors of integers",
+            text=f"For integral input tensors, argument {argument} must not be a floating point"
+            " number.",
+        )
 
 
 def with_multiple(self: Any, other: Any, alpha: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -99,22 +100,39 @@ to_device: Op = op(
 )
 
 
+def _is_dtype(value: Any) -> bool:
+    """Whether a value is a dtype, or a Python type that stands for one."""
+    return isinstance(value, DType) or hasattr(value, "hosts")
+
+
 def wanted(
     name: str, values: tuple[Any, ...], dtype: Any, device: Any
-) -> tuple[DType | None, Device | None]:
-    """The dtype and the device that the arguments of `to` specify."""
-    for value in values:
-        if isinstance(value, DType) or hasattr(value, "hosts"):
-            dtype = value
-        elif isinstance(value, Tensor):
-            dtype, device = value.dtype, value.device
-        elif isinstance(value, (str, Device)) or type(value) is int:
-            device = value
-        elif not isinstance(value, bool):
-            raise type_error(f"{name}(): expected a dtype or a device, not {type(value).__name__}")
+) -> tuple[DType | None, Device | None, bool]:
+    """The dtype and the device that the arguments of `to` specify, and whether to copy. In order
+    stand a dtype, a tensor, or a device and perhaps a dtype; then `non_blocking` and `copy`.
+    """
+    flags: list[Any] = []
+    if values:
+        first, *flags = values
+        if _is_dtype(first) and dtype is device is None:
+            dtype = first
+        elif isinstance(first, Tensor) and dtype is device is None:
+            dtype, device = first.dtype, first.device
+        elif (isinstance(first, (str, Device)) or type(first) in (int, NoneType)) and not device:
+            device = first
+            if flags and dtype is None and (flags[0] is None or _is_dtype(flags[0])):
+                dtype, *flags = flags
+            elif flags:
+                raise type_error(f"{name}(): behind a device stands a dtype")
+        else:
+            raise type_error(f"{name}(): expected a dtype or a device, not {type(first).__name__}")
+        if len(flags) > 2 or any(type(flag) is not bool for flag in flags):
+            raise type_error(
+                f"{name}(): behind device and dtype stand `non_blocking` and `copy`, two bools"
+            )
     if dtype is not None:
         dtype = checked_dtype(name, dtype, dtype)
-    return dtype, None if device is None else located(name, device)
+    return dtype, None if device is None else located(name, device), flags[1:] == [True]
 
 
 @method("to")
@@ -135,7 +153,8 @@ def to(
 
     Example: tensor([0.5, 1., 2.]).to(torch.float64)
     """
-    target, target_device = wanted("to", args, dtype, device)
+    target, target_device, copied = wanted("to", args, dtype, device)
+    copy = copy or copied
     home = self.device
     if target_device is not None and target_device != home:
         self = to_device.apply(self, target_device, home)

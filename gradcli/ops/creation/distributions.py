@@ -247,7 +247,10 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
     check_inplace("exponential_", self)
     check_floating("exponential_", self, "RuntimeError")
     if not lambd > 0:
-        raise runtime_error(f"exponential_(): the rate {lambd} is not positive")
+        raise runtime_error(
+            f"exponential_(): the rate {lambd} is not positive",
+            text=f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}",
+        )
     return _redraw(self, generator, _exponential_written, lambda s, n: s.exponential(n) / lambd)
 
 
@@ -298,7 +301,7 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     check_generator(generator)
     check_inplace("geometric_", self)
     if not 0 < p < 1:
-        raise runtime_error(f"geometric_ expects p to be in (0, 1), but got p={p}")
+        raise runtime_error(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
 
     def draw(source: Generator, count: int) -> Any:
         return np.ceil(np.log(source.uniform(count, np.dtype(np.float64))) / np.log1p(-p))

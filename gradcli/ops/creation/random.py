@@ -18,7 +18,7 @@ from gradcli.arrays.dtypes import DType
 from gradcli.arrays.random.generator import KINDS, OF_TENSORS, Generator, session_seed
 from gradcli.arrays.strides import inverse_order, outermost_first
 from gradcli.arrays.threads import over_tiles
-from gradcli.arrays.typeinfo import iinfo
+from gradcli.arrays.typeinfo import finfo, iinfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.ops.binding.catalogue import function, modules
@@ -181,6 +181,19 @@ def drawn(sizes: tuple[int, ...], draw: Callable[[tuple[int, ...]], Any]) -> Any
     return draw(sizes) if batch is None else batch.drawn(sizes, draw)
 
 
+def _check_bounds(name: str, dtype: DType, limits: tuple[Any, Any], bounds: dict[str, Any]) -> None:
+    """Raise E204 for a bound of what is drawn, by PyTorch's name for it, that a dtype does not
+    hold.
+    """
+    least, most = limits
+    for bound, value in bounds.items():
+        if not least <= value <= most:
+            raise runtime_error(
+                f"{name}(): {dtype} does not hold {value}",
+                text=f"{bound} is out of bounds for {dtype.c_name}",
+            )
+
+
 def uniform_array(
     name: str,
     sizes: tuple[int, ...],
@@ -191,12 +204,21 @@ def uniform_array(
     device: str = "cpu",
 ) -> Any:
     check_drawn_dtype(name, dtype)
+    real = dtype.to_real() if dtype.is_complex else dtype
+    limit = finfo(real).max
+    _check_bounds(name, real, (-limit, limit), {"from": low, "to": high})
     if low > high:
         raise runtime_error(
             f"{name} expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
+    if high - low > limit:
+        raise runtime_error(
+            f"{name}(): {real} does not hold the distance from {low:g} to {high:g}",
+            text=f"{name} expects to-from <= std::numeric_limits<{real.scalar_type}>::max(), but"
+            f" found to={high:g} and from={low:g} which result in to-from to exceed the limit",
+        )
     if dtype.is_complex:
-        parts = uniform_array(name, (*sizes, 2), dtype.to_real(), generator, low, high, device)
+        parts = uniform_array(name, (*sizes, 2), real, generator, low, high, device)
         return parts.view(dtype.numpy_dtype)[..., 0].copy()[()]
     fraction = generator_of(generator, device).uniform(prod(sizes), dtype.numpy_dtype)
     if low == 0 and high == 1:
@@ -334,6 +356,23 @@ _drawn("rand", uniform_array, uniform_over)
 _drawn("randn", normal_array, normal_over)
 
 
+def _unrounded(low: int, high: int, dtype: DType) -> tuple[int, int]:
+    """The bounds moved inwards, where a floating dtype rounds the number next to one past it."""
+    number, digits = dtype.numpy_dtype.type, 1 - round(math.log2(finfo(dtype).eps))
+    first, last = int(number(low + 1)), int(number(high - 1))
+    if first < low:
+        low = first + (1 << (abs(low + 1).bit_length() - digits))
+    if high <= last < 2**63:
+        high = last - (1 << ((high - 1).bit_length() - digits))
+    if low >= high:
+        raise runtime_error(
+            f"{dtype} rounds every number between the bounds past them",
+            text="random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but"
+            f" got from={low} >= to={high}",
+        )
+    return low, high
+
+
 def integer_array(
     name: str,
     low: Any,
@@ -349,11 +388,13 @@ def integer_array(
             f"{name}(): there is no integer from {low} up to {high}, exclusive",
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}",
         )
-    if dtype.category in ("int", "bool"):
-        limits = iinfo(dtype) if dtype.category == "int" else None
-        least, most = (limits.min, limits.max) if limits else (0, 1)
-        if low < least or high - 1 > most:
-            raise runtime_error(f"{name}(): {dtype} does not hold {low} to {high - 1}")
+    limits: Any = None
+    if dtype.category != "bool":
+        limits = iinfo(dtype) if dtype.category == "int" else finfo(dtype)
+    held = (limits.min, limits.max) if limits else (0, 1)
+    _check_bounds(name, dtype, held, {"from": low, "to - 1": high - 1})
+    if dtype.category == "float":
+        low, high = _unrounded(low, high, dtype)
     drawn = generator_of(generator, device).integers(low, high - low, prod(sizes))
     return shaped(drawn, sizes, dtype)
 

@@ -57,6 +57,8 @@ hypot_cpu: hypot
 igamma_cpu: igamma
 igammac_cpu: igammac
 im2col_out_cpu: im2col
+index_func_: reduce_elements
+index_reduce_func_exclude_input_init: reduce_without_self
 kthvalue_cpu: kthvalue
 le_cpu: le
 leaky_relu_cpu: leaky_relu leaky_relu_ rrelu rrelu_
@@ -108,6 +110,9 @@ replication_pad1d: replication_pad1d
 replication_pad2d: replication_pad2d
 replication_pad3d: replication_pad3d
 round_cpu: round
+scatter_gather_tensor_cpu_reduce_amax: reduce_amax
+scatter_gather_tensor_cpu_reduce_amin: reduce_amin
+scatter_gather_tensor_cpu_reduce_mean: reduce_mean
 silu_cpu: silu
 slow_conv2d_cpu: conv1d conv2d
 slow_conv_transpose2d_out_cpu: conv_transpose1d conv_transpose2d

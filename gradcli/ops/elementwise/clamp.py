@@ -55,10 +55,16 @@ minimum = pointwise(
     conventions="Where the two are equal, each gets half of the gradient.",
 )
 
-# Of two equal ones `fmax` and `fmin` take the first, and so they do where the second is nan.
+
+def _taken(first: Any, self: Any, other: Any) -> Any:
+    return np.where(first, self, other)[()]
+
+
+# Of two equal ones, which may be zeros of either sign, `fmax` and `fmin` take the first, and so
+# they do where the second is nan. NumPy's take either.
 fmax = pointwise(
     "fmax",
-    lambda self, other: np.fmax(other, self),
+    lambda self, other: _taken((self >= other) | np.isnan(other), self, other),
     self=lambda grad, self, other: masked_fill_number(
         grad, logical_not(logical_or(self >= other, isnan(other))), 0
     ),
@@ -72,7 +78,7 @@ fmax = pointwise(
 
 fmin = pointwise(
     "fmin",
-    lambda self, other: np.fmin(other, self),
+    lambda self, other: _taken((self <= other) | np.isnan(other), self, other),
     self=lambda grad, self, other: masked_fill_number(
         grad, logical_not(logical_or(self <= other, isnan(other))), 0
     ),
@@ -114,9 +120,18 @@ def _above(grad: Any, self: Any, min: Any, max: Any) -> Any:
     return where(above if min is None else logical_or(above, max < min), grad, 0.0)
 
 
+def _clipped(self: Any, min: Any = None, max: Any = None) -> Any:
+    # A zero keeps its sign on a bound of zero: of two equal ones NumPy takes the second.
+    if max is None:
+        return np.maximum(min, self)
+    if min is None:
+        return np.minimum(max, self)
+    return np.clip(self, min, max)
+
+
 clamp_to_numbers = pointwise(
     "clamp",
-    lambda self, min=None, max=None: np.clip(self, min, max),
+    lambda self, min=None, max=None: _clipped(self, min, max),
     node="ClampBackward1",
     half=rounded_once,
     self=_inside,

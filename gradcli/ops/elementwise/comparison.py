@@ -243,8 +243,9 @@ for _entry in (isnan, isinf, isfinite, isposinf, isneginf, signbit):
 def _isclose_array(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
     if self.dtype.kind == "b":
         return laid_out_like_operands(np.equal(self, other), self, other)
-    near = np.abs(self - other) <= atol + np.abs(rtol * other)
-    close = np.equal(self, other) | (near & np.isfinite(other))
+    distance = np.abs(self - other)
+    near = distance <= atol + np.abs(rtol * other)
+    close = np.equal(self, other) | (near & np.isfinite(distance))
     if equal_nan:
         close |= np.isnan(self) & np.isnan(other)
     return laid_out_like_operands(close, self, other)
@@ -264,8 +265,12 @@ def isclose(
     """
     kinds = input.dtype.scalar_type, other.dtype.scalar_type
     check_same_dtype("isclose", input, other, f"{kinds[0]} did not match {kinds[1]}")
-    if rtol < 0 or atol < 0:
-        raise runtime_error("isclose(): the tolerances must not be negative")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not tolerance >= 0:
+            raise runtime_error(
+                f"isclose(): {name} is negative, or no number",
+                text=f"{name} must be greater than or equal to zero, but got {tolerance:g}",
+            )
     close: Tensor = _isclose.apply(input, other, rtol, atol, equal_nan)
     # PyTorch starts from where both are equal and writes into that where both are nan, and where
     # the tolerances allow more; the result's version counts what it wrote.

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.scalars import as_zero_dim
 from gradcli.arrays.strides import copied_as_it_lies, overlaps_itself
 from gradcli.autograd.batched import BatchedArray
-from gradcli.autograd.inplace.aliasing import check_apart
+from gradcli.autograd.inplace.aliasing import check_apart, check_parts
 from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
@@ -79,6 +79,11 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
         fills = _fills(picked, value)
         if fills and not value.requires_grad and type(value.array) is not BatchedArray:
             value = Tensor(as_zero_dim(value.array.item(), shown.dtype))
+        indices = _tensors_of(key)
+        if fills:  # PyTorch fills by the mask itself, which may be what it fills
+            check_parts(shown, *indices)
+        else:
+            check_apart(shown, *indices)
         _check_written(shown, value)
         try:
             key = numpy_key(picked, shown, key)
@@ -96,6 +101,12 @@ def _fills(picked: dict[int, Any], value: Tensor) -> bool:
     if value.array.size != 1 or len(picked) != 1:
         return False
     return bool(next(iter(picked.values())).dtype == np.bool_)
+
+
+def _tensors_of(key: Any) -> list[Tensor]:
+    """The masks and tensors of positions of an index."""
+    parts = key if type(key) is tuple else (key,)
+    return [part for part in parts if type(part) is Tensor and part.array.ndim]
 
 
 def _leading_ones_cut(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -123,11 +134,11 @@ def _copy_to(part: Tensor, value: Tensor) -> None:
         copy_(part, cut)
 
 
-def _check_written(tensor: Tensor, values: Any) -> None:
-    """Raise E405 unless the values may be put into the tensor: PyTorch checks that before it
-    looks at the index.
+def _check_written(tensor: Tensor, *operands: Any) -> None:
+    """Raise E405 unless the values may be put into the tensor at the indices: PyTorch checks that
+    before it looks at the index.
     """
-    check_apart(tensor, values)
+    check_apart(tensor, *operands)
     check_graph("index_put_", tensor)
 
 
@@ -228,7 +239,8 @@ def put_in_place(
     input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """Write the values at an index of the tensor itself, or add them there."""
-    _check_written(input, values)
+    parts = indices if isinstance(indices, (tuple, list)) else ()
+    _check_written(input, values, *parts)
     key = _key_of("index_put_", input, indices, values, accumulate)
     _put(input, key, values, accumulate, any_dtype=True)
     return input

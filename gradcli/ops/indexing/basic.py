@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.strides import broadcast_strides, copied_in_order, laid_out, ordered_strides
+from gradcli.arrays.strides import (
+    broadcast_strides,
+    copied_in_order,
+    laid_out,
+    ordered_strides,
+    overlaps_itself,
+)
 from gradcli.arrays.views import strides_of
 from gradcli.autograd.batched import BatchedArray, NeedsExamples, shared
 from gradcli.autograd.node import Node
@@ -197,6 +203,8 @@ index_put: Op = _index_put("index_put", _index_put_array)
 def _write_at(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
     if self.flags.c_contiguous or not accumulate:
         _put_at(self, values, indices, accumulate)
+    elif overlaps_itself(self.shape, self.strides):
+        np.add.at(self, indices, values)  # a copy put back would undo what is added
     else:
         whole = module_of(self).array(self, order="C")
         _put_at(whole, values, indices, True)

@@ -11,12 +11,13 @@ from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.fusion.tile_kernels import choose
 from gradcli.arrays.scalars import checked_number
 from gradcli.arrays.sizes import sizes_apart
-from gradcli.arrays.strides import laid_out_like
+from gradcli.arrays.strides import laid_out_like, overlaps_itself
+from gradcli.autograd.inplace.aliasing import check_parts
 from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_inplace
 from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.catalogue import function, in_place, method
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
 from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS, READS, effects
 from gradcli.ops.definition.op import Op, op
@@ -76,7 +77,17 @@ masked_fill_tensor: Op = op(
 )
 
 
-@function("masked_fill", method=True, inplace=True, check=check_graph)
+def _check_filled(
+    name: str, self: Tensor, mask: Any = None, /, *operands: Any, **named: Any
+) -> None:
+    """Raise E405 where a mask may not be applied in place; the tensor may be expanded, the value
+    part of it.
+    """
+    check_parts(self, named.get("mask", mask))
+    check_graph(name, self, mask, *operands, **named)
+
+
+@function("masked_fill", method=True)
 def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     """The tensor with a number, or a 0-dim tensor's, where the mask is true. The dtype stays.
 
@@ -94,6 +105,20 @@ def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     if value.dtype.is_complex and not input.dtype.is_complex:
         raise dtype_error(f"masked_fill(): a complex value does not fit {input.dtype}")
     return masked_fill_tensor.apply(input, mask, value)
+
+
+_written = in_place("masked_fill", masked_fill, check=_check_filled)
+
+
+@method("masked_fill_")
+def masked_fill_(self: Tensor, mask: Any, value: Any) -> Tensor:
+    """Write a number, or a 0-dim tensor's, where the mask is true."""
+    _written(self, mask, value)
+    if overlaps_itself(self.array.shape, self.array.strides):
+        # Where elements share a place, the write put back old values beside those filled.
+        filler = value.array if isinstance(value, Tensor) else value
+        np.copyto(self.array, filler, where=mask.array, casting="unsafe")
+    return self
 
 
 def _select_masked(self: Any, mask: Any) -> Any:

@@ -12,8 +12,9 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.arrays.fusion.executor import assign
 from gradcli.arrays.scalars import checked_cast
-from gradcli.arrays.strides import copied_in_order
+from gradcli.arrays.strides import copied_in_order, overlaps_itself
 from gradcli.autograd.batched import shared
+from gradcli.autograd.inplace.aliasing import check_apart
 from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
@@ -137,11 +138,15 @@ index_copy: Op = op(
 
 def _fill_parts(self: Any, dim: int, index: Any, value: Any) -> Any:
     whole = copied_in_order(self) if self.ndim else module_of(self).array(self)
+    _fill_places(whole, dim, index, value)
+    return whole
+
+
+def _fill_places(whole: Any, dim: int, index: Any, value: Any) -> None:
     if whole.ndim:
         np.moveaxis(whole, dim, 0)[index.reshape(-1)] = value
     elif index.size:
         whole[...] = value
-    return whole
 
 
 index_fill_number: Op = op(
@@ -209,6 +214,12 @@ def index_select_(input: Tensor, dim: int, index: Any) -> Tensor:
     other_route = ndim > 1 and (dim in (1, 1 - ndim) or not input.array.size)
     raises = "RuntimeError" if other_route else "IndexError"
     at = _checked_parts("index_select", input, dim, index, raises)
+    if not ndim and index.array.size != 1:
+        count = index.array.size
+        raise shape_error(
+            f"index_select(): {count} positions in a tensor of one element and no dimension",
+            text=f"index_select(): Index to scalar can have only 1 value, got {count} value(s)",
+        )
     return index_select.apply(input, at, index)
 
 
@@ -378,6 +389,7 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
 def index_fill_(self: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     """Write a number, or a 0-dim tensor's, at the positions of the index."""
     # The value is read before the write, so it may be one of the elements written.
+    check_apart(self, index)
     check_graph("index_fill_", self, value)
     try:
         result = index_fill(self, dim, index, value)
@@ -386,6 +398,10 @@ def index_fill_(self: Tensor, dim: int, index: Any, value: Any) -> Tensor:
         leave_part(self, dim, index.array[: refusal.reached], filler)
         raise
     write(self, result)
+    if overlaps_itself(self.array.shape, self.array.strides):
+        # Where elements share a place, the write put back old values beside those filled.
+        filler = value.array if isinstance(value, Tensor) else value
+        _fill_places(self.array, dim, index.array, filler)
     return self
 
 

@@ -24,7 +24,7 @@ from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_add
 from gradcli.ops.shape.partial_writes import assign
-from gradcli.ops.shape.views import reshape
+from gradcli.ops.shape.views import reshape, squeeze_dim
 
 Sizes = tuple[int, ...]
 
@@ -32,6 +32,10 @@ Sizes = tuple[int, ...]
 def _strided_backward(
     grad: Any, self_sizes: Sizes, size: Sizes, stride: Sizes, offset: int, layout: Sizes
 ) -> Any:
+    for dim in reversed([dim for dim, count in enumerate(size) if count == 1]):
+        grad = squeeze_dim(grad, dim)
+    stride = tuple(step for step, count in zip(stride, size, strict=True) if count != 1)
+    size = tuple(count for count in size if count != 1)
     # The window is put into memory that holds the input too, and the input is read from there. A
     # window on a view may show what is no part of the input.
     before = max(0, -offset)

@@ -11,9 +11,9 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.arguments import check_same_dtype, checked_values
+from gradcli.ops.binding.arguments import check_same_dtype, check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.autocast import autocast_to_float32
@@ -22,6 +22,7 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
     check_matrices,
+    check_square,
     column_major,
     first,
     lu_arrays,
@@ -183,7 +184,7 @@ def _refuse_no_pivot(name: str, pivot: bool) -> None:
         )
 
 
-def _check_pivots(info: Any) -> None:
+def _check_nonzero(info: Any) -> None:
     """Raise E204 where a pivot is 0."""
     if info.any():
         raise runtime_error("lu_factor(): a pivot is 0, so lu_solve could not divide")
@@ -198,7 +199,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     check_matrices("lu_factor", square=False, A=A)
     _refuse_no_pivot("lu_factor", pivot)
     factors, pivots, info = lu_factor.apply(A)
-    checked_values(_check_pivots, info.array)
+    checked_values(_check_nonzero, info.array)
     return named("linalg_lu_factor", "LU pivots", (factors, pivots))
 
 
@@ -219,7 +220,36 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, 
     return tuple(found) if get_infos else tuple(found[:2])
 
 
+def _check_unpacked(pivots: Tensor, rows: int, count: int) -> None:
+    """Raise E203 or E204 for what cannot be the pivots of a matrix of so many rows."""
+    if pivots.array.dtype != np.int32:
+        raise dtype_error(
+            f"lu_unpack(): pivots are torch.int32, and these are {pivots.dtype}",
+            text="torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32"
+            " dtype.\nNote: this function is intended to be used with the output produced by"
+            " torch.linalg.lu_factor",
+        )
+    if pivots.array.shape[-1:] != (count,):
+        raise shape_error(
+            f"lu_unpack(): pivots of shape {tuple(pivots.array.shape)} for {count} diagonal"
+            " elements"
+        )
+    text = (
+        "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly"
+        " pass the result of lu_factor?"
+    )
+    checked_values(_check_pivots, "lu_unpack", pivots.array, rows, text, text)
+
+
+def _check_pivots(name: str, pivots: Any, rows: int, too_low: str, too_high: str) -> None:
+    """Raise E204 for a pivot that is no row counted from 1."""
+    for outside, text in ((pivots < 1, too_low), (pivots > rows, too_high)):
+        if outside.any():
+            raise runtime_error(f"{name}(): the pivots are not between 1 and {rows}", text=text)
+
+
 @function("lu_unpack")
+@effects(CHECKS)
 def lu_unpack_(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> Any:
@@ -228,6 +258,12 @@ def lu_unpack_(
     Example: torch.lu_unpack(*torch.linalg.lu_factor(tensor([[2., 1.], [1., 3.]])))
     """
     check_matrices("lu_unpack", square=False, LU_data=LU_data)
+    rows, columns = LU_data.array.shape[-2:]
+    if unpack_pivots:
+        check_tensors("lu_unpack", LU_pivots=LU_pivots)
+        _check_unpacked(LU_pivots, rows, min(rows, columns))
+    else:  # PyTorch does not look at them
+        LU_pivots = Tensor(module_of(LU_data.array).ones(min(rows, columns), np.int32))
     L, U, P = lu_unpack.apply(LU_data, LU_pivots)
     empty = Tensor(module_of(LU_data.array).empty(0, LU_data.array.dtype))
     data = (L, U) if unpack_data else (empty, empty)
@@ -258,6 +294,8 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
 
 
 def _solved_array(LU: Any, pivots: Any, B: Any, left: bool, adjoint: bool) -> Any:
+    if not B.size:
+        pivots = np.ones_like(pivots)  # PyTorch looks at none
     if left:
         return column_major(lu_solved(LU, pivots, B, adjoint))
     # X @ A = B is A.mH @ X.mH = B.mH.
@@ -303,7 +341,49 @@ lu_solve: Op = op(
 )
 
 
+def _check_solved(LU: Tensor, pivots: Tensor, B: Tensor, left: bool) -> None:
+    """Raise E203, E204 or E301 where pivots and right sides do not go with the factors."""
+    if pivots.array.dtype != np.int32:
+        raise dtype_error(
+            f"lu_solve(): pivots are torch.int32, and these are {pivots.dtype}",
+            text="linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32",
+        )
+    check_square("lu_solve", LU)
+    factors, right = tuple(LU.array.shape), tuple(B.array.shape)
+    if right[-2 if left else -1] != factors[-1]:
+        raise shape_error(
+            f"lu_solve(): factors of {factors} and right sides of {right} do not fit",
+            text=f"linalg.lu_solve: Incompatible shapes of A and B for the equation"
+            f" {'AX' if left else 'XA'} = B ({factors[-2]}x{factors[-1]} and"
+            f" {right[-2]}x{right[-1]})",
+        )
+    shape = tuple(pivots.array.shape)
+    if not shape:
+        raise GradcliError(
+            "E302",
+            "lu_solve(): the pivots are no vectors",
+            text="Dimension specified as -1 but tensor has no dimensions",
+        )
+    if shape != factors[:-1]:
+        raise shape_error(
+            f"lu_solve(): pivots of shape {shape} for factors of {factors}",
+            text="linalg.lu_solve: Number of pivots per batch should be same as the dimension of"
+            " the matrix"
+            if shape[-1] != factors[-1]
+            else "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got"
+            f" pivots with shape {list(shape)} instead",
+        )
+    if B.array.size:
+        text = (
+            "Pivots given to lu_solve must all be {} Did you properly pass the result of lu_factor?"
+        )
+        low = text.format("greater or equal to 1.")
+        high = text.format("smaller or equal to LU.size(-2).")
+        checked_values(_check_pivots, "lu_solve", pivots.array, factors[-1], low, high)
+
+
 @function("lu_solve", module="torch.linalg")
+@effects(CHECKS)
 @autocast_to_float32
 def linalg_lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False
@@ -315,18 +395,21 @@ def linalg_lu_solve(
         torch.linalg.lu_solve(*torch.linalg.lu_factor(tensor([[2., 1.], [1., 3.]])), tensor([[1.],
             [2.]]))
     """
-    check_matrices("lu_solve", LU=LU)
-    check_matrices("lu_solve", square=False, B=B)
-    check_same_dtype("lu_solve", LU, B)
-    if B.array.shape[-2 if left else -1] != LU.array.shape[-1]:
-        raise shape_error(
-            f"lu_solve(): factors of {tuple(LU.array.shape)} and right sides of"
-            f" {tuple(B.array.shape)} do not fit"
-        )
+    check_tensors("lu_solve", LU=LU, pivots=pivots, B=B)
+    check_matrices("lu_solve", square=False, LU=LU, B=B)
+    check_same_dtype(
+        "lu_solve",
+        LU,
+        B,
+        "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type"
+        f" {LU.dtype.scalar_type} and B of type {B.dtype.scalar_type} instead",
+    )
+    _check_solved(LU, pivots, B, left)
     return lu_solve.apply(LU, pivots, B, left, adjoint)
 
 
 @function("lu_solve", method=True)
+@effects(CHECKS)
 @autocast_to_float32
 def lu_solve_(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The solution X of `A @ X = b` from lu_factor()'s results.

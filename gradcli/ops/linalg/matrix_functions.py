@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gradcli.autograd.tensor import Tensor
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.kernels.linalg.matrix_exponential import matrix_exponential
 from gradcli.ops.arithmetic.arithmetic import reciprocal, zeros
 from gradcli.ops.binding.catalogue import function, methods
@@ -101,9 +102,15 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number of matrices: in the norm `p` the product of the norms of the matrix and
     its inverse; None, 2 and -2 compare the largest and the smallest singular value.
 
-    A singular matrix gives inf.
+    A singular matrix gives inf, one without elements 0.
     """
-    check_matrices("cond", square=p not in (None, 2, -2), A=A)
+    check_matrices("cond", square=False, A=A)
+    if isinstance(p, str) or (p not in (None, 2, -2) and A.array.size):
+        check_square(f"cond(ord={p})", A)
+    if not A.array.size:
+        number = Tensor(module_of(A.array).zeros(A.array.shape[:-2], A.array.real.dtype))
+        storage_of(number).count_write()  # PyTorch fills it
+        return number
     if p in (None, 2, -2):
         values = svdvals(A)
         last = values.array.ndim - 1

@@ -17,6 +17,7 @@ from gradcli.errors import GradcliError, dtype_error, shape_error
 from gradcli.kernels import half_precision
 from gradcli.kernels.linalg.products import matrix_product
 from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.half_precision import check_factor
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.definition.doc import BY_KINDS
@@ -364,6 +365,8 @@ addmv = op(
 def _addr_array(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     check_ranks("addr", (vec1, 1), (vec2, 1))
     dtype = dtypes.result_dtype((self, vec1, vec2))
+    for argument, factor in (("beta", beta), ("alpha", alpha)):
+        check_factor(argument, factor, self, vec1, vec2)
     self, vec1, vec2 = (dtypes.cast(each, dtype) for each in (self, vec1, vec2))
     made = _sum("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
     made = dtypes.cast(made, dtype)  # bools stay bools

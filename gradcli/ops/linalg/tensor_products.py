@@ -211,15 +211,28 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         sizes = (*sizes, *matrices[-1].array.shape[1:])
     for i, matrix in enumerate(matrices):
         if matrix.array.ndim != 2:
-            raise shape_error(f"multi_dot(): tensors[{i}] is no matrix")
+            raise shape_error(
+                f"multi_dot(): tensors[{i}] is no matrix",
+                text=f"multi_dot(): {_allowed(i, len(matrices))} but got {matrix.array.ndim}D",
+            )
         if i and matrix.array.shape[0] != matrices[i - 1].array.shape[1]:
             raise shape_error(
                 f"multi_dot(): the shapes {tuple(matrices[i - 1].array.shape)} and"
-                f" {tuple(matrix.array.shape)} cannot be multiplied"
+                f" {tuple(matrix.array.shape)} cannot be multiplied",
+                text=f"multi_dot(): tensors {i - 1} and {i} with shapes"
+                f" {list(matrices[i - 1].array.shape)} and {list(matrix.array.shape)} cannot be"
+                " multiplied",
             )
     extents = [matrices[0].array.shape[0], *[matrix.array.shape[1] for matrix in matrices]]
     product = _multiplied(matrices, _cheapest(extents), 0, len(matrices) - 1)
     return view.apply(product, sizes)
+
+
+def _allowed(position: int, count: int) -> str:
+    """How many dimensions PyTorch says that one of so many tensors may have."""
+    if 0 < position < count - 1:
+        return f"tensor {position} must be 2D"
+    return f"the {'last' if position else 'first'} tensor must be 1D or 2D"
 
 
 @function("chain_matmul")
@@ -228,8 +241,19 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 
     Example: torch.chain_matmul(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
+    for matrix in matrices:
+        check_tensors("chain_matmul", matrices=matrix)
+        if matrix.array.ndim != 2:
+            raise shape_error(
+                f"chain_matmul(): a tensor of {matrix.array.ndim} dimensions is no matrix",
+                text=f"Tensor dimension is {matrix.array.ndim}, expected 2 instead.",
+            )
+    if not matrices:
+        raise runtime_error(
+            "chain_matmul(): there is no matrix",
+            text="chain_matmul(): Expected one or more matrices",
+        )
     if len(matrices) == 1:
-        check_tensors("chain_matmul", matrices=matrices[0])
         return clone.apply(matrices[0])
     return multi_dot(matrices)
 

@@ -153,12 +153,25 @@ def multi_margin_loss(
         raise value_error("only p == 1 and p == 2 supported")
     _check_samples("multi_margin_loss", input, target, target.array.ndim == input.array.ndim - 1)
     classes, wrong = input.array.shape[-1], "target out of range"
+    if weight is not None and weight.array.ndim != 1:
+        raise value_error("weight must be one-dimensional")
+    if weight is not None and weight.array.shape != (classes,):
+        raise shape_error(
+            f"multi_margin_loss(): {tuple(weight.array.shape)} weights for {classes} classes",
+            text=f"inconsistent weight size, expected {classes} but got {list(weight.array.shape)}",
+        )
     checked_values(_check_classes, "multi_margin_loss", target.array, 0, classes, wrong)
     return multi_margin_loss_.apply(input, target, weight, p, margin, number)
 
 
 def _check_samples(name: str, input: Tensor, target: Tensor, fits: bool) -> None:
     shape = input.array.shape
+    if len(shape) > 2 or shape[-1:] == (0,):
+        raise shape_error(
+            f"{name}(): an input of shape {tuple(shape)} has no row of classes",
+            text="Expected non-empty vector or matrix with optional 0-dim batch size, but got:"
+            f" {list(shape)}",
+        )
     if target.dtype.name != "int64":
         text = f"expected scalar type Long but found {target.dtype.scalar_type}"
         raise dtype_error(text)

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.tensor import Tensor
-from gradcli.errors import shape_error, value_error
+from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.errors import dtype_error, shape_error, value_error
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, modules
 from gradcli.ops.creation.random import bernoulli_array, drawn_over
 from gradcli.ops.definition.doc import RANDOM, SAMPLES, describe, effects
-from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype
 from gradcli.ops.nn.activations import activation
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
 from gradcli.state import computed
@@ -36,15 +36,14 @@ def _check_probability(name: str, input: Tensor, p: float) -> None:
 @effects(RANDOM)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Each element is set to 0 with probability p, and the others are divided by 1 - p; the tensor
-    itself without `training`, or with p = 0. Raises E204 where p is no probability.
+    itself without `training`, or with p = 0. With p = 1 nothing is drawn. Raises E204 where p is no
+    probability.
 
     Example: torch.dropout(tensor([0.5, 1., 2.]), 0.5, True)
     """
     _check_probability("dropout", input, p)
-    return _dropped(input, p, training, input.array)
-
-
-_REFUSED = dtype_names("bool", "int", raises="RuntimeError") | COMPLEX
+    known = _undrawn(input, p, training)
+    return _dropped(input, p, input.array) if known is None else known
 
 
 def _drawn(over: Any, p: float, dtype: Any, device: str) -> Any:
@@ -56,16 +55,32 @@ def _drawn(over: Any, p: float, dtype: Any, device: str) -> Any:
 def _scaled(over: Any, p: float, dtype: Any, device: str) -> Any:
     """The same, and what stays is made up for what goes."""
     kept = _drawn(over, p, dtype, device)
-    if p < 1:  # the number keeps its digits beside half precision
-        kept = (wide(kept) / (1 - p)).astype(dtype)
-    return kept
+    return (wide(kept) / (1 - p)).astype(dtype)  # the number keeps its digits beside half precision
 
 
-def _dropped(input: Tensor, p: float, training: bool, over: Any) -> Tensor:
-    """The tensor times noise with the memory order of an array."""
+def _undrawn(input: Tensor, p: float, training: bool) -> Tensor | None:
+    """What is known without a draw: the tensor itself where all stays, zeros where nothing does."""
     if not training or p == 0 or not input.array.size:
         return input
-    check_dtype("dropout", input.dtype, _REFUSED)
+    if p == 1:
+        return mul.apply(input, Tensor(input.array.dtype.type(0)))
+    return None
+
+
+def _check_dtype(input: Tensor) -> None:
+    """Raise E203 where the noise, which is made of fractions, has no dtype to be in."""
+    if input.dtype.category in ("bool", "int"):
+        raise dtype_error(
+            f"dropout() is not defined for {input.dtype}",
+            text="result type Float can't be cast to the desired output type"
+            f" {input.dtype.scalar_type}",
+        )
+    check_dtype("dropout", input.dtype, COMPLEX, "bernoulli_")
+
+
+def _dropped(input: Tensor, p: float, over: Any) -> Tensor:
+    """The tensor times noise with the memory order of an array."""
+    _check_dtype(input)
     kept = computed(_scaled, over, p, input.array.dtype, input.device.type)
     return mul.apply(input, Tensor(kept))
 
@@ -74,7 +89,10 @@ def _channels(name: str, input: Tensor) -> Any:
     """An array of one number per channel, for the noise; raises E301 where there are none."""
     shape = tuple(input.array.shape)
     if len(shape) < 2:
-        raise shape_error(f"{name}(): the shape {shape} has no channels")
+        raise shape_error(
+            f"{name}(): the shape {shape} has no channels",
+            text="Feature dropout requires at least 2 dimensions in the input",
+        )
     return np.empty((*shape[:2], *(1,) * (len(shape) - 2)))
 
 
@@ -86,9 +104,8 @@ def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Ten
     Example: torch.feature_dropout(tensor([[2., 1.], [1., 3.]]))
     """
     _check_probability("feature_dropout", input, p)
-    if not training or p == 0:
-        return input
-    return _dropped(input, p, training, _channels("feature_dropout", input))
+    known = _undrawn(input, p, training)
+    return _dropped(input, p, _channels("feature_dropout", input)) if known is None else known
 
 
 modules["torch"]["feature_dropout_"] = in_place(
@@ -99,16 +116,14 @@ modules["torch"]["feature_dropout_"] = in_place(
 _ALPHA = 1.7580993408473766
 
 
-def _alpha_dropped(input: Tensor, p: float, training: bool, over: Any) -> Tensor:
-    if not training or p == 0:
-        return input
-    check_dtype("dropout", input.dtype, _REFUSED)
+def _alpha_dropped(input: Tensor, p: float, over: Any) -> Tensor:
+    _check_dtype(input)
     kept = computed(_drawn, over, p, input.array.dtype, input.device.type)
-    if p == 1:
-        return mul.apply(input, Tensor(kept.dtype.type(0)))
     scale = 1 / sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
     shift = (kept - 1) * (_ALPHA * scale) + _ALPHA * scale * p
-    return add.apply(mul.apply(input, Tensor(kept * scale)), Tensor(shift))
+    result = add.apply(mul.apply(input, Tensor(kept * scale)), Tensor(shift))
+    storage_of(result).version = 1  # PyTorch adds in place
+    return result
 
 
 @activation("alpha_dropout", torch=True, inplace=True, written_as="mul_")
@@ -120,7 +135,8 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tens
     Example: torch.alpha_dropout(tensor([0.5, 1., 2.5]))
     """
     _check_probability("alpha_dropout", input, p)
-    return _alpha_dropped(input, p, training, input.array)
+    known = _undrawn(input, p, training)
+    return _alpha_dropped(input, p, input.array) if known is None else known
 
 
 @activation("feature_alpha_dropout", torch=True, inplace=True, written_as="mul_")
@@ -131,9 +147,10 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
     Example: torch.feature_alpha_dropout(tensor([[2., 1.], [1., 3.]]))
     """
     _check_probability("feature_alpha_dropout", input, p)
-    if not training or p == 0:
-        return input
-    return _alpha_dropped(input, p, training, _channels("feature_alpha_dropout", input))
+    known = _undrawn(input, p, training)
+    if known is not None:
+        return known
+    return _alpha_dropped(input, p, _channels("feature_alpha_dropout", input))
 
 
 def _expose_channels() -> None:

@@ -52,6 +52,8 @@ def _identity(reduce: str, dtype: Any) -> Any:
         return 0
     if reduce == "prod":
         return 1
+    if dtype.kind == "b":
+        return reduce == "amin"
     limits = np.iinfo(dtype) if dtype.kind in "iu" else None
     if reduce == "amax":
         return limits.min if limits else -np.inf
@@ -207,10 +209,22 @@ index_reduce: Op = op(
 _REFUSED = {"mean": dtype_names("bool"), "amax": COMPLEX, "amin": COMPLEX}
 """The dtypes without such a reduction."""
 
+_REFUSED_BY_ITS_OWN = dtype_names("bool", "complex")
+
+_OF_PARTS = {"mean": "floor_divide", "amax": "clamp_min", "amin": "clamp_max"}
+"""Functions whose kernel reduces whole parts."""
+
 
 def _check_reduction(name: str, reduce: Any, known: tuple[str, ...]) -> None:
     if reduce not in known:
-        raise runtime_error(f"{name}(): reduce is {', '.join(map(repr, known))}, not {reduce!r}")
+        *others, last = known
+        listed = f"{', '.join(others)} or {last}"
+        raise runtime_error(
+            f"{name}(): reduce is {', '.join(map(repr, known))}, not {reduce!r}",
+            text=f"index_reduce(): Expected reduce to be one of {listed} but got {reduce}."
+            if name == "index_reduce"
+            else f"reduce argument must be either {listed}, got {reduce}",
+        )
 
 
 @function("scatter_reduce", method=True, inplace=True, check=check_along)
@@ -230,7 +244,7 @@ def scatter_reduce_(
     _check_reduction("scatter_reduce", reduce, ("sum", "prod", "mean", "amax", "amin"))
     at = checked_dim("scatter_reduce", input, dim, index, src)
     same_dtype("scatter_reduce", input, src)
-    check_dtype("scatter_reduce", input.dtype, _REFUSED.get(reduce, NOTHING))
+    check_dtype("scatter_reduce", input.dtype, _REFUSED.get(reduce, NOTHING), f"reduce_{reduce}")
     return scatter_reduce.apply(input, src, at, index, reduce, include_self)
 
 
@@ -248,5 +262,11 @@ def index_reduce_(
     """
     _check_reduction("index_reduce", reduce, ("prod", "mean", "amax", "amin"))
     at = checked_source("index_reduce", input, dim, index, source, "IndexError")
-    check_dtype("index_reduce", input.dtype, _REFUSED.get(reduce, NOTHING))
+    # PyTorch reduces elements by a kernel of their own, and parts by the kernels of pointwise ops.
+    if not include_self or input.array.ndim < 2:
+        kernel = "reduce_elements" if include_self else "reduce_without_self"
+        check_dtype("index_reduce", input.dtype, _REFUSED_BY_ITS_OWN, kernel)
+    check_dtype(
+        "index_reduce", input.dtype, _REFUSED.get(reduce, NOTHING), _OF_PARTS.get(reduce, "")
+    )
     return index_reduce.apply(input, source, at, index, reduce, include_self)

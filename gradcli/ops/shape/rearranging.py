@@ -101,6 +101,8 @@ def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     Example: torch.roll(tensor([[2., 1.], [1., 3.]]), 1)
     """
     moves = sizes_of("roll", (shifts,))
+    if not moves:
+        raise runtime_error("roll(): no shift is given", text="`shifts` required")
     if dims is None or (type(dims) in (tuple, list) and not dims):
         if len(moves) == 1:
             return roll.apply(input, moves[0], None)
@@ -114,7 +116,11 @@ def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     if not input.array.size:  # PyTorch copies it, whatever the dimensions
         return roll.apply(input, 0, None)
     if not input.array.ndim:
-        raise GradcliError("E302", "roll(): a 0-dim tensor has no dimensions to roll along")
+        raise GradcliError(
+            "E302",
+            "roll(): a 0-dim tensor has no dimensions to roll along",
+            text=f"Dimension specified as {given[0]} but tensor has no dimensions",
+        )
     axes = tuple(normal_dim("roll", dim, input.array.ndim) for dim in given)
     return roll.apply(input, moves, axes)
 

@@ -68,6 +68,8 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     if not shape:
         raise shape_error("unflatten(): a 0-dim tensor has no dimension to cut")
     given = sizes_of("unflatten", (sizes,))
+    if not given:
+        raise shape_error("unflatten: sizes must be non-empty")
     try:
         wanted = inferred_sizes("unflatten", given, shape[at])
     except GradcliError as error:

@@ -132,6 +132,11 @@ def narrowed(
     if not shape:
         raise shape_error(f"{name}(): a 0-dim tensor has no dimension")
     at = normal_dim(name, dim, len(shape))
+    if isinstance(start, Tensor) and (start.array.ndim or start.dtype.category != "int"):
+        raise runtime_error(
+            f"{name}(): a start that is a tensor holds one integer and has no dimensions",
+            text="start must be an 0-dim integral Tensor.",
+        )
     first = start if type(start) is int else start.__index__()
     if not -shape[at] <= first <= shape[at]:
         raise GradcliError(

@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.memory_format import in_format_of_images
+from gradcli.arrays.memory_format import (
+    channels_are_last,
+    in_format_of_images,
+)
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, type_error
 from gradcli.kernels.sums.cascade_sum import wide
@@ -22,10 +25,11 @@ from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.binding.arguments import check_floating, check_not_integral
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import LAST, SAMPLES, describe, in_numpy
+from gradcli.ops.indexing.strided import as_strided_in_place
 from gradcli.ops.reduction.sum import mean_dims
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
 from gradcli.ops.spatial.numpy_forms import adaptive_mean
-from gradcli.ops.spatial.pooling import check_pooled, linear_pool, picking
+from gradcli.ops.spatial.pooling import check_gradient, check_pooled, linear_pool, picking
 
 # --- arrays -------------------------------------------------------------------------------------
 
@@ -62,6 +66,7 @@ def _mean_array(self: Any, output_size: Sizes) -> Any:
 
 def _mean_transposed(grad_output: Any, self: Any, output_size: Sizes) -> Any:
     ndim = len(output_size)
+    check_gradient(f"adaptive_avg_pool{ndim}d", grad_output)
     grad = module_of(grad_output).zeros(self.shape, grad_output.dtype)
     for position, where in _cells(self.shape[-ndim:], output_size):
         cell = grad[where]
@@ -152,7 +157,12 @@ def adaptive_average(input: Tensor, sizes: Sizes) -> Tensor:
         return squeeze_dim.apply(adaptive_average(raised, (1, *sizes)), dim)
     if all(size == 1 for size in sizes):
         last = input.array.ndim
-        return mean_dims.apply(input, tuple(range(last - 1, last - 1 - len(sizes), -1)), True)
+        mean = mean_dims.apply(input, tuple(range(last - 1, last - 1 - len(sizes), -1)), True)
+        if last == len(sizes) + 2 and channels_are_last(input.array):
+            channels = input.array.shape[1]
+            steps = (channels, 1, *(channels,) * len(sizes))
+            as_strided_in_place(mean, mean.array.shape, steps)
+        return mean
     return _MEAN[len(sizes)].apply(input, sizes)
 
 

@@ -12,7 +12,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.memory_format import in_format_of_images
+from gradcli.arrays.memory_format import (
+    channels_are_last,
+    in_format_of_images,
+    in_suggested_format,
+)
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.kernels import in_c
@@ -79,11 +83,18 @@ def picking(
     """An entry that picks an element of each window and returns its position; `windowed` where its
     argument `windows` describes them.
     """
+
+    def placed(grad_output: Any, self: Any, indices: Any, apart: bool) -> Any:
+        if name.startswith("adaptive"):
+            check_gradient(name, grad_output)
+        grad = _put_at(grad_output, self, indices, ndim, apart)
+        if windowed and self.ndim == 5:
+            return in_suggested_format(grad, self)
+        return in_format_of_images(grad, self, ndim)
+
     backward: Op = op(
         f"{name}_backward",
-        lambda grad_output, self, indices, apart: in_format_of_images(
-            _put_at(grad_output, self, indices, ndim, apart), self, ndim
-        ),
+        lambda grad_output, self, indices, apart: placed(grad_output, self, indices, apart),
         keeps_layout=True,
         constant=("indices",),
         grad_output=lambda grad, indices: taken_at(grad, indices, ndim),
@@ -274,12 +285,43 @@ def check_pooled(name: str, input: Tensor, ndim: int, filled: int | None = None)
     if len(shape) not in (ndim + 1, ndim + 2):
         raise _wrong_rank(name, ndim, list(shape))
     if not all(shape[len(shape) - (ndim + 1 if filled is None else filled) :]):
-        raise shape_error(
-            f"{name}(): a tensor of shape {tuple(shape)} has no elements",
-            text=f"Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with optional 0 dim"
-            f" batch size for input, but got:{list(shape)}",
-        )
+        raise _empty(name, ndim, list(shape))
     check_real(name, input.array)
+
+
+def _empty(name: str, ndim: int, shape: list[int]) -> GradcliError:
+    """The error of a tensor without elements."""
+    if name.startswith("adaptive"):
+        if name == "adaptive_avg_pool1d":  # PyTorch makes it one of two dimensions first
+            name, shape = "adaptive_avg_pool2d", [*shape[:-1], 1, shape[-1]]
+        return _no_elements(name, "input", shape)
+    if name == "avg_pool1d":
+        ndim, shape = 2, [*shape[:-1], 1, shape[-1]]
+    before = f"{name}: " if name == "max_pool1d" else ""
+    text = f"{before}Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with optional 0 dim"
+    text += f" batch size for input, but got:{shape}"
+    if name in ("avg_pool3d", "max_pool3d"):
+        called = {"max_pool3d": "max_pool3d_with_indices_out_cpu_template"}.get(name, name)
+        text = f"{called}(): Expected input's non-batch dimensions to have positive length, but"
+        text += f" input has a shape of {shape} and non-batch dimension 0 has length zero!"
+    return shape_error(f"{name}(): a tensor of shape {tuple(shape)} has no elements", text=text)
+
+
+def check_gradient(name: str, grad_output: Any) -> None:
+    """Raise E301 for the gradient of an output without elements, but for one without samples, as
+    PyTorch does in an adaptive pool's backward.
+    """
+    shape = list(grad_output.shape)
+    if 0 in shape[1:]:
+        raise _no_elements(f"{name}_backward", "grad_output", shape)
+
+
+def _no_elements(name: str, argument: str, shape: list[int]) -> GradcliError:
+    return shape_error(
+        f"{name}(): {argument} of shape {tuple(shape)} has no elements",
+        text=f"{name}(): Expected {argument} to have non-zero size for non-batch dimensions, but"
+        f" {argument} has sizes {shape} with dimension {shape.index(0, 1)} being empty",
+    )
 
 
 def _wrong_rank(name: str, ndim: int, shape: list[int]) -> GradcliError:
@@ -368,6 +410,13 @@ def _max_pool(
 ) -> tuple[Tensor, Tensor]:
     """The largest of every window, and where it was."""
     _check_windows(name, input, ndim, windows, ceil_mode)
+    if ndim == 3 and input.array.ndim == 4 and channels_are_last(input.array):
+        # PyTorch asks for the format as if one volume were a batch of images.
+        raise runtime_error(
+            f"{name}(): the depth of the volume is innermost in memory",
+            text="Unsupported memory format. Supports only ChannelsLast3d, Contiguous",
+            help="`.contiguous()` lays it out by rows",
+        )
     if ndim > 1:
         values, indices = _MAX[ndim].apply(input, windows, ceil_mode)
         return values, indices
