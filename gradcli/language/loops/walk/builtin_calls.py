@@ -111,8 +111,9 @@ def _escaping(walk: Capture, value: Any) -> Any:
             "keep `loss.item()` or `loss.detach()`",
         )
     walk.recorder.escaped.append(value)
-    shares = value.base is not None or walk.builder.shares_memory_with(value) is not None
-    if not isinstance(value.array, np.ndarray) or shares:
+    outer = [each.array for each in (*walk.builder.lasting, *walk.builder.objects)]
+    shares = any(np.may_share_memory(value.array, each) for each in outer)
+    if not isinstance(value.array, np.ndarray) or value.base is not None or shares:
         return value
     copied = Tensor(value.array.copy())
     if value.name is not None:
