@@ -21,6 +21,7 @@ from gradcli.session import Session
 from gradcli.trace.ir import Effect
 from tests.declared import mismatches
 from tests.house import PACKAGE
+from tests.rows import each_row
 
 bring_all()
 FOUND = list(op_names())
@@ -141,7 +142,7 @@ def _state_of_generator(session: Session) -> Any:
         return generator_of(None).snapshot()
 
 
-@pytest.mark.parametrize("found", _FUNCTIONS, ids=[each.full_name for each in _FUNCTIONS])
+@each_row("found", _FUNCTIONS, lambda found: found.full_name)
 def test_who_draws_says_so(found: Found) -> None:
     if found.name in ("manual_seed", "seed") or found.namespace == "torch.nn.utils":
         return  # they set the generator; or make a layer of random weights first

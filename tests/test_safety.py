@@ -606,18 +606,22 @@ SETTING = (
 )
 
 
-@settings(
-    max_examples=300,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-@given(_programs)
-def test_only_errors_of_the_language_leave_a_program(program: str) -> None:
-    try:
-        with time_limit(5):
-            error = run(SETTING + program).error
-    except OutOfTime:
-        return  # an endless loop is no escape
-    assert error is None or error.code != "E901", error.message
+@pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.sweep)])
+def test_only_errors_of_the_language_leave_a_program(count: int) -> None:
+    @settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(_programs)
+    def leaves(program: str) -> None:
+        try:
+            with time_limit(5):
+                error = run(SETTING + program).error
+        except OutOfTime:
+            return  # an endless loop is no escape
+        assert error is None or error.code != "E901", error.message
+
+    leaves()
