@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradcli.autograd.tensor import Tensor
@@ -31,6 +30,7 @@ from gradcli.language.objects.instances import OF_COLLECTIONS, OF_OBJECT
 from gradcli.language.objects.types import LanguageType
 from gradcli.limits import Limits
 from gradcli.state import active
+from tests.cases import many
 from tests.running import OutOfTime, run, time_limit
 
 # --- the host is out of reach ---------------------------------------------------------------------
@@ -606,22 +606,11 @@ SETTING = (
 )
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.sweep)])
-def test_only_errors_of_the_language_leave_a_program(count: int) -> None:
-    @settings(
-        max_examples=count,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(_programs)
-    def leaves(program: str) -> None:
-        try:
-            with time_limit(5):
-                error = run(SETTING + program).error
-        except OutOfTime:
-            return  # an endless loop is no escape
-        assert error is None or error.code != "E901", error.message
-
-    leaves()
+@many(_programs, sample=60, all=300)
+def test_only_errors_of_the_language_leave_a_program(program: str) -> None:
+    try:
+        with time_limit(5):
+            error = run(SETTING + program).error
+    except OutOfTime:
+        return  # an endless loop is no escape
+    assert error is None or error.code != "E901", error.message
