@@ -13,6 +13,8 @@ The defaults stop a runaway within a few seconds and leave ordinary work alone:
 
 from __future__ import annotations
 
+import sys
+
 from gradcli.errors import GradcliError
 
 ELEMENTS = 100_000_000
@@ -21,6 +23,9 @@ MEMORY = 4_000_000_000
 
 TIGHT_MEMORY = 256_000_000
 """Bytes of a limit within which modules of ours, or a second thread's buffers, may not fit."""
+
+BLAS_BUFFER = 34_000_000
+"""Bytes that OpenBLAS takes for each thread that is within it."""
 
 
 class Limits:
@@ -59,6 +64,13 @@ class Limits:
     def is_tight(self) -> bool:
         """Whether little memory is left beside what every program needs."""
         return self.memory is not None and self.memory < TIGHT_MEMORY
+
+    @property
+    def threads(self) -> int:
+        """How many threads may work at once, for all that they need to take no more than half."""
+        if self.memory is None:
+            return sys.maxsize
+        return 1 if self.is_tight else self.memory // (2 * BLAS_BUFFER)
 
     def check_elements(
         self, count: float, what: str = "elements", raises: str | None = None

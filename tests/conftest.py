@@ -3,27 +3,52 @@
 from __future__ import annotations
 
 import gc
+import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import gradcli.state
-from gradcli.state import State, active
+from gradcli.state import State
 from tests.command_line import CommandLine
+from tests.rows import Size, fresh
 
 pytest.register_assert_rewrite("tests.recorded")
+
+_COMPILED = "GRADCLI_TESTS_COMPILED"
+"""The variable that names a folder of byte code to the workers of a run, and to its processes."""
+
+gc.disable()  # what is collected is kept: `pytest_collection_finish`
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where Python is to leave no byte code beside the sources, keep it in a folder that goes with
+    the run: hundreds of processes would compile the package, a second for each.
+    """
+    Size.most = 1 if config.getoption("--apart") else None
+    if not sys.dont_write_bytecode:
+        return
+    if _COMPILED not in os.environ:
+        folder = os.environ[_COMPILED] = tempfile.mkdtemp(prefix="gradcli-tests-")
+
+        def remove() -> None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+        config.add_cleanup(remove)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = os.environ[_COMPILED]
+    sys.dont_write_bytecode = False
 
 
 @pytest.fixture(autouse=True)
 def fresh_state() -> Iterator[State]:
     """A session's state of its own for each test, in which inf and nan come without warnings."""
-    before = active.state
-    active.state = State()
-    with np.errstate(all="ignore"):
-        yield active.state
-    active.state = before
+    with fresh() as state:
+        yield state
 
 
 @pytest.fixture(name="gradcli")
@@ -42,6 +67,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def pytest_collection_finish() -> None:
     """Keep the collected items, a million objects, out of every later collection of garbage."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,6 +77,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="defer pointwise operations on arrays of N elements and more; 1 for all of them",
     )
+
+    parser.addoption("--apart", action="store_true", help="a test for each row of a long table")
 
 
 @pytest.fixture(scope="session", autouse=True)

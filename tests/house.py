@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,6 +104,7 @@ def files() -> list[Path]:
     return sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
 
 
+@cache
 def module_of(path: Path) -> str:
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -111,9 +113,9 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in files()}
 
 
-def imports_of(path: Path, tree: ast.Module) -> Iterator[Import]:
+def imports_of(path: Path, text: str, tree: ast.Module) -> Iterator[Import]:
     """All imports of ours in a file, wherever they stand."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = text.splitlines()
 
     def visit(node: ast.AST, inside: bool, types: bool) -> Iterator[Import]:
         for child in _statements(node):
@@ -122,7 +124,11 @@ def imports_of(path: Path, tree: ast.Module) -> Iterator[Import]:
                 for module in _imported(child, path):
                     yield Import(module_of(path), module, child.lineno, inside, types, cause)
             within = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
-            for_types = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+            for_types = (
+                isinstance(child, ast.If)
+                and isinstance(child.test, ast.Name)
+                and child.test.id == "TYPE_CHECKING"
+            )
             yield from visit(child, inside or within, types or for_types)
 
     yield from visit(tree, False, False)
@@ -221,7 +227,9 @@ def long_functions(path: Path, node: ast.AST) -> Iterator[str]:
     """Functions of more lines than a reader takes in at once, docstrings apart."""
     for child in _statements(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            lines = _length(child) - (_length(child.body[0]) if ast.get_docstring(child) else 0)
+            lines = _length(child)
+            if lines > LONGEST_FUNCTION and ast.get_docstring(child):
+                lines -= _length(child.body[0])
             if lines > LONGEST_FUNCTION and f"{module_of(path)}: {child.name}" not in LONG:
                 yield f"{module_of(path)}: {child.name}"
         yield from long_functions(path, child)
@@ -244,8 +252,9 @@ def breaches() -> dict[str, list[str]]:
     long: list[str] = []
     inits: list[str] = []
     for path in files():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        imports += imports_of(path, tree)
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        imports += imports_of(path, text, tree)
         long += long_functions(path, tree)
         if path.name == "__init__.py" and module_of(path) not in WITH_CODE and has_code(tree):
             inits.append(module_of(path))

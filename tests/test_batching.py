@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.functional.vmap import vmap
 from tests.batching import EXAMPLES, Batch, compare, pullback, stacked
 from tests.op_table.rows import Row
+from tests.rows import each_row
 from tests.test_gradients import ROWS
 
 REFUSED = (
@@ -46,7 +46,7 @@ def _batched(batch: Batch, whole: list[Tensor]) -> Any:
         raise
 
 
-@pytest.mark.parametrize("row", ROWS, ids=repr)
+@each_row("row", ROWS)
 def test_batches(row: Row) -> None:
     batch = Batch(row)
     examples = batch.examples()

@@ -2306,7 +2306,9 @@ def test_programs(name: str, written: list[Any], monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("program", [random_training, random_loop])
-@pytest.mark.parametrize("first", range(0, 60, 10))
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.sweep) for first in range(10, 60, 10))]
+)
 def test_loops_at_random(
     program: Callable[[int], str], first: int, written: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

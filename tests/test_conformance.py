@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance import COMPARISONS, Record, difference, expected_failures, records
+from tests.rows import each_row
 
 RECORDS = [(kind, record) for kind in COMPARISONS for record in records(kind)]
 
 NOT_YET = expected_failures()
 
 
-@pytest.mark.parametrize(
-    ("kind", "record"), RECORDS, ids=[f"{kind}/{record['id']}" for kind, record in RECORDS]
-)
+@each_row(("kind", "record"), RECORDS, lambda row: f"{row[0]}/{row[1]['id']}")
 def test_record(kind: str, record: Record) -> None:
     found = difference(kind, record)
     if f"{kind}/{record['id']}" not in NOT_YET:

@@ -11,13 +11,14 @@ from tests.differential.comparing import Outcome, category, outcome_here
 from tests.differential.generator import FAMILIES, one_of, program
 from tests.differential.shrinking import shrunk
 from tests.exactness import difference, work_of
+from tests.rows import each_row
 
 PROGRAMS = read_recorded()
 
 MISFITS = {int(line) for line in KNOWN_MISFITS.read_text(encoding="utf-8").split()}
 
 
-@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+@each_row("number", range(len(PROGRAMS)), str)
 def test_recorded(number: int) -> None:
     text, there = PROGRAMS[number]
     here = outcome_here(text)

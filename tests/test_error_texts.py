@@ -8,6 +8,7 @@ import pytest
 
 from tests.differential.comparing import outcome_here
 from tests.error_texts import KNOWN_MISFITS, read_programs, read_recorded, whole
+from tests.rows import each_row
 
 PROGRAMS = read_programs()
 RECORDED = read_recorded()
@@ -17,7 +18,7 @@ RECORDED_UNDER = (3, 11)
 """The Python whose own texts were recorded: another words some of them in another way."""
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@each_row("program", PROGRAMS)
 def test_text(program: str) -> None:
     if program not in RECORDED:
         pytest.fail("a new program: run `python -m tests.error_texts --oracle PYTHON --record`")

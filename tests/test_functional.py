@@ -14,6 +14,7 @@ from gradcli.functional.forward import pushforward
 from tests.op_table.check import differentiable, leaf
 from tests.op_table.rows import Row
 from tests.recorded import printed, raised
+from tests.rows import each_row
 from tests.running import run
 from tests.test_gradients import ROWS, Point
 
@@ -127,7 +128,7 @@ def test_hessians(function: str) -> None:
         np.testing.assert_allclose(found, expected @ direction, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.order], ids=repr)
+@each_row("row", [row for row in ROWS if row.order])
 def test_forward_mode_is_the_transpose_of_backward(row: Row) -> None:
     """`u · (J v)` is `(u J) · v` for every op of the catalogue."""
     point = Point(row)

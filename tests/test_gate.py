@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,8 +49,14 @@ TOUCHING = {
 }  # fmt: skip
 
 
+_CALLS = re.compile(rf"\b({'|'.join(TOUCHING)})\s*\(")
+
+
 def _touching(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    if not _CALLS.search(text):  # most files, which need not be parsed
+        return
+    for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call):
             continue
         called = node.func

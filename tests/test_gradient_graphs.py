@@ -6,13 +6,14 @@ import pytest
 
 from tests.differential.comparing import outcome_here
 from tests.gradient_graphs import KNOWN_MISFITS, programs, read_misfits, read_recorded
+from tests.rows import each_row
 
 PROGRAMS = dict(programs())
 RECORDED = read_recorded()
 MISFITS = read_misfits()
 
 
-@pytest.mark.parametrize("row", PROGRAMS)
+@each_row("row", PROGRAMS, str)
 def test_graph(row: str) -> None:
     if row not in RECORDED:
         pytest.fail("a new row: run `python -m tests.gradient_graphs --oracle PYTHON --record`")

@@ -34,6 +34,7 @@ from tests.op_table.check import (
     leaf,
 )
 from tests.op_table.rows import Row
+from tests.rows import each_row
 from tests.running import Expression
 
 bring_all()
@@ -46,7 +47,7 @@ def _collect() -> list[Row]:
 
 ROWS = _collect()
 
-every_row = pytest.mark.parametrize("row", ROWS, ids=repr)
+every_row = each_row("row", ROWS, size=12)
 
 
 class Point:
@@ -88,7 +89,7 @@ def test_gradients(row: Row) -> None:
         np.testing.assert_array_equal(array, kept, "an operand was written to")
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.float32], ids=repr)
+@each_row("row", [row for row in ROWS if row.float32])
 def test_float32_gives_float32(row: Row) -> None:
     """Results and gradients keep the operands' dtype, and lie close to those in float64."""
     double, single = Point(row), Point(row, np.float32)

@@ -17,11 +17,12 @@ from gradcli.cli.commands.help import flag_page, flags
 from gradcli.cli.dot_commands.table import TABLE
 from gradcli.cli.group import gradcli
 from gradcli.codes import CODES, WARNINGS
-from gradcli.ops.binding import catalogue
+from gradcli.ops import lookup
+from gradcli.ops.binding import catalogue, lazy
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.op import registry
 from gradcli.ops.lookup import NAMESPACES, Found, names_in
-from gradcli.render.help import members
+from gradcli.render.help import members, op_page
 from gradcli.render.help.manual import sections
 from gradcli.render.help.op_list import op_list, op_list_document
 from gradcli.render.help.op_page import example_of, load, op_help, op_names, op_of_node, summary_of
@@ -30,6 +31,7 @@ from gradcli.render.style import Style
 from gradcli.session import Session
 from tests.command_line import CommandLine
 from tests.machine import PATIENCE
+from tests.rows import each_row
 
 # Base classes, which programs extend and do not call.
 _WITHOUT_EXAMPLE = {"torch.optim.Optimizer", "torch.optim.lr_scheduler.LRScheduler"}
@@ -47,6 +49,22 @@ def every_op() -> list[Found]:
     return list(op_names())
 
 
+@pytest.fixture
+def known_names(every_op: list[Found], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All tables are complete, so that the names of a function are looked for once."""
+    bring_all()
+    monkeypatch.setattr(lazy, "bring_all", lambda *_: None)
+    look, found = lookup.same, {}
+
+    def same(of: Found) -> list[tuple[str, str]]:
+        if of.full_name not in found:
+            found[of.full_name] = list(look(of))
+        return found[of.full_name]
+
+    for module in (lookup, op_page):
+        monkeypatch.setattr(module, "same", same)
+
+
 # --- pages --------------------------------------------------------------------------------------
 
 
@@ -60,7 +78,7 @@ def test_every_page_fits_into_80_columns(name: str) -> None:
     assert not long or name == "mistakes"
 
 
-def test_every_op_has_a_page(every_op: list[Found]) -> None:
+def test_every_op_has_a_page(every_op: list[Found], known_names: None) -> None:
     assert len(every_op) > 1000
     for found in every_op:
         if found.namespace == "Tensor" and found.name in catalogue.modules["torch"]:
@@ -84,10 +102,10 @@ def test_every_op_has_an_example(every_op: list[Found]) -> None:
 EXAMPLES = {example_of(found): found.full_name for found in op_names()}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "program",
     [each for each, name in EXAMPLES.items() if each and name not in _REFUSED],
-    ids=lambda program: EXAMPLES[program],
+    lambda program: EXAMPLES[program],
 )
 def test_every_example_runs(program: str) -> None:
     for _ in Session().run(program, "example"):

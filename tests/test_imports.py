@@ -63,8 +63,25 @@ def _late(home: Path, root: Path = PACKAGE.parent) -> set[str]:
     return {name for name in everything - loaded if name.startswith("gradcli.ops.")}
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose cache holds the grammar's tables and the index of names."""
+    folder = tmp_path_factory.mktemp("home")
+    _modules_after("from gradcli.cli.main import run; run(['1'])", folder)
+    _modules_after(_ALL, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def known(home: Path) -> tuple[set[str], set[str]]:
+    """The modules that come with NumPy, and the families that are late."""
+    return _modules_after("import numpy", home), _late(home)
+
+
 @pytest.mark.parametrize("words", [ONE_SHOT, ["run", "FILE", "a=2"], ["run", "-"], []])
-def test_a_program_without_options_imports_little(words: list[str], tmp_path: Path) -> None:
+def test_a_program_without_options_imports_little(
+    words: list[str], tmp_path: Path, home: Path, known: tuple[set[str], set[str]]
+) -> None:
     """It loads only what it needs, once the grammar's tables are in the cache."""
     file = tmp_path / "program.grad"
     file.write_text("import torch\ntorch.tensor(2.0) * a\n")
@@ -76,10 +93,8 @@ try:
 except SystemExit:
     pass
 """
-    _modules_after(program, tmp_path)
-    baseline = _modules_after("import numpy", tmp_path)
-    loaded = _modules_after(program, tmp_path)
-    late = _late(tmp_path)
+    baseline, late = known
+    loaded = _modules_after(program, home)
     assert len(late) > 60
     assert sorted((HEAVY | late) & (loaded - baseline)) == []
     assert [name for name in loaded if name.startswith("gradcli.cli.commands.")] == []
@@ -226,27 +241,25 @@ def test_methods_are_found_first_of_all(tmp_path: Path) -> None:
     )
 
 
-def test_attributes_of_tensors_wait_for_no_family(tmp_path: Path) -> None:
-    _modules_after(_ALL, tmp_path)
-    known = "from gradcli.ops.binding.catalogue import properties, setters; at_first = "
+def test_attributes_of_tensors_wait_for_no_family(home: Path) -> None:
+    names = "from gradcli.ops.binding.catalogue import properties, setters; at_first = "
     all_names = "{*properties}, {*setters}"
-    start = f"import gradcli.language.interpreter; {known}{all_names}; "
-    _modules_after(f"{start}{_ALL}; assert ({all_names}) == at_first", tmp_path)
+    start = f"import gradcli.language.interpreter; {names}{all_names}; "
+    _modules_after(f"{start}{_ALL}; assert ({all_names}) == at_first", home)
 
 
-def test_a_late_name_brings_in_its_family_alone(tmp_path: Path) -> None:
+def test_a_late_name_brings_in_its_family_alone(home: Path) -> None:
     program = """
 from gradcli.ops.binding.catalogue import methods, modules
 import gradcli.ops.load
 assert "erfinv_" in methods and methods.get("no_such_name") is None
 assert "no_such_name" not in modules["torch"]
 """
-    _modules_after(program, tmp_path)  # which makes the index
-    loaded = _modules_after(program, tmp_path)
+    loaded = _modules_after(program, home)
     assert "gradcli.ops.special.error_functions" in loaded
     assert "gradcli.ops.spatial.convolution" not in loaded
     for table, brought in (("methods", False), ("modules['torch']", True)):
-        loaded = _modules_after(f"{program}list({table})", tmp_path)
+        loaded = _modules_after(f"{program}list({table})", home)
         assert ("gradcli.ops.spatial.convolution" in loaded) == brought
 
 
@@ -263,20 +276,19 @@ assert "no_such_name" not in modules["torch"]
     ],
 )
 def test_a_name_of_a_module_brings_in_its_family_alone(
-    tmp_path: Path, module: str, name: str, family: str, left: str
+    home: Path, module: str, name: str, family: str, left: str
 ) -> None:
     program = f"""
 from gradcli.language.library.namespace import MODULES
 MODULES[{module!r}].get({name!r})
 """
-    _modules_after(program, tmp_path)  # which makes the index
-    loaded = _modules_after(program, tmp_path)
+    loaded = _modules_after(program, home)
     assert family in loaded
     assert left not in loaded
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["explain", "e = (a +"]])
-def test_help_and_wrong_programs_need_no_numpy(tmp_path: Path, words: list[str]) -> None:
+def test_help_and_wrong_programs_need_no_numpy(home: Path, words: list[str]) -> None:
     program = f"""
 from gradcli.cli.main import main
 try:
@@ -284,11 +296,10 @@ try:
 except SystemExit:
     pass
 """
-    _modules_after(program, tmp_path)
-    assert "numpy" not in _modules_after(program, tmp_path)
+    assert "numpy" not in _modules_after(program, home)
 
 
-def test_wrong_program_needs_no_numpy(tmp_path: Path) -> None:
+def test_wrong_program_needs_no_numpy(home: Path) -> None:
     """The text is read before NumPy is imported, so a slip of the pen is answered at once."""
     program = """
 from gradcli.cli.main import main
@@ -297,5 +308,4 @@ try:
 except SystemExit:
     pass
 """
-    _modules_after(program, tmp_path)
-    assert "numpy" not in _modules_after(program, tmp_path)
+    assert "numpy" not in _modules_after(program, home)

@@ -20,6 +20,7 @@ from gradcli.state import State, active
 from tests.command_line import CommandLine
 from tests.op_table.check import differentiable, leaf
 from tests.op_table.rows import Row
+from tests.rows import each_row
 from tests.test_gradients import ROWS, Point
 
 # --- the numbers --------------------------------------------------------------------------------
@@ -40,7 +41,7 @@ def _explained(row: Row, monkeypatch: pytest.MonkeyPatch) -> tuple[Graph, list[L
         return graph, ledger(graph, state.recorder.events or [])
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.order], ids=repr)
+@each_row("row", [row for row in ROWS if row.order])
 def test_rows_recombine_to_the_gradients(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
     graph, rows = _explained(row, monkeypatch)
     arrived: dict[tuple[int, int], Any] = defaultdict(lambda: 0.0)

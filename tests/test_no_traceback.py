@@ -11,10 +11,10 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradcli.codes import CODES
+from tests.cases import many
 from tests.conformance import records
 from tests.running import Finished, OutOfTime, invoke, time_limit
 
@@ -25,14 +25,6 @@ ROOT = Path(__file__).parent.parent
 CORPUS = [path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("examples/*.grad"))] + [
     record["program"] for record in records("programs")[::7]
 ]
-
-several = settings(
-    max_examples=150,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
 
 EXIT_CODES = {0, 2} | {code.exit_code for code in CODES.values()} - {70}
 
@@ -136,14 +128,12 @@ _programs = st.lists(_statements, min_size=1, max_size=4).map("".join)
 SETTING = "a = 2\nb = [1, 2]\nx = tensor([1., 2., 3.], requires_grad=True)\ny = x * 2\n"
 
 
-@several
-@given(_programs)
+@many(_programs, sample=40, all=150)
 def test_programs(program: str) -> None:
     answer("run", "-", stdin=(SETTING + program).encode())
 
 
-@several
-@given(_expressions, _expressions)
+@many(_expressions, _expressions, sample=40, all=150)
 def test_one_shots(program: str, value: str) -> None:
     answer("-e", f"e = {program}", f"a={value}", "x=[1., 2.]")
 
@@ -171,8 +161,7 @@ def _changed(draw: st.DrawFn) -> str:
     return "".join(pieces)
 
 
-@several
-@given(_changed())
+@many(_changed(), sample=40, all=150)
 def test_changed_programs(program: str) -> None:
     answer("run", "-", stdin=program.encode("utf-8", "surrogatepass"))
 
@@ -180,14 +169,12 @@ def test_changed_programs(program: str) -> None:
 # --- anything -------------------------------------------------------------------------------------
 
 
-@several
-@given(st.binary(max_size=200))
+@many(st.binary(max_size=200), sample=40, all=150)
 def test_bytes(junk: bytes) -> None:
     answer("run", "-", stdin=junk)
 
 
-@several
-@given(st.lists(st.text(max_size=30), max_size=4))
+@many(st.lists(st.text(max_size=30), max_size=4), sample=40, all=150)
 def test_command_lines(words: list[str]) -> None:
     answer(*words)
 

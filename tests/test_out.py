@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gradcli.ops.binding.out import WITH_OUT
+from tests.rows import each_row
 from tests.running import run
 from tests.writes.out import program, rows
 
 ROWS = rows()
 
 
-@pytest.mark.parametrize(("call", "facts"), ROWS, ids=[call for call, _ in ROWS])
+@each_row(("call", "facts"), ROWS, lambda row: row[0])
 def test_out(call: str, facts: str) -> None:
     outcome = run(program(call))
     assert outcome.error is None

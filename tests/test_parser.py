@@ -23,6 +23,7 @@ from gradcli.language.parser.parser import (
 )
 from gradcli.language.tree import syntax
 from tests.python_tree import convert, described, our_module, python_module
+from tests.rows import each_row
 
 HERE = Path(__file__).parent
 EXPRESSIONS = (HERE / "syntax" / "expressions.txt").read_text(encoding="utf-8").splitlines()
@@ -36,7 +37,7 @@ def parse(text: str) -> list[syntax.Statement]:
 # ---- the tree ----
 
 
-@pytest.mark.parametrize("text", [*EXPRESSIONS, *STATEMENTS])
+@each_row("text", [*EXPRESSIONS, *STATEMENTS])
 def test_the_tree_is_pythons(text: str) -> None:
     assert our_module(parse(text)) == python_module(text)
 
@@ -102,7 +103,7 @@ PARTS = (
 )
 
 
-@pytest.mark.parametrize("text", [*EXPRESSIONS, *STATEMENTS])
+@each_row("text", [*EXPRESSIONS, *STATEMENTS])
 def test_the_text_of_a_place_reads_as_the_node(text: str) -> None:
     for node in nodes(parse(text)):
         if isinstance(node, syntax.Expression) and not isinstance(node, PARTS):

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradcli.autograd.tensor import Tensor
@@ -31,6 +30,7 @@ from gradcli.language.objects.instances import OF_COLLECTIONS, OF_OBJECT
 from gradcli.language.objects.types import LanguageType
 from gradcli.limits import Limits
 from gradcli.state import active
+from tests.cases import many
 from tests.running import OutOfTime, run, time_limit
 
 # --- the host is out of reach ---------------------------------------------------------------------
@@ -606,14 +606,7 @@ SETTING = (
 )
 
 
-@settings(
-    max_examples=300,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-@given(_programs)
+@many(_programs, sample=60, all=300)
 def test_only_errors_of_the_language_leave_a_program(program: str) -> None:
     try:
         with time_limit(5):

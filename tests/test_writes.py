@@ -29,6 +29,7 @@ from gradcli.errors import GradcliError
 from tests.op_table.check import differentiable
 from tests.op_table.rows import Row
 from tests.recorded import SETUP, printed
+from tests.rows import each_row
 from tests.running import Expression, run
 
 TABLES = Path(__file__).parent / "writes"
@@ -112,7 +113,7 @@ def _forms() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(("form", "expected"), _forms(), ids=[form for form, _ in _forms()])
+@each_row(("form", "expected"), _forms(), lambda row: row[0])
 def test_in_place_form(form: str, expected: str) -> None:
     source, _, call = form.partition("; ")
     program = f"""{_OPERANDS}{source}
@@ -176,7 +177,7 @@ def _may_be_written(row: Row, name: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("expression", "kept"), _kept(), ids=[line for line, _ in _kept()])
+@each_row(("expression", "kept"), _kept(), lambda row: row[0])
 def test_what_a_node_keeps(expression: str, kept: str) -> None:
     row = ROWS[expression]
     names = (*row.operands, "result")

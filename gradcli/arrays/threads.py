@@ -53,13 +53,13 @@ def in_turns(items: Sequence[Item], work: Callable[[Item], None]) -> None:
 def in_threads(work: Callable[[], None], tiles: int) -> None:
     """Run a function on a thread per core, including this one, but on no more threads than tiles.
     A thread that has not begun when this one ends is not waited for: it finds no ticket. What is
-    part of such work is not shared out once more, and nothing is where memory is tight: BLAS has
-    buffers for each thread that calls it.
+    part of such work is not shared out once more. Where memory is limited there are fewer threads:
+    BLAS has buffers for each that calls it.
 
     Raises what it raised in any of them, once all have ended.
     """
-    helpers = min(cores(), tiles) - 1
-    if helpers < 1 or getattr(_own, "shares", False) or active.state.limits.is_tight:
+    helpers = min(cores(), tiles, active.state.limits.threads) - 1
+    if helpers < 1 or getattr(_own, "shares", False):
         work()
         return
     tasks, helpers = _tasks_of(helpers)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.words import UsageError
@@ -35,6 +36,8 @@ def main(args: list[str] | None = None) -> None:
     try:
         from gradcli.cli.process.interruption import leave_on_signals  # lazy: start-up
 
+        if not os.environ.get("GRADCLI_DEBUG"):
+            _keep_streams()  # first: a pipe for signals must not get the number of a closed stream
         leave_on_signals()
         # A tape is a great many live objects, which the collector would walk over and over.
         gc.set_threshold(100_000, 20, 100)
@@ -47,6 +50,45 @@ def main(args: list[str] | None = None) -> None:
         code = INTERRUPTED
     # Everything is flushed, and taking a large heap apart object by object takes a while.
     os._exit(code)
+
+
+def _keep_streams() -> None:
+    """Give standard output and error descriptors of their own, and let what is written straight to
+    1 and 2 reach nobody: libraries in C speak there in words of theirs, as OpenBLAS does before it
+    ends a process without memory.
+    """
+    if os.name != "posix":
+        return
+    try:
+        while (nothing := os.open(os.devnull, os.O_RDWR)) < 3:
+            pass  # the caller has closed this one, and what is opened next must not take its place
+        for name, number in (("stdout", 1), ("stderr", 2)):
+            stream = getattr(sys, name)
+            if stream is not None and stream.fileno() == number:
+                stream.flush()
+                own = _on_another(stream, os.dup(number))
+                setattr(sys, name, own)
+                setattr(sys, f"__{name}__", own)
+        os.dup2(nothing, 1)
+        os.dup2(nothing, 2)
+        os.close(nothing)
+    except OSError:  # no descriptors are left, or no /dev/null is here: as it was, then
+        return
+
+
+def _on_another(stream: Any, number: int) -> io.TextIOWrapper:
+    """A stream of text like the host's, on another descriptor."""
+    raw: Any = io.FileIO(number, "w")
+    raw.name = stream.name
+    unbuffered = isinstance(stream.buffer, io.RawIOBase)  # `python -u`
+    return io.TextIOWrapper(
+        raw if unbuffered else io.BufferedWriter(raw),
+        stream.encoding,
+        stream.errors,
+        newline="\n",
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
 
 
 def run(args: list[str]) -> int:

@@ -4,8 +4,9 @@ A function is checked at one point and from one random seed, never from ones, wh
 wrong permutation. For inputs `x` and seed vectors `s`:
 
 - order 1 compares the gradient of `<s, f(x)>` with central differences, element by element;
-- order 2 contracts that gradient with random vectors `w` and compares the gradient of the result,
-  in `x` and in `s`, with central differences of the first gradient;
+- order 2 contracts that gradient with random vectors `w` and compares the gradient of the result
+  with central differences of the first gradient in `x`, and with its differences in `s`, in which
+  it is linear;
 - the gradient computed with arrays must equal the one recorded with tensors.
 
 Everything runs in float64. A check that fails raises `WrongGradient`.
@@ -96,7 +97,9 @@ def _check_second_order(
             zero if second is None else second.array
             for zero, second in zip(found, seconds, strict=True)
         ]
-    compare("order 2", found, [differences(product, point, i) for i in range(len(point))])
+    expected = [differences(product, point, number) for number in range(count)]
+    expected += [steps(product, point, number) for number in range(count, len(point))]
+    compare("order 2", found, expected)
 
 
 def first_order(function: Function, arrays: Arrays, seeds: Sequence[Any]) -> list[Any]:
@@ -140,6 +143,19 @@ def differences(product: Callable[..., float], arrays: Arrays, number: int) -> A
             moved[number][position] += offset * STEP
             slope += weight * product(*moved)
         result[position] = slope / (12 * STEP)
+    return result
+
+
+def steps(product: Callable[..., float], arrays: Arrays, number: int) -> Any:
+    """What a scalar function that is linear in one of its arrays, as a gradient is in its seeds,
+    gains where an element of that grows by 1.
+    """
+    result = np.zeros(np.shape(arrays[number]))
+    base = product(*arrays)
+    for position in np.ndindex(result.shape):
+        moved = [np.array(array) for array in arrays]
+        moved[number][position] += 1.0
+        result[position] = product(*moved) - base
     return result
 
 

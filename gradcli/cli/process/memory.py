@@ -64,33 +64,29 @@ def memory_ceiling(limits: Limits, report: Report) -> Iterator[None]:
         return
     import resource
 
-    _prepare()
-    used = _data() or 0
-
-    before = resource.getrlimit(resource.RLIMIT_DATA)
-    soft, hard = before
-    ceiling = min(used + limits.memory + _RESERVE, sys.maxsize)
-    for other in (soft, hard):
-        if other != resource.RLIM_INFINITY:
-            ceiling = min(ceiling, other)
-    if ceiling == soft:  # inside a block of the same kind; setting it anew takes 0.2 ms
-        limits.reserve = limits.reserve or bytes(_RESERVE)
-        yield
-        return
-    resource.setrlimit(resource.RLIMIT_DATA, (ceiling, hard))
-    loading = _Loading(limits)
-    sys.meta_path.insert(0, loading)
-    if is_ours():
-        _GivenUp.prepare()
-    _GivenUp.running.append((limits, report))
-    try:
-        limits.reserve = bytes(_RESERVE)
-        yield
-    finally:
-        limits.reserve = None
-        sys.meta_path.remove(loading)
-        _GivenUp.running.pop()
-        resource.setrlimit(resource.RLIMIT_DATA, before)
+    with _GivenUp.during(limits, report):
+        _prepare(os.getpid())
+        used = _data() or 0
+        before = resource.getrlimit(resource.RLIMIT_DATA)
+        soft, hard = before
+        ceiling = min(used + limits.memory + _RESERVE, sys.maxsize)
+        for other in (soft, hard):
+            if other != resource.RLIM_INFINITY:
+                ceiling = min(ceiling, other)
+        if ceiling == soft:  # inside a block of the same kind; setting it anew takes 0.2 ms
+            limits.reserve = limits.reserve or bytes(_RESERVE)
+            yield
+            return
+        resource.setrlimit(resource.RLIMIT_DATA, (ceiling, hard))
+        loading = _Loading(limits)
+        sys.meta_path.insert(0, loading)
+        try:
+            limits.reserve = bytes(_RESERVE)
+            yield
+        finally:
+            limits.reserve = None
+            sys.meta_path.remove(loading)
+            resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 # --- libraries ------------------------------------------------------------------------------------
@@ -129,8 +125,11 @@ class _Loading:
         try:
             yield
             blas: Any = sys.modules.get("scipy.linalg.blas")
-            if hasattr(blas, "dgemm"):  # OpenBLAS again, with buffers of its own
-                blas.dgemm(1.0, [[1.0]], [[1.0]])
+            if hasattr(blas, "dgemv"):  # OpenBLAS again, with buffers of its own
+                import numpy as np
+
+                blas.dsyrk(1.0, np.ones((2, 2)))
+                blas.dgemv(1.0, np.ones(_FOR_EACH_THREAD, order="F"), np.ones(_FOR_EACH_THREAD[1]))
         finally:
             self._depth -= 1
             ceiling = min(before[0] + max((_data() or 0) - used, 0), sys.maxsize)
@@ -158,15 +157,20 @@ class _Loader:
             self._loader.exec_module(module)
 
 
+_FOR_EACH_THREAD = (1024, 16)
+"""The shape of a matrix whose product with a vector has work for each thread that BLAS may have."""
+
+
 @cache
-def _prepare() -> None:
+def _prepare(_process: int) -> None:
     """Load what every program needs, and let OpenBLAS make its buffers: libraries and their
-    threads are not the program's.
+    threads are not the program's. A fork has the buffers, and none of the threads.
     """
     import numpy as np
 
     one = np.ones((2, 2), np.float32)
-    one @ one
+    one @ one.T  # with a buffer at any size; a product of two small matrices has none on AVX-512
+    np.ones(_FOR_EACH_THREAD, np.float32) @ np.ones(_FOR_EACH_THREAD[1], np.float32)
 
 
 class _GivenUp:
@@ -174,10 +178,22 @@ class _GivenUp:
     error of that, and its exit code.
 
     Attributes:
-        running: the limits and what shows an error, of each ceiling that stands.
+        running: the limits and what shows an error, of each block that runs.
     """
 
     running: ClassVar[list[tuple[Limits, Report]]] = []
+
+    @classmethod
+    @contextmanager
+    def during(cls, limits: Limits, report: Report) -> Iterator[None]:
+        """Answer for what a library does within the block, in a process that is ours."""
+        if is_ours():
+            cls.prepare()
+        cls.running.append((limits, report))
+        try:
+            yield
+        finally:
+            cls.running.pop()
 
     @classmethod
     @cache

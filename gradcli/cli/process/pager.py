@@ -22,7 +22,9 @@ def paged(text: str) -> bool:
     # It is to show a text, and to run nothing.
     environment = {"LESS": "-FRX", **os.environ, "LESSSECURE": "1"}
     try:
-        with subprocess.Popen(words, stdin=subprocess.PIPE, env=environment) as pager:
+        with subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=sys.stdout, stderr=sys.stderr, env=environment
+        ) as pager:
             while True:
                 with suppress(KeyboardInterrupt):  # Ctrl-C is the pager's as long as it shows
                     pager.communicate(text.encode("utf-8", "backslashreplace"))
