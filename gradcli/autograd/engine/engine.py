@@ -304,6 +304,9 @@ class _Pass:
                 else:
                     leaves.append((following, gradient))
             if leaves is not None:
+                if len(leaves) > 3 and _are_followed(leaves):
+                    others = len(ready) + (alone is not None)
+                    leaves = [leaves[n] for n in order_of_leaves(len(leaves), others)]
                 for leaf, gradient in leaves:
                     fresh = (
                         type(gradient) in ARRAYS
@@ -453,3 +456,42 @@ class _Pass:
             if target is node:
                 gradient = grads[output_nr] if isinstance(grads, list) else grads
                 self.captured[target, output_nr] = gradient
+
+
+def _are_followed(leaves: Sequence[tuple[AccumulateGrad, Any]]) -> bool:
+    """Whether hooks of the program tell in which order leaves are served."""
+    metas = [leaf.variable.meta for leaf, _ in leaves]
+    return any(meta is not None and (meta.hooks or meta.accumulated_hooks) for meta in metas)
+
+
+def order_of_leaves(count: int, others: int) -> list[int]:
+    """The order in which PyTorch serves leaves that one node made ready, of which all rank alike:
+    that in which the binary heap of the C++ library gives them back, of two children the right one.
+
+    Args:
+        others: how many other nodes wait, which rank below all leaves.
+    """
+    heap: list[int] = []  # the numbers of leaves, and -1 for each other node
+
+    def rise(place: int, value: int) -> None:
+        while place and heap[(place - 1) // 2] < 0 <= value:
+            heap[place] = heap[(place - 1) // 2]
+            place = (place - 1) // 2
+        heap[place] = value
+
+    for value in (*[-1] * others, *range(count)):
+        heap.append(value)
+        rise(len(heap) - 1, value)
+    found: list[int] = []
+    while len(found) < count:
+        found.append(heap[0])
+        value = heap.pop()
+        place, child = 0, 2
+        while child <= len(heap):
+            if child == len(heap) or heap[child] < 0 <= heap[child - 1]:
+                child -= 1
+            heap[place] = heap[child]
+            place, child = child, 2 * child + 2
+        if heap:
+            rise(place, value)
+    return found

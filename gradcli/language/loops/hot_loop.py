@@ -204,6 +204,7 @@ class HotLoop:
                 left = self._run_compiled(path, variables)
             except SideExit as found:
                 state.sequence_nr, steps.left = counts
+                self.exits += 1
                 self._note(found)
                 continue
             except BaseException as error:
@@ -252,7 +253,6 @@ class HotLoop:
 
     def _note(self, found: SideExit) -> None:
         """An iteration was left."""
-        self.exits += 1
         self._last_exit = found.with_traceback(None)  # whose frames hold the iteration's arrays
         if found.reason == CHANGED and found.span is not None:
             self.unsteady[found.span.start, found.span.end] += 1
