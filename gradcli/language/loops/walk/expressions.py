@@ -258,12 +258,15 @@ def as_operand(walk: Capture, symbol: str, tensor: Any, number: Any) -> Any:
     if (
         type(number) is not Symbol
         or type(number.now) is not int
+        or not -_INTEGERS <= number.now < _INTEGERS
         or symbol not in _LINEAR_OPERATORS
         or type(tensor) is not Tensor
         or tensor.array.dtype.kind != "f"
     ):
         return number
-    compute, as_float = walk.builder.compute, Inline("float({0})")
+    fits, reason = f"-{_INTEGERS} <= {{0}} < {_INTEGERS}", "an integer does not fit 64 bits"
+    walk.attempt(walk.builder.exit_unless, fits, [number.value], reason)
+    compute, as_float = walk.builder.compute, Inline("float({0})", raises=False)
     return walk.either(number, compute, as_float, [number.value], float(number.now), True)
 
 
@@ -501,6 +504,7 @@ def _drawn(
 _PLAIN = frozenset({int, float, bool, complex, str, list, tuple, dict, set, frozenset, range})
 _CONTAINERS = frozenset({list, tuple, set, frozenset, dict, range, str})
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"})
+_INTEGERS = 1 << 63
 _LINEAR_OPERATORS = frozenset({"+", "-", "*", "/"})
 _PLAIN_OPERATORS = frozenset({"+", "-", "/", "//", "%", "==", "!=", "<", "<=", ">", ">="})
 

@@ -469,6 +469,8 @@ class Reader:
         if id(owner) in self.local or type(owner) in (str, range):
             parts = self.attempt(self.builder.parts_of, owner)
             if parts is None or parts is owner:
+                if type(owner) is list and type(at) is slice:
+                    self.local[id(value)] = value
                 return self.builder.known(value)
             return parts[at] if type(at) is int else self.made_list(parts[at])
         if isinstance(owner, tuple):
