@@ -162,13 +162,15 @@ class Steps:
 
     Attributes:
         left: the loop iterations and calls that it may still make.
+        charged: the steps that were counted for work of the host, not for code of the program.
         nested: the calls that reached the program's code through the host and are not over.
     """
 
-    __slots__ = ("left", "nested")
+    __slots__ = ("charged", "left", "nested")
 
     def __init__(self, left: int) -> None:
         self.left = left
+        self.charged = 0
         self.nested = 0
 
 

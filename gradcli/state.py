@@ -227,6 +227,7 @@ def charge_steps(count: int) -> None:
     """
     steps = active.state.steps
     steps.left -= count
+    steps.charged += count
     if steps.left < 0:
         raise active.state.limits.too_many_steps()
 

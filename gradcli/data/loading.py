@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.data.datasets import TABLE, IterableDataset, items_of, stacked
+from gradcli.data.datasets import TABLE, IterableDataset, TensorDataset, items_of, stacked
 from gradcli.data.samplers import BatchSampler, RandomSampler, SequentialSampler, batches, draw_seed
 from gradcli.errors import runtime_error, type_error, value_error
 from gradcli.ops.shape.joining import stack_
@@ -159,6 +159,15 @@ class DataLoader:
         self.prefetch_factor = prefetch_factor
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
+
+    @property
+    def runs_program(self) -> bool:
+        """Whether code of the program may run where a batch is drawn: for a data set, a sampler or
+        a collate function of its own.
+        """
+        order = type(self.sampler) in (SequentialSampler, RandomSampler)
+        given = (self.given_sampler, self.given_collate, self.worker_init_fn)
+        return type(self.dataset) is not TensorDataset or not order or any(given)
 
     @property
     def batch_sampler(self) -> Any:

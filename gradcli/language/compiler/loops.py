@@ -29,20 +29,21 @@ _QUIET = frozenset({range, list, tuple, str, dict, Tensor}) | {
 }
 """What gives its values without running anything."""
 
-_COUNTING = _DRAWING | {"generator"}
-"""The iterators that run nothing but what they draw from, and what is counted."""
-
 _QUIET_CALLS = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "round", "sum"})
 """The builtin functions that a test calls without running anything else."""
 
 
-def between_values(values: Any, is_counted: bool) -> Between:
-    """What may run where a value is drawn; `is_counted` where it is known how many there are."""
-    if is_counted or type(values) in _QUIET:
+def between_values(values: Any) -> Between:
+    """What may run where a value is drawn."""
+    if type(values) in _QUIET or not getattr(values, "runs_program", True):
         return Between.NOTHING
-    if type(values) is Iterator and (values.kind not in _COUNTING or values.depth > 1):
+    if type(values) is not Iterator or values.kind == "generator":
+        return Between.COUNTED
+    if values.kind not in _DRAWING:
         return Between.ANYTHING
-    return Between.COUNTED
+    drawn = {between_values(each) for each in values.values}
+    order = (Between.ANYTHING, Between.COUNTED)
+    return next((each for each in order if each in drawn), Between.NOTHING)
 
 
 def between_tests(test: tree.Expression) -> Between:
@@ -82,7 +83,7 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
         """What runs the iterations over some values, and what comes after the last."""
         nonlocal iterations
         length = count(variables, values)
-        between = between_values(values, length is not None)
+        between = between_values(values)
         if length is not None:
             iterations += length()
         elif iterations <= _MANY:

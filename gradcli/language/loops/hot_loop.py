@@ -178,7 +178,7 @@ class HotLoop:
         if last or (self.interpreted < HOT_AFTER and not self.paths):
             return self._interpret(variables)
         state, steps = self.compiler.state, self.compiler.steps
-        if self.between is Between.ANYTHING or steps.left != self._steps_left:
+        if self.between is Between.ANYTHING or steps.left + steps.charged != self._steps_left:
             self._check(variables)
         if not is_unobserved(state) or self.compiler.interpreter.overrides:
             self.broken = self.broken or GraphBreak(
@@ -214,7 +214,7 @@ class HotLoop:
             self.left = path, left
             if self.between is not Between.NOTHING:
                 self._show(variables)
-            self._steps_left = steps.left - 1  # the next iteration is a step
+            self._steps_left = steps.left + steps.charged - 1  # the next iteration is a step
             if path is not self.paths[0]:
                 self.paths.remove(path)
                 self.paths.insert(0, path)

@@ -27,14 +27,19 @@ from gradcli.state import active
 
 
 class Iterator:
-    """An iterator of a kind; `depth` is how many iterators it draws from in a row."""
+    """An iterator of a kind; `depth` is how many iterators it draws from in a row, `values` are
+    what it draws from.
+    """
 
-    __slots__ = ("depth", "kind", "number", "source")
+    __slots__ = ("depth", "kind", "number", "source", "values")
 
-    def __init__(self, kind: str, source: HostIterator[Any], depth: int = 0) -> None:
+    def __init__(
+        self, kind: str, source: HostIterator[Any], depth: int = 0, values: tuple[Any, ...] = ()
+    ) -> None:
         self.kind = kind
         self.source = source
         self.depth = depth
+        self.values = values
         self.number = 0
 
     def __iter__(self) -> HostIterator[Any]:
@@ -103,7 +108,7 @@ def drawing(kind: str, source: HostIterator[Any], *values: Any) -> Iterator:
     depth = 1 + max((value.depth for value in values if type(value) is Iterator), default=0)
     if depth > DEEPEST_ITERATOR:
         raise too_deep("iterators")
-    return Iterator(kind, source, depth)
+    return Iterator(kind, source, depth, values)
 
 
 _SEQUENCES = frozenset({list, tuple, str, range})
