@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gradcli.errors import GradcliError, Warned
@@ -44,8 +45,9 @@ class Terminal:
         for stream in (sys.stdout, sys.stderr):
             # A program may print what the locale's encoding cannot hold.
             reconfigure = getattr(stream, "reconfigure", None)
-            if reconfigure is not None:
-                reconfigure(errors="backslashreplace")
+            if reconfigure is not None and stream.errors != "backslashreplace":
+                with suppress(OSError):  # it writes what the stream holds, onto a full disk perhaps
+                    reconfigure(errors="backslashreplace")
         self.style = style_of(sys.stdout, color)
         self.error_style = style_of(sys.stderr, color)
         self.quiet = quiet

@@ -35,9 +35,10 @@ _QUIET_CALLS = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "r
 
 def between_values(values: Any) -> Between:
     """What may run where a value is drawn."""
-    if type(values) in _QUIET or not getattr(values, "runs_program", True):
+    kind = type(values)
+    if kind in _QUIET or (hasattr(kind, "runs_program") and not values.runs_program):
         return Between.NOTHING
-    if type(values) is not Iterator or values.kind == "generator":
+    if kind is not Iterator or values.kind == "generator":
         return Between.COUNTED
     if values.kind not in _DRAWING:
         return Between.ANYTHING

@@ -27,7 +27,7 @@ def constant(c: Compiler, node: tree.Constant, scope: Scope) -> Evaluate:
     return lambda variables: value
 
 
-@compiles(tree.Name)
+@compiles(tree.Name, tree.Hole)
 def name(c: Compiler, node: tree.Name, scope: Scope) -> Evaluate:
     """A name that is read; E101 if it has no value."""
     distance = scope.distance(node.name)

@@ -14,9 +14,9 @@ HOLES = Scope(Scope(), [str(number) for number in range(64)])
 """The scope of an expression whose operands have been found: they are called by numbers."""
 
 
-def hole(node: Expression, number: int) -> tree.Name:
+def hole(node: Expression, number: int) -> tree.Hole:
     """The hole in the place of an operand."""
-    return tree.Name(node.span, str(number))
+    return tree.Hole(node.span, str(number), node)
 
 
 def numbered(values: Sequence[Any]) -> Variables:

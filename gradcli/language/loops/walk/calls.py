@@ -12,6 +12,7 @@ from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.library.math import MATH
 from gradcli.language.loops.holes import Frame
+from gradcli.language.loops.holes import hole as make_hole
 from gradcli.language.loops.kinds import (
     context_class,
     distribution_class,
@@ -86,16 +87,14 @@ def _callee(walk: Capture, node: tree.Call, frame: Frame) -> Callee:
         owner = walk.value(target.value, frame)
         name = target.name
         operands.append(owner)
-        hole: Any = tree.Attribute(
-            target.span, tree.Name(target.value.span, "0"), name, target.name_span
-        )
+        hole: Any = tree.Attribute(target.span, make_hole(target.value, 0), name, target.name_span)
         function, receiver = _method(walk, owner, name, hole)
     else:
         function = walk.value(target, frame)
         name = target.name if isinstance(target, tree.Name) else ""
         function = walk.exact(function)
         operands.append(function)
-        hole = tree.Name(target.span, "0")
+        hole = make_hole(target, 0)
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     arguments = []
@@ -105,12 +104,12 @@ def _callee(walk: Capture, node: tree.Call, frame: Frame) -> Callee:
             walk.state.place = node.span
             parts = _drawn(walk, value)
             for part in parts:
-                place = tree.Name(each.value.span, str(len(operands)))
+                place = make_hole(each.value, len(operands))
                 operands.append(part)
                 arguments.append(tree.Argument(each.span, "", None, place))
             positional += parts
             continue
-        place = tree.Name(each.value.span, str(len(operands)))
+        place = make_hole(each.value, len(operands))
         operands.append(value)
         arguments.append(tree.Argument(each.span, each.kind, each.name, place))
         if each.kind == "*":

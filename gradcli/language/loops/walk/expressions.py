@@ -289,17 +289,16 @@ def _logical(walk: Capture, node: tree.Logical, frame: Frame) -> Any:
     stops_at = node.operator == "or"
     for operand in node.operands[:-1]:
         value = walk.value(operand, frame)
-        holds = walk.truth(value)
         walk.state.place = operand.span
-        if holds is stops_at:
+        if walk.truth(value) is stops_at:
             return value
     return walk.value(node.operands[-1], frame)
 
 
 def _conditional(walk: Capture, node: tree.Conditional, frame: Frame) -> Any:
-    holds = walk.truth(walk.value(node.test, frame))
+    value = walk.value(node.test, frame)
     walk.state.place = node.test.span
-    return walk.value(node.body if holds else node.orelse, frame)
+    return walk.value(node.body if walk.truth(value) else node.orelse, frame)
 
 
 def _tuple(walk: Capture, node: tree.Tuple, frame: Frame) -> Any:

@@ -38,9 +38,12 @@ def host_call(walk: Capture, callee: Callee) -> Any:
         return _replayed(walk, callee)
     recorder = walk.recorder
     writes = recorder.write_count
+    versions = [(each, each.version) for each in callee.given if type(each) is Tensor]
     value = walk.evaluate(callee.hole, callee.operands)
     if walk.broken is not None:
         return value
+    if any(each.version - before > recorder.write_count - writes for each, before in versions):
+        walk.refuse(f"`{_shown(callee)}` counts writes that are not recorded")
     if type(value) is Tensor:
         if not walk.builder.has(value):
             if value.grad_fn is not None or recorder.write_count > writes or not _is_ours(callee):

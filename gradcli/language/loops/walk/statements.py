@@ -10,7 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.handling import within
 from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.limits import too_many_steps
-from gradcli.language.loops.holes import HOLES, Frame
+from gradcli.language.loops.holes import HOLES, Frame, hole
 from gradcli.language.loops.symbols import Symbol, concrete
 from gradcli.language.loops.walk.expressions import as_operand, check_defaults, operate
 from gradcli.language.objects.attributes import get_attribute, set_attribute
@@ -97,8 +97,7 @@ def _augment_name(
     right = as_operand(walk, node.operator, left, right)
     scope = Scope(HOLES, [target.name, "1"])
     values = {target.name: concrete(left), "1": concrete(right)}
-    hole = tree.Name(node.value.span, "1")
-    step = tree.AugmentedAssign(node.span, target, node.operator, hole)
+    step = tree.AugmentedAssign(node.span, target, node.operator, hole(node.value, 1))
     since = walk.builder.count
     walk.compiler.statement(step, scope)(values)
     walk.expect_untaken([right], since)
@@ -108,9 +107,8 @@ def _augment_name(
 def _if(walk: Capture, node: tree.If, frame: Frame) -> Any:
     for test, body in node.branches:
         value = walk.value(test, frame)
-        holds = walk.truth(value)
         walk.state.place = test.span
-        if holds:
+        if walk.truth(value):
             return walk.block(body, frame)
     return walk.block(node.orelse, frame)
 
@@ -135,9 +133,9 @@ def _for(walk: Capture, node: tree.For, frame: Frame) -> Any:
 
 def _while(walk: Capture, node: tree.While, frame: Frame) -> Any:
     while True:
-        holds = walk.truth(walk.value(node.test, frame))
+        value = walk.value(node.test, frame)
         walk.state.place = node.test.span
-        if not holds:
+        if not walk.truth(value):
             return walk.block(node.orelse, frame)
         walk.steps.left -= 1
         if walk.steps.left < 0:
@@ -188,9 +186,8 @@ def _continue(walk: Capture, node: Statement, frame: Frame) -> Any:
 
 def _assert(walk: Capture, node: tree.Assert, frame: Frame) -> None:
     value = walk.value(node.test, frame)
-    holds = walk.truth(value)
     walk.state.place = node.test.span
-    if not holds:
+    if not walk.truth(value):
         failing = tree.Assert(node.span, tree.Constant(node.test.span, False), node.message)
         walk.compiler.statement(failing, frame.scope)(frame.variables)
 
