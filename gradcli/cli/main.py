@@ -134,8 +134,9 @@ def _run(args: list[str]) -> int:
             failure = internal_error(error)
     finally:
         active.state = before
+    code = _leave(failure.exit_code)
     Terminal(error_format=error_format_of(args)).error(failure)
-    return failure.exit_code
+    return code
 
 
 def _invoke(args: list[str]) -> int:
