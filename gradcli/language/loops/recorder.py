@@ -334,6 +334,8 @@ class Recorder(Listener):
         result = new if type(new) is Tensor else None
         if result is not None and result.array.dtype is not array.dtype:
             raise GraphBreak("B06", "a write of another dtype")
+        if result is not None and result.array is array:  # the op wrote there itself, unheard
+            raise GraphBreak("B06", "elements of a tensor are set by their positions")
         if not builder.has(tensor):
             raise GraphBreak("B01", "a write to a tensor that nobody recorded")
         target = builder.value_of(array)
