@@ -377,8 +377,7 @@ class IterationBuilder(TraceBuilder):
         given = self.given_as(base)
         if given is not None:
             return given
-        made = self.has(base) and not self.is_constant(self.of(base))
-        return self.of(base) if made else base
+        return self.escaped(base) if base not in self.lasting and self.has(base) else base
 
     def shares_memory_with(self, tensor: Tensor) -> Any:
         """The tensor from outside, or one that is given, whose storage a tensor has too without
@@ -578,7 +577,8 @@ class OnTensors:
         tensors = with_bases(made, self.based)
         arrays = tuple([each.array for each in tensors])
         in_graph = any(each.requires_grad for each in tensors)
-        if in_graph or self._kinds(tensors) != self.kinds:
+        passed_on = any(array is each for array in arrays for each in operands)
+        if in_graph or passed_on or self._kinds(tensors) != self.kinds:
             raise self.exit
         if before is not None and _standing() != before:
             _restore(before)

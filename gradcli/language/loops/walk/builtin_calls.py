@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcli.arrays.strides import copied_as_it_lies
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
@@ -39,7 +40,7 @@ OF_COLLECTIONS = frozenset(
 )
 """The builtin functions that go through what they are given, and do no more."""
 
-_COPY = Kernel("copy", np.copy, raises=False)
+_COPY = Kernel("copy", copied_as_it_lies, raises=False)
 
 _MOVING = frozenset({"dict", "enumerate", "list", "reversed", "tuple", "zip"})
 """Those that hand on what they go through, and look at none of it."""
@@ -115,7 +116,7 @@ def _escaping(walk: Capture, value: Any) -> Any:
     shares = any(np.may_share_memory(value.array, each) for each in outer)
     if not isinstance(value.array, np.ndarray) or value.base is not None or shares:
         return value
-    copied = Tensor(value.array.copy())
+    copied = Tensor(copied_as_it_lies(value.array))
     if value.name is not None:
         copied.set_name(value.name)
     if value.version:
