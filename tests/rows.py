@@ -41,17 +41,24 @@ def each_row(
     rows: Iterable[Any],
     ids: Callable[[Any], str] = repr,
     size: int = 24,
+    every: int = 1,
 ) -> Callable[[Callable[..., None]], Any]:
     """Like `pytest.mark.parametrize`, with so many rows to a test.
 
     Args:
         names: what the values of a row are called; one name for rows of one value.
         ids: what a row is called.
+        every: which rows are in the suite, the second or third each time; the others are a sweep.
     """
     listed = list(rows)
     step = min(size, Size.most or size)
-    parts = [listed[at : at + step] for at in range(0, len(listed), step)]
-    called = [ids(part[0]) if step == 1 else f"{ids(part[0])} to {ids(part[-1])}" for part in parts]
+    kept = _parts(listed[::every], step)
+    swept = _parts([row for at, row in enumerate(listed) if at % every], step)
+    called = [
+        ids(part[0]) if step == 1 else f"{ids(part[0])} to {ids(part[-1])}"
+        for part in (*kept, *swept)
+    ]
+    parts = [*kept, *(pytest.param(part, marks=pytest.mark.sweep) for part in swept)]
 
     def decorate(test: Callable[..., None]) -> Any:
         patches = "monkeypatch" in inspect.signature(test).parameters
@@ -66,6 +73,20 @@ def each_row(
         return tested
 
     return decorate
+
+
+def _parts(rows: list[Any], size: int) -> list[list[Any]]:
+    return [rows[at : at + size] for at in range(0, len(rows), size)]
+
+
+def sampled(rows: Iterable[Any], every: int) -> list[Any]:
+    """The values of one parameter, of which each second or third is in the suite; the others are a
+    sweep.
+    """
+    return [
+        pytest.param(row, marks=pytest.mark.sweep) if at % every else row
+        for at, row in enumerate(rows)
+    ]
 
 
 def _arguments(names: str | Sequence[str], row: Any) -> dict[str, Any]:

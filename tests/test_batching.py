@@ -46,7 +46,7 @@ def _batched(batch: Batch, whole: list[Tensor]) -> Any:
         raise
 
 
-@each_row("row", ROWS)
+@each_row("row", ROWS, every=3)
 def test_batches(row: Row) -> None:
     batch = Batch(row)
     examples = batch.examples()

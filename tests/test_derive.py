@@ -17,6 +17,7 @@ from gradcli.cli.program.source import run_program
 from tests.blocks import MANUAL, blocks
 from tests.command_line import CommandLine
 from tests.derivations import GALLERY
+from tests.rows import sampled
 
 WRITTEN = [
     ("e = (a + b) * d", "a= b= d=", ["grad_d = a + b", "grad_a = d", "grad_b = d"]),
@@ -345,7 +346,7 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", sampled(PROGRAMS, 2))
 def test_programs_have_formulas(gradcli: CommandLine, program: str) -> None:
     """`derive` runs its formulas beside the engine, at the inputs given and at others nearby."""
     found = gradcli("derive", program, "--shape", "x=3,3")
@@ -375,7 +376,7 @@ OF_SEVERAL_STEPS = [
 
 
 @pytest.mark.parametrize("target", ["numpy", "torch"])
-@pytest.mark.parametrize("words", OF_SEVERAL_STEPS)
+@pytest.mark.parametrize("words", sampled(OF_SEVERAL_STEPS, 3))
 def test_files_of_ops_of_several_steps(
     gradcli: CommandLine,
     words: tuple[str, ...],

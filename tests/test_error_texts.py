@@ -18,7 +18,7 @@ RECORDED_UNDER = (3, 11)
 """The Python whose own texts were recorded: another words some of them in another way."""
 
 
-@each_row("program", PROGRAMS)
+@each_row("program", PROGRAMS, every=2)
 def test_text(program: str) -> None:
     if program not in RECORDED:
         pytest.fail("a new program: run `python -m tests.error_texts --oracle PYTHON --record`")

@@ -15,6 +15,7 @@ from gradcli.session import Session
 from gradcli.trace.ir import ALIAS, Effect
 from gradcli.trace.printer import lines_of
 from tests.command_line import CommandLine
+from tests.rows import sampled
 
 ROOT = Path(__file__).parent / "programs"
 
@@ -323,7 +324,7 @@ PROGRAMS = {
 } | {"the program above": PROGRAM}
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", sampled(PROGRAMS, 3))
 def test_each_value_is_made_once(name: str) -> None:
     """As in static single assignment: before it is read, and by one instruction."""
     session = Session(record="all")

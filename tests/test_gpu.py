@@ -22,6 +22,7 @@ from gradcli.state import active
 from tests import stand_in_cupy
 from tests.op_table.check import differentiable, gradients
 from tests.op_table.rows import Row
+from tests.rows import sampled
 from tests.running import Expression, run
 from tests.stand_in_cupy import kernels
 from tests.test_gradients import ROWS
@@ -91,7 +92,7 @@ def _same(found: Any, expected: Any, device: Device) -> None:
     np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("letter", FAMILIES)
+@pytest.mark.parametrize("letter", sampled(FAMILIES, 2))
 def test_rows_on_a_gpu(letter: str, cuda: Device) -> None:
     """Forward and gradient are those of the CPU, and stay on the GPU."""
     rows = [

@@ -8,6 +8,7 @@ import tracemalloc
 import pytest
 
 from gradcli.session import Session
+from tests.rows import sampled
 
 SETUP = """
 import torch
@@ -71,7 +72,7 @@ ROUNDS = {
 """What a round does, each time the same."""
 
 
-@pytest.mark.parametrize("name", ROUNDS)
+@pytest.mark.parametrize("name", sampled(ROUNDS, 2))
 def test_nothing_grows(name: str) -> None:
     session = Session(lambda event: None)
 

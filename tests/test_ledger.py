@@ -41,7 +41,7 @@ def _explained(row: Row, monkeypatch: pytest.MonkeyPatch) -> tuple[Graph, list[L
         return graph, ledger(graph, state.recorder.events or [])
 
 
-@each_row("row", [row for row in ROWS if row.order])
+@each_row("row", [row for row in ROWS if row.order], every=3)
 def test_rows_recombine_to_the_gradients(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
     graph, rows = _explained(row, monkeypatch)
     arrived: dict[tuple[int, int], Any] = defaultdict(lambda: 0.0)

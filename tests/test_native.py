@@ -37,6 +37,7 @@ from gradcli.ops.spatial import pooling
 from gradcli.ops.special import error_functions
 from gradcli.optim.adam import Adam
 from gradcli.optim.arithmetic import add_scaled
+from tests.rows import sampled
 
 CORE = dispatch.core()
 NAMES = {name for name in dir(CORE) if not name.startswith("_")} - {"use", "serves"} if CORE else ()
@@ -307,7 +308,7 @@ def _check(found: Any, wanted: Any, within: float) -> None:
 
 
 @built
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", sampled(LEVELS, 2))
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_as_in_python(row: Row, level: str) -> None:
     if CORE.use(level) != level:

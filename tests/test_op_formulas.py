@@ -140,6 +140,9 @@ def _is_differentiable(op: Op) -> bool:
     return has_rules and any(each is not None for each in derivative_formulas(op).values())
 
 
+pytestmark = pytest.mark.sweep  # the rows of tests/test_derive.py are the sample
+
+
 @pytest.fixture(scope="module")
 def covered() -> tuple[set[Op], set[str]]:
     """The entries whose gradients were derived, and the functions among their formulas that NumPy

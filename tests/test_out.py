@@ -10,7 +10,7 @@ from tests.writes.out import program, rows
 ROWS = rows()
 
 
-@each_row(("call", "facts"), ROWS, lambda row: row[0])
+@each_row(("call", "facts"), ROWS, lambda row: row[0], every=2)
 def test_out(call: str, facts: str) -> None:
     outcome = run(program(call))
     assert outcome.error is None
