@@ -8,43 +8,43 @@ import sys
 
 TYPE_CHECKING = False  # importing typing would cost more than all the rest
 if TYPE_CHECKING:
-    from gradcli.doors.library.answer import Answer as Answer
-    from gradcli.doors.library.host import GradcliWarning as GradcliWarning
-    from gradcli.doors.library.program import grad as grad
-    from gradcli.doors.library.program import run as run
-    from gradcli.doors.library.questions import blame as blame
-    from gradcli.doors.library.questions import check as check
-    from gradcli.doors.library.questions import derive as derive
-    from gradcli.doors.library.questions import explain as explain
-    from gradcli.doors.library.questions import flow as flow
-    from gradcli.doors.library.questions import why as why
-    from gradcli.doors.library.result import Edge as Edge
-    from gradcli.doors.library.result import Graph as Graph
-    from gradcli.doors.library.result import Node as Node
-    from gradcli.doors.library.result import Place as Place
-    from gradcli.doors.library.result import Result as Result
-    from gradcli.doors.library.session import Session as Session
+    from gradcli.doors.python.answer import Answer as Answer
+    from gradcli.doors.python.host import GradcliWarning as GradcliWarning
+    from gradcli.doors.python.program import grad as grad
+    from gradcli.doors.python.program import run as run
+    from gradcli.doors.python.questions import blame as blame
+    from gradcli.doors.python.questions import check as check
+    from gradcli.doors.python.questions import derive as derive
+    from gradcli.doors.python.questions import explain as explain
+    from gradcli.doors.python.questions import flow as flow
+    from gradcli.doors.python.questions import why as why
+    from gradcli.doors.python.result import Edge as Edge
+    from gradcli.doors.python.result import Graph as Graph
+    from gradcli.doors.python.result import Node as Node
+    from gradcli.doors.python.result import Place as Place
+    from gradcli.doors.python.result import Result as Result
+    from gradcli.doors.python.session import Session as Session
     from gradcli.errors import GradcliError as GradcliError
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Answer": "doors.library.answer",
-    "GradcliWarning": "doors.library.host",
-    "grad": "doors.library.program",
-    "run": "doors.library.program",
-    "blame": "doors.library.questions",
-    "check": "doors.library.questions",
-    "derive": "doors.library.questions",
-    "explain": "doors.library.questions",
-    "flow": "doors.library.questions",
-    "why": "doors.library.questions",
-    "Edge": "doors.library.result",
-    "Graph": "doors.library.result",
-    "Node": "doors.library.result",
-    "Place": "doors.library.result",
-    "Result": "doors.library.result",
-    "Session": "doors.library.session",
+    "Answer": "doors.python.answer",
+    "GradcliWarning": "doors.python.host",
+    "grad": "doors.python.program",
+    "run": "doors.python.program",
+    "blame": "doors.python.questions",
+    "check": "doors.python.questions",
+    "derive": "doors.python.questions",
+    "explain": "doors.python.questions",
+    "flow": "doors.python.questions",
+    "why": "doors.python.questions",
+    "Edge": "doors.python.result",
+    "Graph": "doors.python.result",
+    "Node": "doors.python.result",
+    "Place": "doors.python.result",
+    "Result": "doors.python.result",
+    "Session": "doors.python.session",
     "load_ipython_extension": "doors.notebook.magics",
     "GradcliError": "errors",
 }

@@ -33,9 +33,9 @@ def _kernels() -> list[Any]:
     # An interpreter without a global lock has no limited API.
     if os.environ.get("GRADCLI_NATIVE") == "0" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return []
-    source = "gradcli/native/"
+    source = "gradcli/arrays/native/"
     core = Extension(
-        "gradcli.native._core",
+        "gradcli.arrays.native._core",
         [source + "module.c"],
         depends=sorted(glob(source + "*.h") + glob(source + "*.def")),
         extra_compile_args=["/O2", "/std:c11"] if sys.platform == "win32" else FLAGS,

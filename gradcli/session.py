@@ -102,8 +102,9 @@ class Session:
         """The interpreter, made when it is first needed."""
         if self._interpreter is None:
             from gradcli.language.interpreter import Interpreter  # lazy: start-up
+            from gradcli.library import namespace  # lazy: start-up
 
-            self._interpreter = Interpreter(self.state, self.emit)
+            self._interpreter = Interpreter(self.state, self.emit, namespace)
             if self.compiles:
                 self._interpreter.make_hot_loop = _hot_loop
             if self.record is not None:
@@ -153,7 +154,7 @@ class Session:
             if error.span is None:
                 error.span = place
             if error.modules:
-                from gradcli.language.hints.layers import note_layer  # lazy: start-up: few errors
+                from gradcli.library.torch.nn.hints import note_layer  # lazy: start-up: few errors
 
                 note_layer(error)
             raise
@@ -270,7 +271,7 @@ class Session:
 
 def _hot_loop(compiler: Compiler, loop: For | While, scope: Scope, body: Run) -> HotLoop:
     """What may compile a loop's iterations: one for each loop, however often that is compiled."""
-    from gradcli.language.loops import hot_loop  # lazy: start-up
+    from gradcli.loops import hot_loop  # lazy: start-up
 
     known = compiler.interpreter.hot_loops
     found = known.get(id(loop))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.functional.derivatives import vjp
+from gradcli.library.torch.func.derivatives import vjp
 from tests.op_table.check import leaf
 from tests.op_table.rows import Row
 from tests.running import Expression

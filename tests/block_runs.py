@@ -58,7 +58,7 @@ class Shell:
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             # The plugin of pytest, as an installation has it; this tree may not be installed.
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            "PYTEST_PLUGINS": "gradcli.doors.pytest_plugin",
+            "PYTEST_PLUGINS": "gradcli.cli.pytest_plugin",
             "PYTHONPATH": str(ROOT),
             "TERM": "dumb",
         }

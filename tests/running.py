@@ -17,6 +17,7 @@ from gradcli.errors import GradcliError, Source
 from gradcli.language.events import Printed
 from gradcli.language.interpreter import Interpreter
 from gradcli.language.parser.parser import parse_program
+from gradcli.library import namespace
 from gradcli.session import Session
 from gradcli.state import active
 from tests.machine import PATIENCE, slowness
@@ -29,7 +30,7 @@ class Expression:
 
     def __init__(self, text: str) -> None:
         self.statements = parse_program(Source("row", text))
-        self.interpreter = Interpreter(active.state, lambda event: None)
+        self.interpreter = Interpreter(active.state, lambda event: None, namespace)
 
     def __call__(self, **values: Tensor) -> Any:
         """The value of the last statement, for the given names."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.functional.vmap import vmap
+from gradcli.library.torch.func.vmap import vmap
 from tests.batching import EXAMPLES, Batch, compare, pullback, stacked
 from tests.op_table.rows import Row
 from tests.rows import each_row

@@ -9,9 +9,9 @@ import weakref
 
 import pytest
 
-from gradcli.language.objects.instances import Instance, UserClass
+from gradcli.language.objects.classes.instances import Instance, UserClass
+from gradcli.library.torch.nn.module import Module
 from gradcli.limits import Limits
-from gradcli.nn.module import Module
 from tests.running import invoke, run
 
 POINT = """\

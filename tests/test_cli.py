@@ -12,12 +12,12 @@ import pytest
 from gradcli import __version__
 from gradcli.autograd.graph import Graph
 from gradcli.autograd.tensor import Tensor
-from gradcli.cli.arguments.name_uses import name_uses
-from gradcli.cli.arguments.words import joined
-from gradcli.explain.result import Result
-from gradcli.render.result_table import table
-from gradcli.render.style import Style
+from gradcli.recorded.result import Result
+from gradcli.running.arguments.name_uses import name_uses
+from gradcli.running.arguments.words import joined
 from gradcli.session import Session
+from gradcli.show.result_table import table
+from gradcli.show.style import Style
 from tests.command_line import CommandLine, process, start
 from tests.machine import PATIENCE
 
@@ -625,7 +625,7 @@ def test_failures_of_ours_show_no_traceback(
     def fail(*args: object) -> None:
         raise KeyError("broken")
 
-    monkeypatch.setattr("gradcli.cli.program.one_shot.one_shot", fail)
+    monkeypatch.setattr("gradcli.questions.one_shot.one_shot", fail)
     shown = gradcli(*TOY_WORDS)
     assert shown.code == 70
     assert "error[E901]: KeyError: 'broken'" in shown.err

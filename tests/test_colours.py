@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from pygments.token import Token
 
-from gradcli.cli.repl.highlighting import pieces
 from gradcli.doors.editors.pygments_lexer import GradcliLexer
 from gradcli.doors.editors.textmate import grammar
+from gradcli.repl.highlighting import pieces
 from tests.command_line import ROOT
 from tests.machine import PATIENCE
 

@@ -8,8 +8,8 @@ import pytest
 
 from gradcli.autograd.engine import compiled
 from gradcli.autograd.engine.pass_trace import trace_of
-from gradcli.render.diagnostics.human import diagnostic
 from gradcli.session import Session
+from gradcli.show.diagnostics.human import diagnostic
 from gradcli.trace.printer import text_of
 from tests.running import run
 

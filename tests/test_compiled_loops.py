@@ -10,9 +10,9 @@ import pytest
 from gradcli.autograd.node import reachable
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language.compiler import loops
-from gradcli.language.loops import hot_loop as hot
+from gradcli.language.compiler.statements import loops
 from gradcli.limits import Limits
+from gradcli.loops import hot_loop as hot
 from gradcli.trace import codegen
 from tests.random_loops import random_loop
 from tests.random_training import random_training

@@ -17,7 +17,7 @@ import pytest
 from gradcli.arrays import backend
 from gradcli.arrays.fusion.cuda_source import EXPRESSIONS, statement
 from gradcli.arrays.fusion.tile_kernels import choose_tile
-from gradcli.arrays.sizes import Device
+from gradcli.arrays.layout.sizes import Device
 from tests import driverless_cupy, stand_in_cupy, test_gpu
 from tests.stand_in_cupy import tried_on_cupy
 

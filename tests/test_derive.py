@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradcli.cli.program.source import run_program
+from gradcli.running.source import run_program
 from tests.blocks import MANUAL, blocks
 from tests.command_line import CommandLine
 from tests.derivations import GALLERY

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.cli.arguments.options import Options
-from gradcli.cli.dispatch import HANDLERS
-from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.program import picture
-from gradcli.cli.program.run import Run
-from gradcli.cli.repl.repl import run_entry
 from gradcli.limits import Limits
-from gradcli.render.style import Style
+from gradcli.repl.dispatch import HANDLERS
+from gradcli.repl.repl import run_entry
+from gradcli.running import picture
+from gradcli.running.arguments.options import Options
+from gradcli.running.process.terminal import Terminal
+from gradcli.running.run import Run
+from gradcli.show.style import Style
 from tests.running import invoke
 
 ENTRY = "x = tensor(2., requires_grad=True); y = x * x"

@@ -10,7 +10,7 @@ import pytest
 
 from gradcli.arrays import backend
 from gradcli.arrays.gpu import runtime
-from gradcli.arrays.sizes import Device, Size
+from gradcli.arrays.layout.sizes import Device, Size
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from tests.running import invoke, run

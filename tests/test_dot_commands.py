@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.cli.documents import batch
-from gradcli.cli.dot_commands.table import TABLE
+from gradcli.repl.dot_commands.table import TABLE
 from tests.command_line import CommandLine
 
 

@@ -17,8 +17,8 @@ from gradcli.ops.creation.random import generator_of
 from gradcli.ops.definition.doc import CHECKS, EFFECTS, LOOPS, RANDOM, READS, WRITES
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.lookup import Found, doc_of, effects_of, named_by_numpy, numpy_of
-from gradcli.render.help.op_page import example_of, op_names
 from gradcli.session import Session
+from gradcli.show.help.op_page import example_of, op_names
 from gradcli.trace.ir import Effect
 from tests.declared import mismatches
 from tests.house import PACKAGE
@@ -50,17 +50,17 @@ def test_rules_and_inputs_of_an_entry_match(entry: Op) -> None:
 # --- no lists of ops elsewhere ------------------------------------------------------------------
 
 LISTS = {
-    "explain/blame/rewrites.py": "which fix a pattern of the program has",
-    "explain/derive/matrices.py": "functions that make one number of all elements",
-    "explain/derive/public_calls.py": "functions of other names; grows with no pointwise op",
-    "explain/derive/spellings.py": "what the language writes for views, indices and reductions",
-    "explain/derive/spellings_of_windows.py": "the same for what has windows",
-    "explain/ledger/kinks.py": "a function for each, which looks at the numbers of a run",
-    "explain/symbols/notation.py": "names that Python reads otherwise",
-    "explain/symbols/tree.py": "names of conditions; it knows no ops",
-    "functional/batching/rules.py": "what PyTorch has no batching rule for, recorded from it",
-    "functional/forward.py": "what PyTorch has no forward mode for, recorded from it",
-    "render/formulas/latex.py": "LaTeX's own commands",
+    "questions/blame/rewrites.py": "which fix a pattern of the program has",
+    "questions/derive/matrices.py": "functions that make one number of all elements",
+    "recorded/formulas/public_calls.py": "functions of other names; grows with no pointwise op",
+    "recorded/formulas/spellings.py": "what the language writes for views, indices and reductions",
+    "recorded/formulas/spellings_of_windows.py": "the same for what has windows",
+    "questions/explain/kinks.py": "a function for each, which looks at the numbers of a run",
+    "recorded/symbols/notation.py": "names that Python reads otherwise",
+    "recorded/symbols/tree.py": "names of conditions; it knows no ops",
+    "library/torch/func/batching/rules.py": "what PyTorch has no batching rule for, recorded",
+    "library/torch/func/forward.py": "what PyTorch has no forward mode for, recorded from it",
+    "questions/derive/latex.py": "LaTeX's own commands",
 }
 """The files that list six ops or more by name, and why that is no fact of their entries."""
 
@@ -86,7 +86,17 @@ def test_facts_of_ops_stand_on_their_entries() -> None:
     names = {op.name for op in registry.values()} | {op.node_name for op in registry.values()}
     files = [
         path
-        for room in ("explain", "render", "functional", "cli", "language/hints", "language/loops")
+        for room in (
+            "cli",
+            "questions",
+            "running",
+            "repl",
+            "show",
+            "recorded",
+            "loops",
+            "library/torch/func",
+            "language/hints",
+        )
         for path in (PACKAGE / room).rglob("*.py")
     ]
     found = {str(path.relative_to(PACKAGE)) for path in files if _lists_of_ops(path, names)}

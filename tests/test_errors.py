@@ -10,8 +10,8 @@ import pytest
 
 from gradcli.codes import CODES
 from gradcli.errors import GradcliError
-from gradcli.render.diagnostics.human import WITHOUT_CLASS
 from gradcli.session import Session
+from gradcli.show.diagnostics.human import WITHOUT_CLASS
 from tests.blocks import example_of
 from tests.command_line import CommandLine
 

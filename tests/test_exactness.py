@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.kernels import vector_math
+from gradcli.arrays.kernels import vector_math
 from tests.conformance import Record, program_of, records
 from tests.exactness import Printed, Work, difference, work_of
 from tests.running import run

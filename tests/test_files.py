@@ -14,10 +14,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from gradcli.arrays.files.data_file import DataFile
+from gradcli.arrays.files.reading import read, read_one, reads_stdin, sniffed
+from gradcli.arrays.files.writing import replace, write_arrays
 from gradcli.errors import GradcliError
-from gradcli.files.data_file import DataFile
-from gradcli.files.reading import read, read_one, reads_stdin, sniffed
-from gradcli.files.writing import replace, write_arrays
 from gradcli.limits import Limits
 from gradcli.state import State, active
 from tests.command_line import CommandLine, process

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.cli.arguments.options import Options
-from gradcli.cli.program import picture
-from gradcli.cli.program.picture import drawn
-from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
-from gradcli.render.pictures.picture import picture_of
-from gradcli.render.pictures.svg import READABLE, laid_out
+from gradcli.recorded.annotated_graph import AnnotatedGraph
+from gradcli.running import picture
+from gradcli.running.arguments.options import Options
+from gradcli.running.picture import drawn
 from gradcli.session import Session
+from gradcli.show.pictures.picture import picture_of
+from gradcli.show.pictures.svg import READABLE, laid_out
 from tests.running import invoke
 
 NETS = {

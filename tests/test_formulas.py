@@ -9,13 +9,13 @@ import pytest
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Source
-from gradcli.explain.derive.formulas import derivative_formulas, forward_formula
-from gradcli.explain.symbols.notation import in_language
-from gradcli.explain.symbols.substitution import substituted
-from gradcli.explain.symbols.text import text_of
-from gradcli.explain.symbols.tree import Call, Constant, Name, Opaque, Operation, Symbol
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.op import Op, parameters_of, registry
+from gradcli.recorded.formulas.rules import derivative_formulas, forward_formula
+from gradcli.recorded.symbols.notation import in_language
+from gradcli.recorded.symbols.substitution import substituted
+from gradcli.recorded.symbols.text import text_of
+from gradcli.recorded.symbols.tree import Call, Constant, Name, Opaque, Operation, Symbol
 from gradcli.session import Session
 
 bring_all()

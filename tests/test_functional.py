@@ -10,7 +10,7 @@ import pytest
 from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.functional.forward import pushforward
+from gradcli.library.torch.func.forward import pushforward
 from tests.op_table.check import differentiable, leaf
 from tests.op_table.rows import Row
 from tests.recorded import printed, raised

@@ -37,7 +37,7 @@ def test_bad_answers_are_found(
         raise failing
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gradcli.cli.program.run.Run.execute", fail)
+    monkeypatch.setattr("gradcli.running.run.Run.execute", fail)
     problem = worker.problem(Input("one-shot", ["e = a", "a=2"]))
     assert problem is not None
     assert problem.startswith(found)

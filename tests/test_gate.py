@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from gradcli.cli.group import gradcli
-from gradcli.cli.repl.history import EntryHistory
-from gradcli.language.library.load_save import FILES
+from gradcli.library.load_save import FILES
 from gradcli.limits import Limits
+from gradcli.repl.history import EntryHistory
 from tests.command_line import ROOT, CommandLine
 from tests.running import run
 
@@ -24,22 +24,22 @@ from tests.running import run
 
 OF_ITS_OWN = {
     "build_backend.py": "the wheel",
-    "cli/arguments/shell_completion.py": "the shell's own completion of file names",
-    "cli/dot_commands/inspect.py": "the picture that `.show` opens",
-    "cli/dot_commands/session.py": "the name behind `.read`, behind the check of it",
+    "running/arguments/shell_completion.py": "the shell's own completion of file names",
+    "repl/dot_commands/inspect.py": "the picture that `.show` opens",
+    "repl/dot_commands/session.py": "the name behind `.read`, behind the check of it",
     "cli/main.py": "the null device",
-    "cli/process/interruption.py": "the temporary files of what is being written",
-    "cli/process/memory.py": "/proc and /sys",
-    "cli/repl/candidates.py": "completion, which asks whether files are out of bounds",
-    "cli/repl/history.py": "the history",
-    "files/appending.py": "the gate for what grows line by line",
-    "files/cache.py": "cache files",
-    "files/gate.py": "the gate",
-    "files/writing.py": "the gate for writing",
+    "running/process/interruption.py": "the temporary files of what is being written",
+    "running/process/memory.py": "/proc and /sys",
+    "repl/candidates.py": "completion, which asks whether files are out of bounds",
+    "repl/history.py": "the history",
+    "arrays/files/appending.py": "the gate for what grows line by line",
+    "arrays/files/cache.py": "cache files",
+    "arrays/files/gate.py": "the gate",
+    "arrays/files/writing.py": "the gate for writing",
     "language/parser/tables.py": "the grammar",
-    "native/dispatch.py": "the build of the C core beside the package",
+    "arrays/native/dispatch.py": "the build of the C core beside the package",
     "ops/binding/lazy.py": "the index of lazy families",
-    "render/help/manual.py": "the manual",
+    "show/help/manual.py": "the manual",
 }
 """The files of gradcli that touch the disk, and what they touch there."""
 

@@ -14,8 +14,8 @@ import pytest
 from gradcli.arrays import backend, dtypes
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.gpu import runtime
+from gradcli.arrays.layout.sizes import Device
 from gradcli.arrays.random.philox import philox
-from gradcli.arrays.sizes import Device
 from gradcli.autograd.engine.backward import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.state import active

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gradcli.language.compiler import loops
-from gradcli.language.loops import hot_loop as hot
+from gradcli.language.compiler.statements import loops
+from gradcli.loops import hot_loop as hot
 from tests.running import run
 
 SETUP = """

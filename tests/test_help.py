@@ -12,9 +12,7 @@ import click
 import pytest
 
 from gradcli.cli import group
-from gradcli.cli.arguments import words
 from gradcli.cli.commands.help import flag_page, flags
-from gradcli.cli.dot_commands.table import TABLE
 from gradcli.cli.group import gradcli
 from gradcli.codes import CODES, WARNINGS
 from gradcli.ops import lookup
@@ -22,13 +20,15 @@ from gradcli.ops.binding import catalogue, lazy
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.op import registry
 from gradcli.ops.lookup import NAMESPACES, Found, names_in
-from gradcli.render.help import members, op_page
-from gradcli.render.help.manual import sections
-from gradcli.render.help.op_list import op_list, op_list_document
-from gradcli.render.help.op_page import example_of, load, op_help, op_names, op_of_node, summary_of
-from gradcli.render.help.pages import page, topics
-from gradcli.render.style import Style
+from gradcli.repl.dot_commands.table import TABLE
+from gradcli.running.arguments import words
 from gradcli.session import Session
+from gradcli.show.help import members, op_page
+from gradcli.show.help.manual import sections
+from gradcli.show.help.op_list import op_list, op_list_document
+from gradcli.show.help.op_page import example_of, load, op_help, op_names, op_of_node, summary_of
+from gradcli.show.help.pages import page, topics
+from gradcli.show.style import Style
 from tests.command_line import CommandLine
 from tests.machine import PATIENCE
 from tests.rows import each_row
@@ -177,7 +177,7 @@ def test_every_option_is_documented() -> None:
 def test_every_module_of_a_command_is_in_the_table() -> None:
     folder = Path(group.__file__).parent / "commands"
     declared = [path.stem for path in folder.glob("*.py") if "def command(" in path.read_text()]
-    named = {name.replace("-", "_") for name in words.COMMANDS} - {words.PROGRAM, *group.DOORS}
+    named = {name.replace("-", "_") for name in words.COMMANDS} - {words.PROGRAM, *group.HOMES}
     assert sorted(declared) == sorted({*named, "one_shot"})
 
 
@@ -266,7 +266,7 @@ def test_completion_of_files_behind_a_name(
     monkeypatch.chdir(str(tmp_path))
     with open("data.npy", "wb"):
         pass
-    from gradcli.cli.arguments.shell_completion import values
+    from gradcli.running.arguments.shell_completion import values
 
     asked = click.Context(gradcli), click.Argument(["words"]), "x=@da"
     assert [item.value for item in values(*asked)] == ["x=@data.npy"]

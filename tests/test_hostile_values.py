@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.cli.repl.history import EntryHistory
 from gradcli.limits import Limits
+from gradcli.repl.history import EntryHistory
 from tests.command_line import CommandLine
 from tests.running import run as run_program
 

@@ -24,9 +24,9 @@ HEAVY = {
     "dataclasses",
     "difflib",
     "enum",
-    "gradcli.language.library.drawing",
-    "gradcli.native",
-    "gradcli.render.plots",
+    "gradcli.library.drawing",
+    "gradcli.arrays.native",
+    "gradcli.show.plots",
     "gradcli.trace",
     "inspect",
     "json",
@@ -195,7 +195,7 @@ def test_a_new_name_is_found_where_the_index_is_older(tmp_path: Path, root: Path
         for _ in range(3):  # made, read, and read again after it was made anew
             loaded = _modules_after(ASK.format(there=there), tmp_path, root)
         assert "gradcli.ops.nn.activations" in loaded
-        assert "gradcli.ops.spatial.convolution" not in loaded
+        assert "gradcli.ops.nn.spatial.convolution" not in loaded
 
 
 def test_a_name_in_a_file_that_was_edited_is_found(tmp_path: Path, root: Path) -> None:
@@ -211,7 +211,7 @@ except SystemExit as end:
 """
     _modules_after(program, tmp_path, root)
     loaded = _modules_after(ASK.format(there=True), tmp_path, root)
-    assert "gradcli.ops.spatial.convolution" not in loaded
+    assert "gradcli.ops.nn.spatial.convolution" not in loaded
 
 
 def test_an_installation_carries_its_index(tmp_path: Path, root: Path) -> None:
@@ -221,9 +221,9 @@ def test_an_installation_carries_its_index(tmp_path: Path, root: Path) -> None:
     nowhere.write_text("no folder for a cache")
     loaded = _modules_after(ASK.format(there=False), nowhere, root)
     assert "gradcli.ops.nn.activations" in loaded
-    assert "gradcli.ops.spatial.convolution" not in loaded
+    assert "gradcli.ops.nn.spatial.convolution" not in loaded
     (root / NEW).write_text(NEWCOMER)  # which no installation gets
-    assert "gradcli.ops.spatial.convolution" not in _modules_after(
+    assert "gradcli.ops.nn.spatial.convolution" not in _modules_after(
         ASK.format(there=False), nowhere, root
     )
 
@@ -257,34 +257,34 @@ assert "no_such_name" not in modules["torch"]
 """
     loaded = _modules_after(program, home)
     assert "gradcli.ops.special.error_functions" in loaded
-    assert "gradcli.ops.spatial.convolution" not in loaded
+    assert "gradcli.ops.nn.spatial.convolution" not in loaded
     for table, brought in (("methods", False), ("modules['torch']", True)):
         loaded = _modules_after(f"{program}list({table})", home)
-        assert ("gradcli.ops.spatial.convolution" in loaded) == brought
+        assert ("gradcli.ops.nn.spatial.convolution" in loaded) == brought
 
 
 @pytest.mark.parametrize(
     ("module", "name", "family", "left"),
     [
-        ("torch.nn", "Linear", "gradcli.nn.layers.linear", "gradcli.nn.layers.attention"),
-        ("torch.nn", "Module", "gradcli.nn.module", "gradcli.nn.layers"),
-        ("torch.nn.utils", "clip_grad_norm_", "gradcli.nn.utils.clipping", "gradcli.nn.layers"),
-        ("torch.optim", "SGD", "gradcli.optim.sgd", "gradcli.optim.lbfgs"),
-        ("torch.utils.data", "TensorDataset", "gradcli.data.datasets", "gradcli.data.loading"),
-        ("torch.func", "grad", "gradcli.functional.derivatives", "gradcli.functional.gradcheck"),
-        ("torch.distributions", "Normal", "gradcli.distributions.continuous", "gradcli.nn.layers"),
+        ("torch.nn", "Linear", "nn.layers.linear", "nn.layers.attention"),
+        ("torch.nn", "Module", "nn.module", "nn.layers"),
+        ("torch.nn.utils", "clip_grad_norm_", "nn.utils.clipping", "nn.layers"),
+        ("torch.optim", "SGD", "optim.sgd", "optim.lbfgs"),
+        ("torch.utils.data", "TensorDataset", "data.datasets", "data.loading"),
+        ("torch.func", "grad", "func.derivatives", "func.gradcheck"),
+        ("torch.distributions", "Normal", "distributions.continuous", "nn.layers"),
     ],
 )
 def test_a_name_of_a_module_brings_in_its_family_alone(
     home: Path, module: str, name: str, family: str, left: str
 ) -> None:
     program = f"""
-from gradcli.language.library.namespace import MODULES
+from gradcli.library.namespace import MODULES
 MODULES[{module!r}].get({name!r})
 """
     loaded = _modules_after(program, home)
-    assert family in loaded
-    assert left not in loaded
+    assert f"gradcli.library.torch.{family}" in loaded
+    assert f"gradcli.library.torch.{left}" not in loaded
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["explain", "e = (a +"]])

@@ -49,7 +49,7 @@ def test_importing_leaves_the_threads_of_blas_alone() -> None:
     assert _fresh(program) == "False\n"
 
 
-@pytest.mark.parametrize("first", ["import gradcli.explain.result", "import gradcli.session", ""])
+@pytest.mark.parametrize("first", ["import gradcli.recorded.result", "import gradcli.session", ""])
 def test_explain_is_the_function(first: str) -> None:
     """The folder of that name does not take its place, whoever imports it first."""
     program = f"{first}\nimport gradcli\nprint(gradcli.explain('x * x', x=2).data['schema'])"
@@ -407,6 +407,6 @@ def test_the_library_is_typed(tmp_path: Path) -> None:
     options = ["--follow-imports=silent", f"--cache-dir={tmp_path}", "--no-error-summary"]
     out, _, _ = mypy.run([str(program), *options])
     assert "dict[str, numpy.ndarray[Any, Any]]" in out.replace("builtins.", "")
-    assert "library.answer.Answer" in out
+    assert "python.answer.Answer" in out
     assert 'has incompatible type "int"; expected "str"' in out
     assert (ROOT / "gradcli" / "py.typed").is_file()

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradcli.cli.arguments.options import read_size
-from gradcli.cli.process.memory import default_memory
 from gradcli.limits import ELEMENTS, MEMORY, in_bytes
+from gradcli.running.arguments.options import read_size
+from gradcli.running.process.memory import default_memory
 from tests.command_line import ROOT, process
 from tests.machine import KERNELS, processor_flags, takes_at_most
 from tests.running import Finished, invoke, run, time_limit
@@ -310,7 +310,7 @@ def test_a_library_that_ends_the_process_is_out_of_memory(unbuffered: list[str])
     script = (
         "import ctypes, os, sys\n"
         "from gradcli.cli import main\n"
-        "from gradcli.cli.program.run import Run\n"
+        "from gradcli.running.run import Run\n"
         "def follow(run, statements):\n"
         "    print('shown')\n"
         "    for number in (1, 2):\n"

@@ -14,8 +14,8 @@ import pytest
 
 from gradcli import __version__ as gradcli_version
 from gradcli.cli import man_page
-from gradcli.cli.arguments.words import COMMANDS, PROGRAM
 from gradcli.cli.group import gradcli
+from gradcli.running.arguments.words import COMMANDS, PROGRAM
 from tests.command_line import ROOT
 from tests.machine import PATIENCE
 

@@ -11,17 +11,17 @@ from pathlib import Path, PurePath
 import click
 import pytest
 
-from gradcli.cli.arguments.options import DRAWN, FORMATS, PICTURES
-from gradcli.cli.dot_commands.table import TABLE
+from gradcli.arrays.files.data_file import FORMATS as FILES
 from gradcli.cli.group import gradcli as group
 from gradcli.codes import CODES, WARNINGS
-from gradcli.files.data_file import FORMATS as FILES
-from gradcli.render.help import pages as help_pages
-from gradcli.render.help.manual import rendered, sections, source
-from gradcli.render.help.members import member_pages
-from gradcli.render.help.op_page import op_help
-from gradcli.render.help.pages import MORE, overview, topics
-from gradcli.render.style import Style
+from gradcli.repl.dot_commands.table import TABLE
+from gradcli.running.arguments.options import DRAWN, FORMATS, PICTURES
+from gradcli.show.help import pages as help_pages
+from gradcli.show.help.manual import rendered, sections, source
+from gradcli.show.help.members import member_pages
+from gradcli.show.help.op_page import op_help
+from gradcli.show.help.pages import MORE, overview, topics
+from gradcli.show.style import Style
 from tests.block_runs import Shell, recorded, same_output, shown
 from tests.blocks import LANGUAGES, MANUAL, README, ROOT, Block, all_blocks, blocks, pages
 from tests.command_line import CommandLine
@@ -262,7 +262,7 @@ def test_a_one_shot_reads_no_page() -> None:
         .stdout.splitlines()[-1]
         .split()
     )
-    assert "gradcli.render.style" in loaded
+    assert "gradcli.show.style" in loaded
     assert [name for name in loaded if name in (overview.__module__, rendered.__module__)] == []
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gradcli.render.help.mistakes import MISTAKES, Mistake, mistakes_page, said
+from gradcli.show.help.mistakes import MISTAKES, Mistake, mistakes_page, said
 from tests.command_line import CommandLine
 
 

@@ -19,24 +19,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gradcli.arrays import dtypes, half
+from gradcli.arrays import dtypes
+from gradcli.arrays.kernels import attention as heads
+from gradcli.arrays.kernels import recurrent
+from gradcli.arrays.kernels.windows import convolution, max_pool
+from gradcli.arrays.kernels.windows.windows import Windows
+from gradcli.arrays.native import dispatch, half
 from gradcli.arrays.random.box_muller import fill_blocks
 from gradcli.arrays.random.generator import Generator
 from gradcli.arrays.threads import TILE
-from gradcli.kernels import attention as heads
-from gradcli.kernels import recurrent
-from gradcli.kernels.windows import convolution, max_pool
-from gradcli.kernels.windows.windows import Windows
-from gradcli.native import dispatch
+from gradcli.library.torch.optim.adam import Adam
+from gradcli.library.torch.optim.arithmetic import add_scaled
 from gradcli.ops.definition.op import registry
 from gradcli.ops.indexing import basic
 from gradcli.ops.nn import activations, attention, softmax
-from gradcli.ops.normalisation import batch, formula, layer
+from gradcli.ops.nn.normalisation import batch, formula, layer
+from gradcli.ops.nn.spatial import pooling
 from gradcli.ops.reduction import cumulative, sorting
-from gradcli.ops.spatial import pooling
 from gradcli.ops.special import error_functions
-from gradcli.optim.adam import Adam
-from gradcli.optim.arithmetic import add_scaled
 from tests.rows import sampled
 
 CORE = dispatch.core()
@@ -405,7 +405,9 @@ def test_a_changed_source_is_not_passed_over(tmp_path: Path) -> None:
 
 def test_turned_off() -> None:
     """The setting leaves the Python kernels, which `gradcli info` says."""
-    program = "from gradcli.native.dispatch import *; print(kernel('running_sum'), description())"
+    program = (
+        "from gradcli.arrays.native.dispatch import *; print(kernel('running_sum'), description())"
+    )
     setting = {**os.environ, "GRADCLI_NATIVE": "0"}
     found = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=setting
@@ -415,7 +417,7 @@ def test_turned_off() -> None:
 
 UNDER_SANITIZERS = """
 import importlib.util, pytest, sys
-spec = importlib.util.spec_from_file_location("gradcli.native._core", sys.argv[1])
+spec = importlib.util.spec_from_file_location("gradcli.arrays.native._core", sys.argv[1])
 module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-m", "not sanitizer", *sys.argv[2:]]))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gradcli.autograd.engine import compiled as passes
-from gradcli.doors.library.program import run
-from gradcli.doors.library.session import Session as LibrarySession
+from gradcli.doors.python.program import run
+from gradcli.doors.python.session import Session as LibrarySession
 from gradcli.session import Session
 from tests.command_line import CommandLine
 
@@ -44,7 +44,7 @@ class Compiling:
             self.passes += 1
             return compiled(*args)
 
-        monkeypatch.setattr("gradcli.cli.program.run.Session", made)
+        monkeypatch.setattr("gradcli.running.run.Session", made)
         monkeypatch.setattr(passes, "_compiled", count)
 
     @property

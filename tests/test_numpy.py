@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.language.library.namespace import MODULES
+from gradcli.library.namespace import MODULES
 from tests.running import invoke
 
 ROWS = [

@@ -15,17 +15,17 @@ import pytest
 
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
-from gradcli.cli.program.source import run_program
 from gradcli.errors import Source
-from gradcli.explain.derive.derive import derive
-from gradcli.explain.derive.formulas import derivative_formulas
-from gradcli.explain.derive.program import Derivation
-from gradcli.explain.gradients import Gradient
-from gradcli.explain.result import Result
 from gradcli.language.parser.parser import parse_program
 from gradcli.ops.definition.op import Op, registry
-from gradcli.render.answers.derivation import numpy_text
-from gradcli.render.formulas.numpy_code import NumpyWriter, Unspoken
+from gradcli.questions.derive.derive import derive
+from gradcli.questions.derive.numpy_code import NumpyWriter, Unspoken
+from gradcli.questions.derive.program import Derivation
+from gradcli.questions.derive.tell import numpy_text
+from gradcli.recorded.formulas.rules import derivative_formulas
+from gradcli.recorded.gradients import Gradient
+from gradcli.recorded.result import Result
+from gradcli.running.source import run_program
 from gradcli.session import Session
 from tests.op_table.check import graph_of
 from tests.op_table.rows import Row

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language.loops import compiled, finishing, guards, hot_loop, symbols, verify
-from gradcli.language.loops.capture import Capture
-from gradcli.language.loops.walk import reading
+from gradcli.loops import compiled, finishing, guards, hot_loop, symbols, verify
+from gradcli.loops.capture import Capture
+from gradcli.loops.walk import reading
 from gradcli.trace import passes
 from tests.late.loop import run
 

@@ -143,11 +143,11 @@ BARE = {
 
 NEEDS_MORE = (
     "gradcli.build_backend",
-    "gradcli.cli.repl.",
+    "gradcli.repl.",
     "gradcli.doors.agents.server",
     "gradcli.doors.editors.",
     "gradcli.doors.notebook.",
-    "gradcli.doors.pytest_plugin",
+    "gradcli.cli.pytest_plugin",
 )
 """Modules that are imported only where a package of their own is."""
 

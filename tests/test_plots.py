@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 
 from gradcli.errors import GradcliError
+from gradcli.language.drawing import Mark, Plot, bounds, panel
 from gradcli.language.events import Plotted, Sparkline
-from gradcli.language.library.drawing.document import Mark, Plot, bounds, panel
-from gradcli.render.plots.contours import heights, segments
-from gradcli.render.plots.image import png
-from gradcli.render.plots.json import plot_document
-from gradcli.render.plots.scales import Scale, ticks_of
-from gradcli.render.plots.svg import svg
-from gradcli.render.plots.text import DOTS, kind_of, plot_text, sparkline
-from gradcli.render.style import Style
 from gradcli.session import Session
+from gradcli.show.plots.contours import heights, segments
+from gradcli.show.plots.image import png
+from gradcli.show.plots.json import plot_document
+from gradcli.show.plots.scales import Scale, ticks_of
+from gradcli.show.plots.svg import svg
+from gradcli.show.plots.text import DOTS, kind_of, plot_text, sparkline
+from gradcli.show.style import Style
 from tests.running import invoke
 
 TUTORIALS = sorted((Path(__file__).parent / "programs" / "plots").glob("*.grad"))

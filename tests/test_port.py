@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.cli.program.refusals import refusals
 from gradcli.errors import Source
+from gradcli.questions.port.refusals import refusals
 from tests.command_line import CommandLine
 
 ROWS = {

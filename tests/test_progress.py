@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.cli.main import run
-from gradcli.cli.process import progress
+from gradcli.running.process import progress
 from tests.machine import PATIENCE
 
 LINE, GONE = "\r\x1b[K", "\r\x1b[K"
@@ -143,7 +143,7 @@ def test_ctrl_c_takes_the_line_away() -> None:
 
 
 _CHILD = f"""
-from gradcli.cli.process import progress
+from gradcli.running.process import progress
 progress._PATIENCE = 0.05
 from gradcli.cli.main import main
 sys.argv[1:] = ["-e", {LOOP.format(60)!r}]
@@ -154,7 +154,7 @@ main()
 def test_a_run_without_a_terminal_starts_no_thread() -> None:
     program = (
         "import sys, threading\nfrom gradcli.cli.main import run\n"
-        "run(['-e', 'x = 1', '-q'])\nassert 'gradcli.cli.process.progress' not in sys.modules\n"
+        "run(['-e', 'x = 1', '-q'])\nassert 'gradcli.running.process.progress' not in sys.modules\n"
         "assert threading.active_count() == 1"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)

@@ -81,7 +81,7 @@ def _pytest(folder: Path, *words: str) -> tuple[int, str]:
         "PYTHONPATH": str(ROOT),
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
-    plugin = ["-p", "gradcli.doors.pytest_plugin", "-p", "no:cacheprovider"]
+    plugin = ["-p", "gradcli.cli.pytest_plugin", "-p", "no:cacheprovider"]
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", "-rA", *plugin, *words],
         cwd=folder,
@@ -143,7 +143,7 @@ def test_gradients_made_by_hand(tmp_path: Path) -> None:
 
 
 def test_the_plugin_costs_a_run_of_pytest_nothing() -> None:
-    program = "import sys, pytest\nbefore = set(sys.modules)\nimport gradcli.doors.pytest_plugin\n"
+    program = "import sys, pytest\nbefore = set(sys.modules)\nimport gradcli.cli.pytest_plugin\n"
     program += "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before}))"
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT

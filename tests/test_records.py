@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.cli.process.progress import Progress
-from gradcli.cli.process.workers import Work, results
-from gradcli.cli.program.run import Run
+from gradcli.running.process.progress import Progress
+from gradcli.running.process.workers import Work, results
+from gradcli.running.run import Run
 from tests.command_line import ROOT, CommandLine, Shown, process, start
 from tests.machine import PATIENCE, takes_at_most
 
@@ -280,7 +280,7 @@ def test_signals_leave_no_process(number: signal.Signals, code: int) -> None:
 
 ORPHANS = """
 import os, signal, sys, time
-from gradcli.cli.process.workers import Work, results
+from gradcli.running.process.workers import Work, results
 
 def do(task):
     if task == b"stopped":

@@ -19,7 +19,7 @@ REFS = [
     for path in files()
     for named in re.findall(r'= ?ref\("([\w.]+)"\)', path.read_text(encoding="utf-8"))
 ]
-"""The module and the path of each `ref("path")` of the package."""
+"""The module and the path of each `ref(".path")` of the package."""
 
 
 @pytest.mark.parametrize(("module", "path"), REFS, ids=[" ".join(each) for each in REFS])

@@ -10,16 +10,16 @@ import pytest
 
 from gradcli.autograd.graph import Graph
 from gradcli.errors import GradcliError, Label, Source, Span, Warned
-from gradcli.explain.gradients import Gradient
-from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
-from gradcli.explain.result import Result
-from gradcli.render.diagnostics.human import diagnostic, usage_error, warning
-from gradcli.render.graph.steps import next_functions, steps
-from gradcli.render.graph.tree import TreeSettings, tree
-from gradcli.render.graph.values_tree import values_tree
-from gradcli.render.result_json import document, text
-from gradcli.render.style import Style, block, columns, escaped
+from gradcli.recorded.annotated_graph import AnnotatedGraph
+from gradcli.recorded.gradients import Gradient
+from gradcli.recorded.result import Result
 from gradcli.session import Session
+from gradcli.show.diagnostics.human import diagnostic, usage_error, warning
+from gradcli.show.graph.steps import next_functions, steps
+from gradcli.show.graph.tree import TreeSettings, tree
+from gradcli.show.graph.values_tree import values_tree
+from gradcli.show.result_json import document, text
+from gradcli.show.style import Style, block, columns, escaped
 
 INPUTS = """\
 x = tensor(3., requires_grad=True)

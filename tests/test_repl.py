@@ -10,15 +10,15 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from gradcli.cli.arguments.options import Options
-from gradcli.cli.dispatch import HANDLERS
-from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.program.run import Run
-from gradcli.cli.repl.completion import EntryCompleter
-from gradcli.cli.repl.highlighting import pieces
-from gradcli.cli.repl.history import EntryHistory, history_path
-from gradcli.cli.repl.plain import pasted, plain_reader
-from gradcli.cli.repl.repl import repl, run_entry
+from gradcli.repl.completion import EntryCompleter
+from gradcli.repl.dispatch import HANDLERS
+from gradcli.repl.highlighting import pieces
+from gradcli.repl.history import EntryHistory, history_path
+from gradcli.repl.plain import pasted, plain_reader
+from gradcli.repl.repl import repl, run_entry
+from gradcli.running.arguments.options import Options
+from gradcli.running.process.terminal import Terminal
+from gradcli.running.run import Run
 from tests.machine import takes_at_most
 
 
@@ -93,7 +93,7 @@ def test_an_editor_that_fails_is_replaced(
 
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr("gradcli.cli.repl.editor.editor", broken)
+    monkeypatch.setattr("gradcli.repl.editor.editor", broken)
     monkeypatch.setattr("sys.stdin", io.StringIO("1 + 1\n2 + 2\n"))
     assert repl(Terminal("never"), Options()) == 0
     captured = capsys.readouterr()

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Source
 from gradcli.language.interpreter import Interpreter
-from gradcli.language.library.namespace import MODULES, PREDEFINED
 from gradcli.language.objects.attributes import (
     OPERATOR_METHODS,
     Method,
@@ -26,8 +25,10 @@ from gradcli.language.objects.attributes import (
     get_attribute,
 )
 from gradcli.language.objects.borders import SCALARS
-from gradcli.language.objects.instances import OF_COLLECTIONS, OF_OBJECT
+from gradcli.language.objects.classes.instances import OF_COLLECTIONS, OF_OBJECT
 from gradcli.language.objects.types import LanguageType
+from gradcli.library import namespace
+from gradcli.library.namespace import MODULES, PREDEFINED
 from gradcli.limits import Limits
 from gradcli.state import active
 from tests.cases import many
@@ -265,7 +266,7 @@ def _start() -> Iterator[Any]:
         np.finfo(np.float32); np.ones(2).flags; np.linalg.eig(np.eye(2)); np.add.reduce
         np.errstate(all='ignore'); np.printoptions(); np.vectorize(exp); np.ndindex(2)
     """
-    interpreter = Interpreter(active.state, lambda event: None)
+    interpreter = Interpreter(active.state, lambda event: None, namespace)
     for text in made.replace("\n", ";").split(";"):
         if text.strip():
             yield interpreter.evaluate(Source("value", text.strip()))

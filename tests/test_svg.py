@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gradcli.render.pictures.frames import Placed, Sizes, placed
-from gradcli.render.pictures.layout import Link, layered
-from gradcli.render.pictures.picture import Arrow, Box, Picture, Row
+from gradcli.show.pictures.frames import Placed, Sizes, placed
+from gradcli.show.pictures.layout import Link, layered
+from gradcli.show.pictures.picture import Arrow, Box, Picture, Row
 from tests.running import invoke
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.cli.process.progress import Rate
+from gradcli.running.process.progress import Rate
 from tests.command_line import CommandLine
 from tests.host import Finder
 

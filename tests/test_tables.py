@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gradcli.arrays.files import cache as files
 from gradcli.errors import Source
-from gradcli.files import cache as files
 from gradcli.language.parser import tables
 from gradcli.language.parser.lexer import Lexer
 from gradcli.language.parser.parser import Parser, parse_program

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gradcli.arrays import backend, dtypes
+from gradcli.arrays.layout.sizes import Device
 from gradcli.arrays.printing import format_tensor, set_printoptions
-from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.state import State, active
 

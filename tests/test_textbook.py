@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.cli.program.source import run_program
+from gradcli.running.source import run_program
 from tests.blocks import MANUAL, blocks
 from tests.command_line import CommandLine
 from tests.rows import sampled

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.kernels import selection
+from gradcli.arrays.kernels import selection
 from gradcli.ops.reduction import sorting, statistics
 
 

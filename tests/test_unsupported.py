@@ -7,9 +7,9 @@ from __future__ import annotations
 import pytest
 
 from gradcli.language.hints.unsupported import RULES, pytorch_names, reason_unsupported
-from gradcli.render.help.left_out import left_out, started
-from gradcli.render.help.pages import topic
 from gradcli.session import Session
+from gradcli.show.help.left_out import left_out, started
+from gradcli.show.help.pages import topic
 from tests.running import run
 
 HOMES = sorted(pytorch_names())

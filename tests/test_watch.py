@@ -13,8 +13,8 @@ from queue import Empty, Queue
 
 import pytest
 
-from gradcli.render.answers.changes import changes
-from gradcli.render.style import PLAIN, Style
+from gradcli.show.changes import changes
+from gradcli.show.style import PLAIN, Style
 from tests.command_line import ROOT
 from tests.machine import PATIENCE
 from tests.running import invoke

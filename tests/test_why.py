@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.cli.arguments.options import Options
-from gradcli.cli.dispatch import HANDLERS
-from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.program.run import Run
-from gradcli.cli.repl.repl import run_entry
+from gradcli.repl.dispatch import HANDLERS
+from gradcli.repl.repl import run_entry
+from gradcli.running.arguments.options import Options
+from gradcli.running.process.terminal import Terminal
+from gradcli.running.run import Run
 from tests.command_line import CommandLine
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays import meta
 from gradcli.arrays.gpu.array import on_device, on_host, wrapped
 from gradcli.arrays.gpu.runtime import cupy
-from gradcli.arrays.meta import META, without_values
-from gradcli.arrays.sizes import Device
+from gradcli.arrays.layout import meta
+from gradcli.arrays.layout.meta import META, without_values
+from gradcli.arrays.layout.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.state import active
 

@@ -291,7 +291,7 @@ def widened(array: Any) -> Any:
     """An array of half precision as float32."""
     if type(array) is not np.ndarray or array.size < MANY or array.dtype.itemsize != 2:
         return array.astype(np.float32)
-    from gradcli.arrays.half import converted  # lazy: start-up: only for half precision
+    from gradcli.arrays.native.half import converted  # lazy: start-up: only for half precision
 
     return converted(array, np.float32)
 
@@ -300,7 +300,7 @@ def narrowed(array: Any, dtype: Any) -> Any:
     """An array in a NumPy dtype of half precision, or another one of two bytes an element."""
     if type(array) is not np.ndarray or array.size < MANY or array.dtype != np.float32:
         return array.astype(dtype)
-    from gradcli.arrays.half import converted  # lazy: start-up: only for half precision
+    from gradcli.arrays.native.half import converted  # lazy: start-up: only for half precision
 
     return converted(array, dtype)
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from gradcli.arrays.backend import device_of, module_of, to_host
 from gradcli.arrays.dtypes import DType, bool_, default_dtype, int64, of_array
-from gradcli.arrays.meta import META
-from gradcli.arrays.sizes import Device
+from gradcli.arrays.layout.meta import META
+from gradcli.arrays.layout.sizes import Device
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.state import PrintOptions, active
 

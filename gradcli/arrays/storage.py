@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.fusion.lazy import LAZY
-from gradcli.arrays.strides import copied_as_it_lies
+from gradcli.arrays.layout.strides import copied_as_it_lies
 from gradcli.errors import GradcliError
 from gradcli.state import active
 
 if TYPE_CHECKING:
-    from gradcli.arrays.lazy_conjugation import LazyConjugation
+    from gradcli.arrays.fusion.lazy_conjugation import LazyConjugation
     from gradcli.errors import Span
 
 

@@ -33,7 +33,7 @@ def _no_paths() -> dict[int, tuple[str, Any]]:
 
 
 name_parameters: Callable[[], None] = _nothing
-"""Names the parameters of every module by their path; installed by gradcli.language."""
+"""Names the parameters of every module by their path; installed by gradcli.library."""
 
 module_paths: Callable[[], dict[int, tuple[str, Any]]] = _no_paths
-"""Every living module by its `id`, with its path, `net.layers.2`; installed by gradcli.language."""
+"""Every living module by its `id`, with its path, `net.layers.2`; installed by gradcli.library."""

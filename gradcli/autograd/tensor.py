@@ -15,8 +15,8 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import device_of
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.layout.sizes import Device, Size
 from gradcli.arrays.printing import format_tensor
-from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.autograd import naming
 from gradcli.autograd.node import AccumulateGrad

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gradcli import __version__
-from gradcli.cli.arguments.words import COMMANDS, PROGRAM, is_bound
+from gradcli.running.arguments.words import COMMANDS, PROGRAM, is_bound
 
 USAGE = """\
 gradcli 'PROGRAM' [NAME=VALUE]… [OPTIONS]
@@ -27,8 +27,14 @@ EXAMPLES = """\
 """
 
 
-DOORS = {"lsp": "gradcli.doors.editors.command", "mcp": "gradcli.doors.agents.command"}
-"""The commands that stand in a door's own folder."""
+QUESTIONS = ("why", "blame", "derive", "check", "explain", "plot", "port")
+
+HOMES = {
+    **{name: f"gradcli.questions.{name}.command" for name in QUESTIONS},
+    "lsp": "gradcli.doors.editors.command",
+    "mcp": "gradcli.doors.agents.command",
+}
+"""The module of each command that stands with its question, or in a door's own folder."""
 
 
 class Gradcli(click.Group):
@@ -43,7 +49,7 @@ class Gradcli(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = "one_shot" if cmd_name == PROGRAM else cmd_name.replace("-", "_")
-        place = DOORS.get(cmd_name, f"gradcli.cli.commands.{module}")
+        place = HOMES.get(cmd_name, f"gradcli.cli.commands.{module}")
         command: click.Command = import_module(place).command
         return command
 

@@ -15,7 +15,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradcli.cli.arguments.words import UsageError
+    from gradcli.running.arguments.words import UsageError
 
 # One BLAS thread, set before NumPy is imported: `kernels/linalg/products.py` says why. A program
 # that uses gradcli as a library decides for itself.
@@ -34,7 +34,7 @@ def main(args: list[str] | None = None) -> None:
     if args is not None:
         raise SystemExit(run(args))
     try:
-        from gradcli.cli.process.interruption import leave_on_signals  # lazy: start-up
+        from gradcli.running.process.interruption import leave_on_signals  # lazy: start-up
 
         if not os.environ.get("GRADCLI_DEBUG"):
             _keep_streams()  # first: a pipe for signals must not get the number of a closed stream
@@ -106,13 +106,13 @@ def run(args: list[str]) -> int:
 
 
 def _run(args: list[str]) -> int:
-    from gradcli.cli.process.terminal import (  # lazy: start-up: after the handler of Ctrl-C
+    from gradcli.errors import GradcliError, internal_error  # lazy: start-up: likewise
+    from gradcli.packages import unusable  # lazy: start-up: likewise
+    from gradcli.running.process.terminal import (  # lazy: start-up: after the handler of Ctrl-C
         Terminal,
         error_format_of,
         output_lost,
     )
-    from gradcli.errors import GradcliError, internal_error  # lazy: start-up: likewise
-    from gradcli.packages import unusable  # lazy: start-up: likewise
     from gradcli.state import State, active  # lazy: start-up: likewise
 
     before, active.state = active.state, State()
@@ -141,9 +141,9 @@ def _run(args: list[str]) -> int:
 
 def _invoke(args: list[str]) -> int:
     """Run what the words name: programs without options right away, else what click finds."""
-    from gradcli.cli import dispatch  # noqa: F401  # lazy: start-up: it says who answers events
-    from gradcli.cli.arguments.files import STDIN  # lazy: start-up: likewise
-    from gradcli.cli.arguments.words import (  # lazy: start-up: likewise
+    from gradcli.repl import dispatch  # noqa: F401  # lazy: start-up: it says who answers events
+    from gradcli.running.arguments.files import STDIN  # lazy: start-up: likewise
+    from gradcli.running.arguments.words import (  # lazy: start-up: likewise
         UsageError,
         is_plain,
         joined,
@@ -154,8 +154,8 @@ def _invoke(args: list[str]) -> int:
         words = joined(args) or (["run", STDIN] if not sys.stdin.isatty() else [])
         if asked or not is_plain(words):
             return _by_click(words, asked)
-        from gradcli.cli.arguments.options import Options, limits_of  # lazy: start-up: likewise
-        from gradcli.cli.process.terminal import Terminal  # lazy: start-up: likewise
+        from gradcli.running.arguments.options import Options, limits_of  # lazy: start-up: likewise
+        from gradcli.running.process.terminal import Terminal  # lazy: start-up: likewise
 
         terminal, options = Terminal(), Options(limits=limits_of({}))
         if words[0] == "run":
@@ -165,7 +165,7 @@ def _invoke(args: list[str]) -> int:
             )
 
             return terminal.checked(batch(terminal, *files_and_arguments(words[1:]), options))
-        from gradcli.cli.program.one_shot import (  # lazy: start-up: likewise
+        from gradcli.questions.one_shot import (  # lazy: start-up: likewise
             one_shot,
             run_words,
         )
@@ -179,9 +179,9 @@ def _by_click(words: list[str], asked: str | None) -> int:
     """Let click read the words and run the command that they name; its import takes a while."""
     import click
 
-    from gradcli.cli.arguments.words import UsageError  # lazy: start-up: likewise
     from gradcli.cli.group import gradcli  # lazy: start-up: likewise
     from gradcli.language.hints.spelling import closest  # lazy: start-up: likewise
+    from gradcli.running.arguments.words import UsageError  # lazy: start-up: likewise
 
     if asked:
         from gradcli.cli.commands.completion import answer  # lazy: command: completion
@@ -207,7 +207,7 @@ def _by_click(words: list[str], asked: str | None) -> int:
 
 def _usage_error(error: UsageError, args: list[str]) -> int:
     """Report a mistake in the words; the exit code."""
-    from gradcli.cli.process.terminal import (  # lazy: start-up: after the handler of Ctrl-C
+    from gradcli.running.process.terminal import (  # lazy: start-up: after the handler of Ctrl-C
         Terminal,
         error_format_of,
     )

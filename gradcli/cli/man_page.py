@@ -14,10 +14,10 @@ from pathlib import Path
 import click
 
 from gradcli import __version__
-from gradcli.cli.arguments.words import COMMANDS, PROGRAM
 from gradcli.cli.commands.completion import script
 from gradcli.cli.group import EXAMPLES, USAGE, gradcli
-from gradcli.render.help.manual import source
+from gradcli.running.arguments.words import COMMANDS, PROGRAM
+from gradcli.show.help.manual import source
 
 MAN_PAGE = "share/man/man1/gradcli.1"
 

@@ -12,12 +12,12 @@ import warnings
 from contextlib import suppress
 from typing import Any
 
-from gradcli.doors.library import program, questions
-from gradcli.doors.library.answer import Answer
-from gradcli.doors.library.session import Session
+from gradcli.doors.python import program, questions
+from gradcli.doors.python.answer import Answer
+from gradcli.doors.python.session import Session
 from gradcli.errors import GradcliError
-from gradcli.render.diagnostics.human import diagnostic
-from gradcli.render.diagnostics.json import error_object
+from gradcli.show.diagnostics.human import diagnostic
+from gradcli.show.diagnostics.json import error_object
 
 _ASK: dict[str, Any] = {
     "run": program.run,

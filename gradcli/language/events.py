@@ -9,7 +9,7 @@ from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
-    from gradcli.language.library.drawing.document import Plot
+    from gradcli.language.drawing import Plot
 
 
 class Printed(Record):

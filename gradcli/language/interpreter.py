@@ -7,28 +7,29 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.allocator import keep_freed_memory
-from gradcli.autograd import naming
 from gradcli.errors import GradcliError, Source
-from gradcli.language.compiler import (  # noqa: F401  each handler registers itself
+from gradcli.language.compiler import assignment, names  # noqa: F401  each handler registers itself
+from gradcli.language.compiler.base import Compiler, MakeHotLoop
+from gradcli.language.compiler.expressions import (  # noqa: F401
     access,
-    assignment,
-    blocks,
     calling,
-    classes,
     comprehensions,
     displays,
+    operations,
+)
+from gradcli.language.compiler.statements import (  # noqa: F401
+    blocks,
+    classes,
     functions,
     handling,
     lints,
     loops,
-    names,
-    operations,
 )
-from gradcli.language.compiler.base import Compiler, MakeHotLoop
 from gradcli.language.functions.calls import locate
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.exceptions import caught
 from gradcli.language.parser.parser import parse_expression, parse_program
+from gradcli.language.predefined import Predefined
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope
 from gradcli.state import State
@@ -50,6 +51,7 @@ class Interpreter:
     Attributes:
         make_hot_loop: makes what compiles a loop's iterations; while it is None, as until the
             session sets it, all loops are interpreted.
+        predefined: the names and modules that programs find.
         overrides: what the next top-level assignment to a name stores, as a function of the value
             assigned.
         last_assigned: the name of the tensor that was assigned last at top level.
@@ -59,8 +61,9 @@ class Interpreter:
             `depth`: how many statements stand around it.
     """
 
-    def __init__(self, state: State, emit: Callable[[Any], None]) -> None:
+    def __init__(self, state: State, emit: Callable[[Any], None], predefined: Predefined) -> None:
         self.state = state
+        self.predefined = predefined
         state.emit = emit
         self.values: dict[str, Any] = {}
         state.values = self.values
@@ -101,7 +104,9 @@ class Interpreter:
         folder = self.state.library.get("folder")
         if found is not None or folder is None:
             return found
-        from gradcli.files.programs import program_beside  # lazy: start-up: one file is the rule
+        from gradcli.arrays.files.programs import (  # lazy: start-up: one file is the rule
+            program_beside,
+        )
 
         parent, _, own = name.rpartition(".")
         outer = self.module_beside(parent) if parent else None
@@ -157,19 +162,3 @@ class Interpreter:
             state.place = None
             state.stack.clear()
             sys.setrecursionlimit(frames)
-
-
-def _name_parameters() -> None:
-    from gradcli.language.paths import name_parameters  # lazy: start-up: nn, where it is used
-
-    name_parameters()
-
-
-def _module_paths() -> dict[int, tuple[str, Any]]:
-    from gradcli.language.paths import module_paths  # lazy: start-up: nn, where it is used
-
-    return module_paths()
-
-
-naming.name_parameters = _name_parameters
-naming.module_paths = _module_paths

@@ -188,6 +188,12 @@ def _may_record(function: types.FunctionType) -> bool:
     return (function.__module__ or "").startswith("gradcli.ops.")
 
 
+def family_of(module: str) -> str:
+    """The family of a module of ops, "linalg" or "loss": its folder below `gradcli.ops`."""
+    folder, *inner = module.removeprefix("gradcli.ops.").split(".")
+    return inner[0] if folder == "nn" and len(inner) > 1 else folder
+
+
 # --- what is said of it -------------------------------------------------------------------------
 
 
@@ -215,13 +221,13 @@ def _usual_example(found: Found, body: Any) -> str:
     its family. "" for any other function.
     """
     body = unwrap(body)
-    home = str(getattr(body, "__module__", "")).split(".")
+    home = str(getattr(body, "__module__", ""))
     code = getattr(body, "__code__", None)
-    if home[:2] != ["gradcli", "ops"] or code is None:
+    if not home.startswith("gradcli.ops.") or code is None:
         return ""
     needed = code.co_varnames[: code.co_argcount - len(body.__defaults__ or ())]
     apart = found.name not in catalogue.modules["torch"]
-    family = found.namespace if apart and found.namespace in _USUAL else home[2]
+    family = found.namespace if apart and found.namespace in _USUAL else family_of(home)
     first, second = _MATRICES if "dim" in needed else _USUAL.get(family, _VECTORS)
     usual = {"dim": "0", "tensors": f"[{', '.join(_VECTORS)}]"}
     usual |= dict.fromkeys(("input", "self", "A"), first)

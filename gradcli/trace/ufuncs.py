@@ -13,8 +13,8 @@ import numpy as np
 
 from gradcli.arrays.fusion.lazy import LAZY, Constant, Pointwise, Source
 from gradcli.arrays.fusion.tile_kernels import choose_tile, positive_part
+from gradcli.arrays.layout.strides import copied_in_order
 from gradcli.arrays.storage import own
-from gradcli.arrays.strides import copied_in_order
 from gradcli.errors import GradcliError
 from gradcli.trace.ir import Instruction, Kernel, Operand, Trace, Value
 

@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from statistics import geometric_mean
 
-from gradcli.native.dispatch import core
+from gradcli.arrays.native.dispatch import core
 from tests.benchmarks.measure import Series, alternate
 from tests.benchmarks.per_op import profile
 from tests.benchmarks.records import records

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.language.loops import finishing
+from gradcli.loops import finishing
 from gradcli.session import Session
 from gradcli.trace import codegen
 from tests.benchmarks.work import Work

@@ -11,21 +11,21 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from gradcli.language.library.modules import LIBRARY
-from gradcli.language.library.namespace import MODULES, PREDEFINED
-from gradcli.language.library.numpy.load import NUMPY
-from gradcli.language.library.python.argparse import ArgumentParser
-from gradcli.language.library.python.collections import Counter, DefaultDict, Deque
-from gradcli.language.library.python.json import JSONEncoder
-from gradcli.language.library.python.numbers.random import Random as Random_
-from gradcli.language.library.python.reports.logging import Logger
-from gradcli.language.library.python.reports.warnings import WarningMessage
-from gradcli.language.library.python.system.pathlib import Path as Path_
-from gradcli.language.library.python.system.streams import StringIO
-from gradcli.language.library.python.text import Match, Pattern
-from gradcli.language.library.torch.amp import GradScaler
 from gradcli.language.objects.attributes import attribute_names
-from gradcli.language.objects.instances import OF_COLLECTIONS
+from gradcli.language.objects.classes.instances import OF_COLLECTIONS
+from gradcli.library.modules import LIBRARY
+from gradcli.library.namespace import MODULES, PREDEFINED
+from gradcli.library.numpy.load import NUMPY
+from gradcli.library.python.collections import Counter, DefaultDict, Deque
+from gradcli.library.python.json import JSONEncoder
+from gradcli.library.python.numbers.random import Random as Random_
+from gradcli.library.python.reports.logging import Logger
+from gradcli.library.python.reports.warnings import WarningMessage
+from gradcli.library.python.system.argparse import ArgumentParser
+from gradcli.library.python.system.pathlib import Path as Path_
+from gradcli.library.python.text import Match, Pattern
+from gradcli.library.streams import StringIO
+from gradcli.library.torch.amp import GradScaler
 from gradcli.ops.binding import catalogue
 from gradcli.ops.creation.storages import UntypedStorage
 from tests.conformance import records

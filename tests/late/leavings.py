@@ -10,13 +10,13 @@ import numpy as np
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, TensorMeta, refresh
 from gradcli.language.functions.calls import Function
-from gradcli.language.library.builtins import vars_
 from gradcli.language.objects.attributes import Module as Library
-from gradcli.language.objects.instances import Instance, UserClass
-from gradcli.nn.module import Module
+from gradcli.language.objects.classes.instances import Instance, UserClass
+from gradcli.library.builtins import vars_
+from gradcli.library.torch.nn.module import Module
+from gradcli.library.torch.optim.optimizer import Optimizer
+from gradcli.library.torch.optim.schedules import LRScheduler
 from gradcli.ops.creation.random import generator_of
-from gradcli.optim.optimizer import Optimizer
-from gradcli.optim.schedules import LRScheduler
 from gradcli.session import Session
 
 _NODES = 12

@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeVar
 
 from gradcli.errors import GradcliError, Warned
 from gradcli.language.events import Printed
-from gradcli.render.diagnostics.human import diagnostic
 from gradcli.session import Session
+from gradcli.show.diagnostics.human import diagnostic
 from tests.late.leavings import left_by
 from tests.running import ADDRESS, time_limit
 

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.language.library.builtins import vars_
-from gradcli.nn.module import Module
+from gradcli.library.builtins import vars_
+from gradcli.library.torch.nn.module import Module
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.lookup import find
-from gradcli.render.help.op_page import example_of
 from gradcli.session import Session
+from gradcli.show.help.op_page import example_of
 from tests.late.loop import LATE, ROUNDS, Late
 from tests.late.ops import WAYS, others
 from tests.late.texts import groups

@@ -10,7 +10,7 @@ import sys
 from time import process_time
 from unittest import mock
 
-from gradcli.language.compiler import loops
+from gradcli.language.compiler.statements import loops
 from tests.loops.kinds import KINDS, STEPS
 from tests.running import Outcome, run
 

@@ -12,7 +12,7 @@ from gradcli.arrays.backend import module_of
 def cast_tile(operand: Any, out: Any) -> None:
     """Convert a tile to the dtype of `out`."""
     if out.dtype.itemsize == 2 and type(out) is np.ndarray is type(operand):
-        from gradcli.arrays.half import convert  # lazy: start-up: only for half precision
+        from gradcli.arrays.native.half import convert  # lazy: start-up: only for half precision
 
         if operand.dtype == np.float32 and out.dtype.kind != "i":
             convert(operand, out)

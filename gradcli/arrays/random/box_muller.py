@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.native.dispatch import kernel
+from gradcli.arrays.native.dispatch import kernel
 
 _SINGLE = np.float32
 

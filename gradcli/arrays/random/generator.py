@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.arrays.backend import located
+from gradcli.arrays.layout.sizes import Device
 from gradcli.arrays.random.twister import WORDS, twister
-from gradcli.arrays.sizes import Device
 from gradcli.arrays.threads import over_tiles
 from gradcli.state import active
 

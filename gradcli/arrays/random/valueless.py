@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.meta import creation
+from gradcli.arrays.layout.meta import creation
 from gradcli.arrays.random.generator import Generator
 
 

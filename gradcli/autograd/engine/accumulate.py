@@ -14,9 +14,9 @@ import numpy as np
 from gradcli.arrays.fusion.executor import assign, evaluate
 from gradcli.arrays.fusion.lazy import LAZY, forced
 from gradcli.arrays.gpu.array import ARRAYS
-from gradcli.arrays.sizes import sizes_apart
+from gradcli.arrays.layout.sizes import sizes_apart
+from gradcli.arrays.layout.strides import copied_to_leaf
 from gradcli.arrays.storage import own
-from gradcli.arrays.strides import copied_to_leaf
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor, meta_of, not_installed
 from gradcli.errors import GradcliError

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.arrays.strides import copied_as_it_lies
+from gradcli.arrays.layout.strides import copied_as_it_lies
 from gradcli.autograd.edge import GradientEdge
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.engine.engine import Root, Target, run_backward

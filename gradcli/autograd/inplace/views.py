@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.arrays.backend import address_of, module_of
-from gradcli.arrays.lazy_conjugation import PLAIN, reflected
+from gradcli.arrays.fusion.lazy_conjugation import PLAIN, reflected
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, meta_of, not_installed

@@ -17,8 +17,8 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.executor import assign
-from gradcli.arrays.sizes import sizes_apart
-from gradcli.arrays.views import row_strides
+from gradcli.arrays.layout.sizes import sizes_apart
+from gradcli.arrays.layout.views import row_strides
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.aliasing import check_apart, check_memory, check_places

@@ -7,9 +7,14 @@ from typing import Any
 
 import click
 
-from gradcli.cli.arguments.click_options import options_of, terminal_of, with_json, with_settings
-from gradcli.cli.arguments.words import UsageError
-from gradcli.files.programs import DOCUMENTS
+from gradcli.arrays.files.programs import DOCUMENTS
+from gradcli.running.arguments.click_options import (
+    options_of,
+    terminal_of,
+    with_json,
+    with_settings,
+)
+from gradcli.running.arguments.words import UsageError
 
 
 @click.command("check-doc")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gradcli.cli.process.terminal import Terminal
+from gradcli.running.process.terminal import Terminal
 
 VARIABLE = "_GRADCLI_COMPLETE"
 """The environment variable by which a shell asks for completions."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from gradcli.cli.arguments.shell_completion import topics
-from gradcli.cli.arguments.words import COMMANDS, PROGRAM, unknown
-from gradcli.cli.process.terminal import Terminal
-from gradcli.render.help.pages import names, overview, page
+from gradcli.running.arguments.shell_completion import topics
+from gradcli.running.arguments.words import COMMANDS, PROGRAM, unknown
+from gradcli.running.process.terminal import Terminal
+from gradcli.show.help.pages import names, overview, page
 
 
 @click.command("help", context_settings={"ignore_unknown_options": True})
@@ -77,7 +77,7 @@ def flag_page(flag: str) -> str | None:
 
 def _dot_command_page(name: str) -> str | None:
     """What a dot-command does."""
-    from gradcli.cli.dot_commands.table import TABLE  # lazy: command: the session
+    from gradcli.repl.dot_commands.table import TABLE  # lazy: command: the session
 
     found = TABLE.get(name)
     return None if found is None else f"{found.usage}\n    {found.summary}\n"

@@ -10,9 +10,9 @@ from importlib import metadata
 import click
 
 from gradcli import __version__
-from gradcli.cli.process.terminal import Terminal
+from gradcli.arrays.native.dispatch import description
 from gradcli.errors import GradcliError
-from gradcli.native.dispatch import description
+from gradcli.running.process.terminal import Terminal
 
 _PACKAGES = ("lark", "numpy", "click", "prompt_toolkit", "scipy", "ml_dtypes")
 _CUPY = ("cupy", "cupy-cuda12x", "cupy-cuda13x")

@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_limits
-from gradcli.cli.process.terminal import Terminal
 from gradcli.errors import GradcliError
+from gradcli.running.arguments.click_options import with_limits
+from gradcli.running.process.terminal import Terminal
 
 
 @click.group("kernel")

@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from gradcli.cli.arguments.click_options import (
+from gradcli.questions.one_shot import one_shot, run_words
+from gradcli.running.arguments.click_options import (
     PROGRAM_LINES,
     options_of,
     terminal_of,
     with_options,
 )
-from gradcli.cli.arguments.shell_completion import values
-from gradcli.cli.arguments.words import PROGRAM
-from gradcli.cli.program.one_shot import one_shot, run_words
+from gradcli.running.arguments.shell_completion import values
+from gradcli.running.arguments.words import PROGRAM
 
 
 def _help(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from gradcli.cli.arguments.shell_completion import ops
-from gradcli.cli.arguments.words import unknown
-from gradcli.cli.process.terminal import Terminal
-from gradcli.render.help.pages import names
-from gradcli.render.style import Style
+from gradcli.running.arguments.shell_completion import ops
+from gradcli.running.arguments.words import unknown
+from gradcli.running.process.terminal import Terminal
+from gradcli.show.help.pages import names
+from gradcli.show.style import Style
 
 
 @click.command("ops")
@@ -30,7 +30,7 @@ def command(pattern: str | None, json: bool) -> int:
 
 def listing(pattern: str | None, json: bool, style: Style) -> str:
     """The ops that match a pattern; "" where there is none."""
-    from gradcli.render.help.op_list import (  # lazy: command: all ops
+    from gradcli.show.help.op_list import (  # lazy: command: all ops
         op_list,
         op_list_document,
     )

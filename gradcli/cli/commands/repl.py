@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from gradcli.cli.arguments.click_options import options_of, terminal_of, with_session
-from gradcli.cli.arguments.files import STDIN
-from gradcli.cli.arguments.words import UsageError
 from gradcli.cli.documents.batch import batch
-from gradcli.cli.process.interruption import raising_on_signals
-from gradcli.cli.repl.repl import repl
+from gradcli.repl.repl import repl
+from gradcli.running.arguments.click_options import options_of, terminal_of, with_session
+from gradcli.running.arguments.files import STDIN
+from gradcli.running.arguments.words import UsageError
+from gradcli.running.process.interruption import raising_on_signals
 
 
 @click.command("repl")

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from gradcli.cli.arguments.click_options import options_of, terminal_of, with_options
-from gradcli.cli.arguments.files import STDIN
-from gradcli.cli.arguments.shell_completion import values
-from gradcli.cli.arguments.words import SCRIPT, UsageError, check_stdin
 from gradcli.cli.documents.batch import batch, files_and_arguments, run_file
-from gradcli.cli.process.terminal import Terminal
+from gradcli.running.arguments.click_options import options_of, terminal_of, with_options
+from gradcli.running.arguments.files import STDIN
+from gradcli.running.arguments.shell_completion import values
+from gradcli.running.arguments.words import SCRIPT, UsageError, check_stdin
+from gradcli.running.process.terminal import Terminal
 
 
 @click.command("run")
@@ -48,7 +48,7 @@ def command(words: Sequence[str], **given: Any) -> int:
         raise UsageError("--inputs runs one file, and there are several")
     if watched:
         check_stdin(arguments, ())
-        from gradcli.cli.process.watching import watch  # lazy: command: few ask for it
+        from gradcli.running.process.watching import watch  # lazy: command: few ask for it
 
         def run(seen: Terminal) -> None:
             try:

@@ -9,15 +9,15 @@ from contextlib import closing, redirect_stderr, redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from gradcli.cli.arguments.files import STDIN, decoded_lines, read_program
-from gradcli.cli.arguments.options import Options
-from gradcli.cli.arguments.values import Argument, hold_files, read_argument
-from gradcli.cli.arguments.words import UsageError, arguments_of, check_stdin, stdin_options
-from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.program.error_notes import note_detachments, note_missing_values
-from gradcli.cli.program.run import Run
+from gradcli.arrays.files.programs import DOCUMENTS
 from gradcli.errors import GradcliError
-from gradcli.files.programs import DOCUMENTS
+from gradcli.questions.notes.error_notes import note_detachments, note_missing_values
+from gradcli.running.arguments.files import STDIN, decoded_lines, read_program
+from gradcli.running.arguments.options import Options
+from gradcli.running.arguments.values import Argument, hold_files, read_argument
+from gradcli.running.arguments.words import UsageError, arguments_of, check_stdin, stdin_options
+from gradcli.running.process.terminal import Terminal
+from gradcli.running.run import Run
 
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
@@ -46,8 +46,8 @@ def batch(
     """
     check_stdin(arguments, stdin_options(options) + ["`run -`"] * paths.count(STDIN))
     if options.inputs is not None:
-        from gradcli.cli.program.source import program_text  # lazy: start-up: click
         from gradcli.cli.sweep.sweep import run_records  # lazy: start-up: JSON
+        from gradcli.running.source import program_text  # lazy: start-up: click
 
         path = paths[0]
         return run_records(terminal, lambda: program_text(path), path, arguments, options)
@@ -80,7 +80,7 @@ def _errors(
         return
     import json
 
-    from gradcli.cli.process.workers import (  # lazy: start-up: few runs have several processes
+    from gradcli.running.process.workers import (  # lazy: start-up: few runs have several processes
         Work,
         lost_process,
         results,

@@ -6,20 +6,20 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gradcli.cli.arguments.files import read_program
-from gradcli.cli.arguments.options import Options
+from gradcli.arrays.files.writing import replace
 from gradcli.cli.documents import markdown, notebook
 from gradcli.cli.documents.cells import Output
 from gradcli.cli.documents.comments import comment_of
 from gradcli.cli.documents.comparison import same
+from gradcli.cli.documents.report import Compared, document_json, document_text
 from gradcli.cli.documents.running import Parsed, parsed
-from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError
-from gradcli.files.writing import replace
 from gradcli.language.tree.syntax import ExpressionStatement, Statement
 from gradcli.record import Record
-from gradcli.render.answers.document import Compared, document_json, document_text
+from gradcli.running.arguments.files import read_program
+from gradcli.running.arguments.options import Options
+from gradcli.running.process.terminal import Terminal
+from gradcli.running.run import Run
 from gradcli.session import StatementResult
 
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from gradcli.cli.documents import markdown, notebook
 from gradcli.cli.documents.cells import Cell, without_magics
-from gradcli.cli.plots.show import show_open_figures
 from gradcli.errors import GradcliError, SyntaxErrors
 from gradcli.language.parser.parser import parse_program
 from gradcli.language.tree.syntax import ExpressionStatement, Statement
 from gradcli.record import Record
-from gradcli.render.diagnostics.snippet import location
+from gradcli.running.plots import show_open_figures
+from gradcli.show.diagnostics.snippet import location
 
 if TYPE_CHECKING:
-    from gradcli.cli.arguments.values import Argument
-    from gradcli.cli.process.terminal import Terminal
-    from gradcli.cli.program.run import Run
+    from gradcli.running.arguments.values import Argument
+    from gradcli.running.process.terminal import Terminal
+    from gradcli.running.run import Run
     from gradcli.session import StatementResult
 
 

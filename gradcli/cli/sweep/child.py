@@ -13,10 +13,10 @@ import signal
 import sys
 import warnings
 
-from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.process.workers import end_with, receive, send
 from gradcli.cli.sweep.on_worker import DONE, FAILED
 from gradcli.cli.sweep.runner import Runner
+from gradcli.running.process.terminal import Terminal
+from gradcli.running.process.workers import end_with, receive, send
 from gradcli.session import Session
 
 

@@ -21,14 +21,14 @@ from typing import Any
 from uuid import uuid4
 
 import gradcli
-from gradcli.cli.arguments.options import Options
-from gradcli.cli.arguments.values import Argument
-from gradcli.cli.process.interruption import raising_on_signals
-from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.process.workers import Work
 from gradcli.cli.sweep import on_worker
 from gradcli.cli.sweep.reading import Records
 from gradcli.errors import GradcliError
+from gradcli.running.arguments.options import Options
+from gradcli.running.arguments.values import Argument
+from gradcli.running.process.interruption import raising_on_signals
+from gradcli.running.process.terminal import Terminal
+from gradcli.running.process.workers import Work
 
 _AHEAD = 4
 """Parcels under way for each thread of the workers."""
@@ -157,7 +157,7 @@ class _Cluster:
                 "NumPy": version("numpy"),
                 "threads": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
                 "kernels in C": [
-                    find_spec("gradcli.native._core") is not None,
+                    find_spec("gradcli.arrays.native._core") is not None,
                     os.environ.get("GRADCLI_NATIVE"),
                 ],
             }

@@ -14,7 +14,7 @@ from contextlib import suppress
 from threading import Lock
 
 import gradcli
-from gradcli.cli.process.workers import receive, send
+from gradcli.running.process.workers import receive, send
 
 DONE, DIED, REFUSED, FAILED = b"+", b"x", b"v", b"-"
 """How an answer begins: a result, a process that ended, another version, an error of ours."""

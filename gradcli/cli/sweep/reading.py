@@ -8,13 +8,13 @@ import sys
 from collections.abc import Container, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from gradcli.cli.arguments.values import Argument, read_argument
+from gradcli.arrays.files.data_file import STDIN, DataFile, unreadable
+from gradcli.arrays.files.gate import opened
 from gradcli.errors import GradcliError
-from gradcli.files.data_file import STDIN, DataFile, unreadable
-from gradcli.files.gate import opened
+from gradcli.running.arguments.values import Argument, read_argument
 
 if TYPE_CHECKING:
-    from gradcli.cli.arguments.options import Options
+    from gradcli.running.arguments.options import Options
 
 RIGHT, WRONG = b"record", b"wrong"
 
@@ -88,7 +88,7 @@ def _opened(file: DataFile) -> IO[bytes]:
 def _texts(file: DataFile, stream: IO[bytes]) -> Iterator[tuple[int, bytes, bytes]]:
     """Each record's line and its JSON behind `RIGHT`, or what is wrong behind `WRONG`."""
     if file.format == "csv":
-        from gradcli.files.csv import records  # lazy: start-up: NumPy
+        from gradcli.arrays.files.csv import records  # lazy: start-up: NumPy
 
         lines = (_decoded(file, f"line {line}", text) for line, text in _lines(file, stream))
         for line, cells in records(lines, file.name):
@@ -123,8 +123,8 @@ def _lines(file: DataFile, stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 def arguments_of(number: int, line: int, text: bytes, used: Container[str]) -> list[Argument]:
     """The values of a record that a program uses; raises E507, or E504 for no JSON."""
-    from gradcli.files.json import numbered, parse  # lazy: start-up: NumPy
-    from gradcli.files.reading import reads_stdin  # lazy: start-up: likewise
+    from gradcli.arrays.files.json import numbered, parse  # lazy: start-up: NumPy
+    from gradcli.arrays.files.reading import reads_stdin  # lazy: start-up: likewise
 
     place = f"record {number}"
     file = DataFile(f"{place} (line {line})")

@@ -9,18 +9,18 @@ from copy import copy
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from gradcli.cli.arguments.name_uses import name_uses
-from gradcli.cli.arguments.options import Options
-from gradcli.cli.arguments.values import Argument
-from gradcli.cli.arguments.words import UsageError
-from gradcli.cli.process.memory import memory_ceiling
-from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.process.workers import lost_process
-from gradcli.cli.program.run import Run
+from gradcli.arrays.files.data_file import DataFile
 from gradcli.cli.sweep.reading import WRONG, arguments_of, pieces
 from gradcli.errors import GradcliError
-from gradcli.files.data_file import DataFile
 from gradcli.record import Record
+from gradcli.running.arguments.name_uses import name_uses
+from gradcli.running.arguments.options import Options
+from gradcli.running.arguments.values import Argument
+from gradcli.running.arguments.words import UsageError
+from gradcli.running.process.memory import memory_ceiling
+from gradcli.running.process.terminal import Terminal
+from gradcli.running.process.workers import lost_process
+from gradcli.running.run import Run
 
 if TYPE_CHECKING:
     from gradcli.language.tree.syntax import Statement
@@ -95,7 +95,7 @@ class Runner:
             return self._failed(number, GradcliError("E901", f"{type(error).__name__}: {error}"))
 
     def _failed(self, number: int, error: GradcliError) -> Outcome:
-        from gradcli.render.result_json import failed  # lazy: start-up: NumPy
+        from gradcli.show.result_json import failed  # lazy: start-up: NumPy
 
         line = b"" if self.options.keeps_arrays else _line(failed(error), number)
         return Outcome(number, line, error=error)
@@ -117,7 +117,7 @@ class Outcome(Record):
 
 
 def _line(document: dict[str, Any], number: int) -> bytes:
-    from gradcli.render.result_json import marked, text  # lazy: start-up: NumPy
+    from gradcli.show.result_json import marked, text  # lazy: start-up: NumPy
 
     return text(marked(document, number), compact=True).encode()
 
@@ -126,7 +126,7 @@ def _with_arrays(number: int, run: Run, value: Any, own: Container[str]) -> Outc
     """The output and the gradients of a run as arrays; raises E507 where it has no tensor."""
     import numpy as np  # lazy: start-up: NumPy
 
-    from gradcli.cli.arguments.files import arrays_of  # lazy: start-up: NumPy
+    from gradcli.running.arguments.files import arrays_of  # lazy: start-up: NumPy
 
     with run.within_memory():
         result = run.result(value)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import IO, TYPE_CHECKING, Any
 
-from gradcli.cli.arguments.options import Options
-from gradcli.cli.arguments.words import UsageError
-from gradcli.cli.process.terminal import Terminal
+from gradcli.arrays.files.appending import continued
 from gradcli.errors import GradcliError
-from gradcli.files.appending import continued
 from gradcli.packages import imported
+from gradcli.running.arguments.options import Options
+from gradcli.running.arguments.words import UsageError
+from gradcli.running.process.terminal import Terminal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -171,11 +171,11 @@ class Stacked(_Arrays):
         rows = {name: np.stack(each) for name, each in self._rows.items()}
         columns = {"record": np.array(self._numbers, int), **rows}
         if self._path.endswith(".parquet"):
-            from gradcli.files.parquet import write_rows  # lazy: start-up: NumPy
+            from gradcli.arrays.files.parquet import write_rows  # lazy: start-up: NumPy
 
             write_rows(self._path, columns)
         else:
-            from gradcli.files.writing import write_arrays  # lazy: start-up: NumPy
+            from gradcli.arrays.files.writing import write_arrays  # lazy: start-up: NumPy
 
             write_arrays(self._path, columns)
 
@@ -221,11 +221,11 @@ class Reduced(_Arrays):
                 total = total / self._count
             found[name] = total if dtype.kind in "bui" else total.astype(dtype)
         if self.options.output is not None:
-            from gradcli.files.writing import write_arrays  # lazy: start-up: NumPy
+            from gradcli.arrays.files.writing import write_arrays  # lazy: start-up: NumPy
 
             write_arrays(self.options.output, found)
             return
-        from gradcli.render.result_json import number, text  # lazy: start-up: NumPy
+        from gradcli.show.result_json import number, text  # lazy: start-up: NumPy
 
         rows = {
             name: {"value": number(each), "shape": list(each.shape), "dtype": each.dtype.name}

@@ -12,17 +12,17 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from gradcli.cli.arguments.name_uses import name_uses
-from gradcli.cli.arguments.options import Options
-from gradcli.cli.arguments.values import Argument, hold_files
-from gradcli.cli.arguments.words import UsageError
-from gradcli.cli.process.progress import Progress, Rate
-from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.process.workers import Work, results
 from gradcli.cli.sweep.reading import Records, pieces
 from gradcli.cli.sweep.runner import Runner
 from gradcli.cli.sweep.sinks import Sink, sink_of
 from gradcli.errors import GradcliError
+from gradcli.running.arguments.name_uses import name_uses
+from gradcli.running.arguments.options import Options
+from gradcli.running.arguments.values import Argument, hold_files
+from gradcli.running.arguments.words import UsageError
+from gradcli.running.process.progress import Progress, Rate
+from gradcli.running.process.terminal import Terminal
+from gradcli.running.process.workers import Work, results
 from gradcli.session import Session
 from gradcli.state import State, active
 
@@ -90,7 +90,7 @@ def _warn_unused(
     terminal: Terminal, program: Sequence[Statement], arguments: Sequence[Argument]
 ) -> None:
     """Warn of the common arguments that the program never uses."""
-    from gradcli.cli.arguments.bindings import unused  # lazy: start-up: NumPy
+    from gradcli.running.arguments.bindings import unused  # lazy: start-up: NumPy
 
     names = {name: None for statement in program for name in name_uses(statement)}
     given = [argument.name for argument in arguments]

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from gradcli.cli.arguments.click_options import with_limits
-from gradcli.cli.process.interruption import raising_on_signals
-from gradcli.cli.process.terminal import Terminal
 from gradcli.errors import GradcliError
+from gradcli.running.arguments.click_options import with_limits
+from gradcli.running.process.interruption import raising_on_signals
+from gradcli.running.process.terminal import Terminal
 
 _SECONDS = 10.0
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from gradcli.cli.program.refusals import refusals
-from gradcli.cli.repl.completion import EntryCompleter
 from gradcli.errors import GradcliError, Source
 from gradcli.language.parser.parser import read_statements
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import bound_by
+from gradcli.questions.port.refusals import refusals
+from gradcli.repl.completion import EntryCompleter
 from gradcli.session import Session
 
 _BEFORE = re.compile(r"[A-Za-z_][\w.]*$")

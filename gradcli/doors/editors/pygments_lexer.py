@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pygments.lexer import Lexer
 from pygments.token import Token
 
-from gradcli.cli.repl.highlighting import pieces
+from gradcli.repl.highlighting import pieces
 
 _CLASSES = {
     "": Token.Text,

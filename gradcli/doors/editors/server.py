@@ -13,7 +13,7 @@ from pygls.workspace import TextDocument
 import gradcli
 from gradcli.doors.asking import answer_to
 from gradcli.doors.editors import analysis
-from gradcli.render.help.op_page import op_help
+from gradcli.show.help.op_page import op_help
 
 _LENSES = {"gradcli.run": "run", "gradcli.explain": "explain"}
 

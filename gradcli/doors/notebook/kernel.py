@@ -19,23 +19,23 @@ from prompt_toolkit.document import Document
 
 import gradcli
 from gradcli.autograd.tensor import Tensor
-from gradcli.cli import dispatch  # noqa: F401  # it says who answers dot-commands
-from gradcli.cli.dot_commands.describe import answer
-from gradcli.cli.plots.show import show_open_figures, show_plot, text_of
-from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.program.picture import picture_text
-from gradcli.cli.program.run import HANDLERS, Run
-from gradcli.cli.repl.completion import EntryCompleter
-from gradcli.cli.repl.repl import run_entry
-from gradcli.doors.library.inputs import options_of
+from gradcli.doors.python.inputs import options_of
 from gradcli.errors import GradcliError
-from gradcli.explain.result import Result
 from gradcli.language.events import Plotted
 from gradcli.language.parser.parser import is_incomplete
-from gradcli.render.diagnostics.human import diagnostic
-from gradcli.render.plots.svg import svg
-from gradcli.render.style import PLAIN, Style
-from gradcli.render.values import shown
+from gradcli.recorded.result import Result
+from gradcli.repl import dispatch  # noqa: F401  # it says who answers dot-commands
+from gradcli.repl.completion import EntryCompleter
+from gradcli.repl.dot_commands.describe import answer
+from gradcli.repl.repl import run_entry
+from gradcli.running.picture import picture_text
+from gradcli.running.plots import show_open_figures, show_plot, text_of
+from gradcli.running.process.terminal import Terminal
+from gradcli.running.run import HANDLERS, Run
+from gradcli.show.diagnostics.human import diagnostic
+from gradcli.show.plots.svg import svg
+from gradcli.show.style import PLAIN, Style
+from gradcli.show.values import shown
 
 SETTINGS = "GRADCLI_KERNEL"
 """The environment variable with the settings of the kernel's session, as JSON."""

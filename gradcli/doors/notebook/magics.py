@@ -13,14 +13,14 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from gradcli.cli.arguments.name_uses import READ, name_uses
-from gradcli.cli.arguments.values import read_argument
-from gradcli.doors.library.inputs import SETTINGS
-from gradcli.doors.library.program import run
-from gradcli.doors.library.result import Result
+from gradcli.doors.python.inputs import SETTINGS
+from gradcli.doors.python.program import run
+from gradcli.doors.python.result import Result
 from gradcli.errors import GradcliError
-from gradcli.language.library.namespace import table_of
 from gradcli.language.tree.syntax import Statement
+from gradcli.library.namespace import table_of
+from gradcli.running.arguments.name_uses import READ, name_uses
+from gradcli.running.arguments.values import read_argument
 from gradcli.session import Session
 
 _FLAGS = ("sandbox", "no_compiled_loops")

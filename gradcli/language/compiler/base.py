@@ -54,7 +54,7 @@ class Between(Enum):
 
 
 class HotLoop(Protocol):
-    """A loop whose iterations may run as compiled code (`language/loops`)."""
+    """A loop whose iterations may run as compiled code (`gradcli/loops`)."""
 
     def begin(
         self, variables: Variables, length: Callable[[], int] | None, between: Between
@@ -68,17 +68,28 @@ class Compiler:
     Attributes:
         loop: the outermost loop around what is being compiled.
         package: the package of the file that is compiled, "" for none.
+        predefined: the names and modules that the program finds.
         values: the names of the program, or of that file.
         in_try: whether a `try` around it has an `except`.
     """
 
-    __slots__ = ("in_try", "interpreter", "loop", "package", "state", "steps", "values")
+    __slots__ = (
+        "in_try",
+        "interpreter",
+        "loop",
+        "package",
+        "predefined",
+        "state",
+        "steps",
+        "values",
+    )
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
         self.state = interpreter.state
         self.steps = interpreter.steps
         self.values = interpreter.values
+        self.predefined = interpreter.predefined
         self.loop: tree.Statement | None = None
         self.in_try = False
         self.package = ""

@@ -10,8 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.functions.control_flow import Run
-from gradcli.language.library import namespace
-from gradcli.language.library.modules import INSTEAD
+from gradcli.language.objects.absent import when_used
 from gradcli.language.objects.attributes import Module
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
@@ -54,17 +53,17 @@ def is_direct(node: tree.Expression, scope: Scope) -> TypeGuard[tree.Name]:
 
 
 def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
-    values = c.values
+    values, predefined = c.values, c.predefined
     if name == "__file__":
         return lambda variables: _own_file(c, span)
-    table = namespace.table_of(name)
+    table = predefined.table_of(name)
     if table is None:
 
         def read(variables: Variables) -> Any:
             try:
                 return values[name]
             except KeyError:
-                raise namespace.unknown_name(name, values, span) from None
+                raise predefined.unknown_name(name, values, span) from None
 
         return read
 
@@ -82,7 +81,7 @@ def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
 def _own_file(c: Compiler, span: Span) -> str:
     """`__file__`: what the file of the program is called; raises E101 outside of files."""
     if "argv" not in c.state.library:
-        raise namespace.unknown_name("__file__", c.values, span)
+        raise c.predefined.unknown_name("__file__", c.values, span)
     return span.source.name
 
 
@@ -258,10 +257,10 @@ def _module(c: Compiler, name: str) -> Module:
         around = package[: len(package) + 1 - level]
         name = ".".join([*around, *([name[level:]] if name[level:] else [])])
     try:
-        return namespace.module(name)
+        return c.predefined.module(name)
     except GradcliError as error:
         found = None
-        if name.partition(".")[0] not in INSTEAD:
+        if name.partition(".")[0] not in c.predefined.INSTEAD:
             found = c.interpreter.module_beside(name)
         if found is None:
             raise error from None
@@ -277,7 +276,7 @@ def _imported(c: Compiler, module: str, name: str) -> Any:
         inner = c.interpreter.module_beside(f"{found.name}.{name}")
         if inner is not None:
             return inner
-    return namespace.imported(found, name)
+    return c.predefined.imported(found, name)
 
 
 def _root(dotted: str) -> str:
@@ -288,7 +287,7 @@ def _finder(c: Compiler, span: Span) -> Callable[[str, Callable[[], Any]], Any]:
     """What finds the value that an import binds under a name."""
     if c.in_try:  # `except ImportError` is to see what is not there
         return lambda name, find: find()
-    return lambda name, find: namespace.when_used(name, find, span)
+    return lambda name, find: when_used(name, find, span)
 
 
 @compiles(tree.FromImport)

@@ -17,7 +17,7 @@ from gradcli.language.hints.spelling import closest
 from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.borders import FOREIGN, argument
-from gradcli.language.objects.descriptors import BoundMethod
+from gradcli.language.objects.classes.descriptors import BoundMethod
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import LanguageType, define, host_name, type_name, type_of
@@ -26,6 +26,7 @@ from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statemen
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
 from gradcli.ops.binding.arguments import NUMPY_NAMES
+from gradcli.ops.binding.lazy import is_of_family
 from gradcli.record import Record
 from gradcli.state import State, active
 
@@ -562,7 +563,8 @@ _OP_ERRORS = (ValueError, OverflowError, ZeroDivisionError, IndexError, MemoryEr
 def _is_catalogue(function: Any) -> bool:
     """Whether a function is the catalogue's; generated ones belong to no module."""
     home = getattr(function, "__module__", None) or ""
-    return isinstance(function, (FunctionType, type)) and not home.startswith("gradcli.language")
+    own = home.startswith(("gradcli.language.", "gradcli.library.")) and not is_of_family(home)
+    return isinstance(function, (FunctionType, type)) and not own
 
 
 def _name(function: Any) -> str:

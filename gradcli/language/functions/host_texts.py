@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.types import LanguageType
+from gradcli.ops.binding.lazy import is_of_family
 
 _ASKED = """abs all any bool bytes callable chr complex dict divmod enumerate filter float
     frozenset getattr hasattr hash hex int isinstance issubclass iter len list map max min next oct
@@ -29,7 +30,8 @@ def host_text(
     home = getattr(function, "__module__", None) or ""
     given: list[Any] = [[] for _ in args]
     target: Any = None
-    if isinstance(function, LanguageType) or home.startswith("gradcli.language.library."):
+    of_library = home.startswith("gradcli.library.") and not is_of_family(home)
+    if isinstance(function, LanguageType) or of_library:
         if name in _ASKED.split() and (is_keyword or name != "print"):
             target = getattr(builtins, name)
     elif args and METHODS.get(type(args[0]), {}).get(name) is function:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language.objects.descriptors import computes
+from gradcli.language.objects.classes.descriptors import computes
 from gradcli.language.tree import syntax as tree
 
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.layout.sizes import Device
 from gradcli.arrays.random.generator import Generator
-from gradcli.arrays.sizes import Device
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.arguments import NUMPY_NAMES
 from gradcli.ops.binding.catalogue import modules

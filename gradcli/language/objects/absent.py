@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 from gradcli.errors import GradcliError, Label, Span
@@ -63,3 +64,13 @@ class Absent:
 
     def __repr__(self) -> str:
         return f"<'{self.name}', which the language does not have>"
+
+
+def when_used(name: str, find: Callable[[], Any], span: Span) -> Any:
+    """What `find` gives; where it raises E103, a value that raises that when it is used."""
+    try:
+        return find()
+    except GradcliError as error:
+        if error.code not in ("E103", "E606"):
+            raise
+        return Absent(name, error, span)

@@ -12,9 +12,8 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.hints.spelling import suggestion
-from gradcli.language.objects.descriptors import MISSING
-from gradcli.language.objects.exceptions import exception_attribute
-from gradcli.language.objects.instances import (
+from gradcli.language.objects.classes.descriptors import MISSING
+from gradcli.language.objects.classes.instances import (
     OBJECT,
     OF_COLLECTIONS,
     OF_OBJECT,
@@ -29,7 +28,9 @@ from gradcli.language.objects.instances import (
     new_object,
     set_instance_attribute,
 )
-from gradcli.language.objects.instances import attribute_names as names_of_class
+from gradcli.language.objects.classes.instances import attribute_names as names_of_class
+from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
+from gradcli.language.objects.exceptions import exception_attribute
 from gradcli.language.objects.methods import (
     CLASS_METHODS,
     METHODS,
@@ -38,7 +39,6 @@ from gradcli.language.objects.methods import (
     inherited_method,
 )
 from gradcli.language.objects.repr import numbered
-from gradcli.language.objects.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.types import (
     TYPE,
     LanguageType,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gradcli.arrays.sizes import no_such_shape
+from gradcli.arrays.layout.sizes import no_such_shape
 from gradcli.codes import CODES
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.types import called, is_exception, type_name

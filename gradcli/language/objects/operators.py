@@ -21,10 +21,10 @@ from gradcli.language.limits import (
 )
 from gradcli.language.objects import borders
 from gradcli.language.objects.borders import FOREIGN
+from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.iteration import bounded
-from gradcli.language.objects.special_methods import ARITHMETIC, COMPARISONS
 from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.ops.binding import catalogue
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from gradcli.arrays.sizes import Device
+from gradcli.arrays.layout.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.language.limits import DEEPEST_NESTING, check_text, too_deep
 from gradcli.language.objects.borders import SCALARS

@@ -8,7 +8,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.limits import check_collection
 from gradcli.language.objects import borders
-from gradcli.language.objects.descriptors import MISSING, bound
+from gradcli.language.objects.classes.descriptors import MISSING, bound
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.repr import display

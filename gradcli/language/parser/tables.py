@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 import gradcli
-from gradcli.files import cache
+from gradcli.arrays.files import cache
 from gradcli.record import Record
 
 # Raise it when what `Tables` holds changes.

@@ -15,11 +15,11 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.kernels.sums.fused_multiply_add import is_fused, multiply_add
 from gradcli.arrays.scalars import plain_number
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error
-from gradcli.kernels.sums.fused_multiply_add import is_fused, multiply_add
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.arithmetic.half_precision import check_factor, with_multiple
 from gradcli.ops.binding.catalogue import expose, function

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.lazy_conjugation import PLAIN, LazyConjugation, Reflection
+from gradcli.arrays.fusion.lazy_conjugation import PLAIN, LazyConjugation, Reflection
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.writes import base_array
 from gradcli.autograd.tensor import Tensor, storage_of

@@ -8,9 +8,9 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import narrowed, widened
+from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error
-from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.codegen.promotion import NUMBERS, check_alpha
 from gradcli.ops.definition.half_precision import is_half
 from gradcli.ops.definition.op import Function

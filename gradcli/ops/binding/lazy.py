@@ -16,15 +16,29 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from gradcli.files import cache
+from gradcli.arrays.files import cache
 
 # To be incremented when the format of the index changes.
 _FORMAT = 5
 
 _PACKAGES = tuple(
-    f"gradcli.{name}." for name in ("data", "distributions", "functional", "nn", "ops", "optim")
+    f"gradcli.{name}."
+    for name in (
+        "library.torch.data",
+        "library.torch.distributions",
+        "library.torch.func",
+        "library.torch.nn",
+        "library.torch.optim",
+        "ops",
+    )
 )
 """The packages of the families."""
+
+
+def is_of_family(module: str) -> bool:
+    """Whether a module is one of those."""
+    return module.startswith(_PACKAGES)
+
 
 _FOLDER = os.path.abspath(sys.modules["gradcli"].__path__[0])
 _INSTALLED = os.path.join(_FOLDER, "ops", "lazy_index.marshal")
@@ -42,7 +56,7 @@ def _key() -> tuple[Any, ...]:
 def _modules() -> list[tuple[str, int, int]]:
     """The modules of all packages: path, time of writing and size."""
     found = []
-    folders = [os.path.join(_FOLDER, package.split(".")[1]) for package in _PACKAGES]
+    folders = [os.path.join(_FOLDER, *package.split(".")[1:-1]) for package in _PACKAGES]
     while folders:
         for entry in os.scandir(folders.pop()):
             if entry.name.endswith(".py"):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.strides import laid_out_like
+from gradcli.arrays.layout.strides import laid_out_like
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.inplace.writes import write

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.arrays.dtypes import can_cast, result_dtype
+from gradcli.arrays.kernels.overlapping_writes import BLOCK_BYTES, in_memory_order
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
-from gradcli.kernels.overlapping_writes import BLOCK_BYTES, in_memory_order
 from gradcli.ops.definition.doc import SCALAR, STEPS, WIDE
 from gradcli.ops.definition.op import Function, Op
 from gradcli.state import active

@@ -34,8 +34,8 @@ import numpy as np
 
 from gradcli.arrays.fusion.lazy import LAZY, as_lazy, forced
 from gradcli.arrays.gpu.array import ARRAYS
+from gradcli.arrays.layout.strides import laid_out_like, laid_out_like_operands
 from gradcli.arrays.storage import InferenceStorage, Storage
-from gradcli.arrays.strides import laid_out_like, laid_out_like_operands
 from gradcli.autograd.node import SCALAR_METADATA
 from gradcli.autograd.tensor import (
     Tensor,

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import device_of, moved
 from gradcli.arrays.fusion.lazy import as_lazy, forced
-from gradcli.arrays.strides import cast_in_order
+from gradcli.arrays.layout.strides import cast_in_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
 from gradcli.ops.codegen.runtime import check_devices, type_name, wrong_operand
@@ -204,7 +204,7 @@ def of_halves(ufunc: Any, forward: Function, self: Any, *operands: Any) -> Any:
 
 @cache
 def _computed() -> Function:
-    from gradcli.arrays.half import computed  # lazy: start-up: only for half precision
+    from gradcli.arrays.native.half import computed  # lazy: start-up: only for half precision
 
     return computed
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import all_on_cpu, device_of
-from gradcli.arrays.sizes import no_such_shape, sizes_apart
+from gradcli.arrays.layout.sizes import no_such_shape, sizes_apart
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.views import strides_of
+from gradcli.arrays.layout.views import strides_of
 from gradcli.autograd.node import FREED, AccumulateGrad, Node, detached, freed, modified
 from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
 from gradcli.autograd.tensor import Tensor, gradient_edge, refresh, with_history

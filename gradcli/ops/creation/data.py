@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.dtypes import DType
-from gradcli.arrays.sizes import Size
+from gradcli.arrays.layout.sizes import Size
 from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.ops.binding.catalogue import function, method, modules

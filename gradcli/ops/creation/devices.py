@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.arrays import backend
 from gradcli.arrays.gpu.runtime import cupy
-from gradcli.arrays.sizes import Device
+from gradcli.arrays.layout.sizes import Device
 from gradcli.errors import GradcliError, value_error
 from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.creation.random import manual_seed_of, seed_of

@@ -15,8 +15,8 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.layout.strides import inverse_order, outermost_first
 from gradcli.arrays.random.generator import KINDS, OF_TENSORS, Generator, session_seed
-from gradcli.arrays.strides import inverse_order, outermost_first
 from gradcli.arrays.threads import over_tiles
 from gradcli.arrays.typeinfo import finfo, iinfo
 from gradcli.autograd.tensor import Tensor

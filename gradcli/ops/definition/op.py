@@ -77,13 +77,13 @@ class Op:
         keeps_layout: the result has the memory order of the operand; else, unless the op is
             pointwise or a view, row order.
         leading: further dimensions in front of its operands are a batch, although no parameter
-            names a dimension: see `gradcli.functional.batching.rules`.
+            names a dimension: see `gradcli.library.torch.func.batching.rules`.
         keeps: arguments that hold tensors and are freed with the saved values; their `check(node)`
             raises E404 where one was written to.
         exact_numbers: a second operand that is a number keeps its value in float32 beside half
             precision, as does a 0-dim one of a wider dtype.
         ufunc: NumPy's function of the two operands, where half precision goes by
-            `gradcli.arrays.half`.
+            `gradcli.arrays.native.half`.
         reads_lazy: the forward function and the rules read lazy arrays without forcing their
             values: see `gradcli.arrays.fusion.lazy`.
         unsupported: the dtypes that the differentiable operands may not have, and the classes

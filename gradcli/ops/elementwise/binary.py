@@ -10,11 +10,11 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DTYPES
+from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.autograd.inplace.writes import check_captured, check_inplace, write
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error
-from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.arithmetic.arithmetic import div, reciprocal, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.strides import copied_in_order, in_row_order
+from gradcli.arrays.layout.strides import copied_in_order, in_row_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.arithmetic import with_number, zeros_like

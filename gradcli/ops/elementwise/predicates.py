@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.sizes import Size
+from gradcli.arrays.layout.sizes import Size
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, shape_error
 from gradcli.ops.binding.arguments import check_tensors, expose_of_tensors

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.dtypes import MANY, narrowed, widened
+from gradcli.arrays.kernels import half_precision, vector_math
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.kernels import half_precision, vector_math
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_real, in_single

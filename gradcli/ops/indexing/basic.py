@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.strides import (
+from gradcli.arrays.kernels import in_c
+from gradcli.arrays.layout.strides import (
     broadcast_strides,
     copied_in_order,
     laid_out,
     ordered_strides,
     overlaps_itself,
 )
-from gradcli.arrays.views import strides_of
+from gradcli.arrays.layout.views import strides_of
 from gradcli.autograd.batched import BatchedArray, NeedsExamples, shared
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.kernels import in_c
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import operators

@@ -13,11 +13,11 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, to_host
+from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.scalars import checked_cast, checked_number
 from gradcli.autograd.inplace.writes import check_distinct, check_graph
 from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
-from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.catalogue import function

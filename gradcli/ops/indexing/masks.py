@@ -9,9 +9,9 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.fusion.tile_kernels import choose
+from gradcli.arrays.layout.sizes import sizes_apart
+from gradcli.arrays.layout.strides import laid_out_like, overlaps_itself
 from gradcli.arrays.scalars import checked_number
-from gradcli.arrays.sizes import sizes_apart
-from gradcli.arrays.strides import laid_out_like, overlaps_itself
 from gradcli.autograd.inplace.aliasing import check_parts
 from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_inplace
 from gradcli.autograd.tensor import Tensor, refuse_batched

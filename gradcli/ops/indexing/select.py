@@ -11,8 +11,8 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.arrays.fusion.executor import assign
+from gradcli.arrays.layout.strides import copied_in_order, overlaps_itself
 from gradcli.arrays.scalars import checked_cast
-from gradcli.arrays.strides import copied_in_order, overlaps_itself
 from gradcli.autograd.batched import shared
 from gradcli.autograd.inplace.aliasing import check_apart
 from gradcli.autograd.inplace.writes import check_graph, write

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.strides import copied_as_it_lies, overlaps_itself
-from gradcli.arrays.views import row_strides, window
+from gradcli.arrays.layout.strides import copied_as_it_lies, overlaps_itself
+from gradcli.arrays.layout.views import row_strides, window
 from gradcli.autograd.inplace import views, writes
 from gradcli.autograd.inplace.views import extent
 from gradcli.autograd.inplace.writes import base_array

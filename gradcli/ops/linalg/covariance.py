@@ -15,7 +15,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.elementwise.clamp import clamp
 from gradcli.ops.elementwise.complex import complex_of_parts, imaginary_part, real_part
 from gradcli.ops.elementwise.unary import sqrt
-from gradcli.ops.linalg.matrix_products import mm
+from gradcli.ops.linalg.products.matrix_products import mm
 from gradcli.ops.reduction.sum import sum_all, sum_dims
 from gradcli.ops.shape.slicing import diagonal
 from gradcli.ops.shape.views import squeeze, t, unsqueeze, view

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.kernels.linalg.eigenvector_signs import eigh_arrays
+from gradcli.arrays.kernels.linalg.svd_signs import svd_arrays
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.kernels.linalg.eigenvector_signs import eigh_arrays
-from gradcli.kernels.linalg.svd_signs import svd_arrays
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.kernels.linalg.matrix_exponential import matrix_exponential
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.kernels.linalg.matrix_exponential import matrix_exponential
 from gradcli.ops.arithmetic.arithmetic import reciprocal, zeros
 from gradcli.ops.binding.catalogue import function, methods
 from gradcli.ops.creation.autocast import autocast_to_float32
@@ -18,8 +18,8 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.rounding import nan_to_num
 from gradcli.ops.linalg.decompositions import svdvals
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, check_square
-from gradcli.ops.linalg.matmul import matmul
 from gradcli.ops.linalg.norms import matrix_norm
+from gradcli.ops.linalg.products.matmul import matmul
 from gradcli.ops.linalg.solve import inv_ex, inverted
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.partial_writes import assign, block_of

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.dtypes import bfloat16, float32, of_array
-from gradcli.arrays.strides import in_row_order, laid_out_like_operands
+from gradcli.arrays.kernels import half_precision, vector_math
+from gradcli.arrays.kernels.in_c import elementwise
+from gradcli.arrays.layout.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
-from gradcli.kernels import half_precision, vector_math
-from gradcli.kernels.in_c import elementwise
 from gradcli.ops.arithmetic.arithmetic import add, div, sub
 from gradcli.ops.arithmetic.half_precision import is_unrecorded_half, rounded_rule
 from gradcli.ops.binding.arguments import (

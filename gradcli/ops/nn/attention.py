@@ -9,10 +9,10 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import float32
+from gradcli.arrays.kernels.attention import attended, attention_gradients
+from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
-from gradcli.kernels.attention import attended, attention_gradients
-from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -21,7 +21,7 @@ from gradcli.ops.creation.copies import cast_to_floating
 from gradcli.ops.definition.doc import BY_KINDS, RANDOM, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.linalg.matmul import matmul
+from gradcli.ops.linalg.products.matmul import matmul
 from gradcli.ops.nn.dropout import dropout
 from gradcli.ops.nn.softmax import softmax_, softmax_backward
 from gradcli.ops.shape.views import transpose

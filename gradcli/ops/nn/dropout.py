@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import dtype_error, shape_error, value_error
-from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, modules

@@ -8,11 +8,11 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.inplace.writes import check_data, overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, dtype_error, runtime_error, value_error
-from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import (
     check_floating,

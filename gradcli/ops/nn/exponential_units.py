@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.kernels import vector_math
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
-from gradcli.kernels import vector_math
 from gradcli.ops.binding.arguments import check_floating, in_single
 from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.half_precision import rounded_once

@@ -13,14 +13,14 @@ from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.binding.catalogue import function, methods, operators
 from gradcli.ops.definition.doc import RANDOM, effects
 from gradcli.ops.definition.ref import ref
-from gradcli.ops.linalg.matmul import linear
-from gradcli.ops.linalg.matrix_products import baddbmm, bmm
+from gradcli.ops.linalg.products.matmul import linear
+from gradcli.ops.linalg.products.matrix_products import baddbmm, bmm
 from gradcli.ops.nn.attention import scaled_dot_product_attention
 from gradcli.ops.nn.dropout import dropout
 from gradcli.ops.nn.softmax import softmax_
 from gradcli.ops.shape.joining import cat_
 
-constant_pad = ref("spatial.padding.constant_pad")
+constant_pad = ref("nn.spatial.padding.constant_pad")
 
 
 def _require(holds: bool, text: str) -> None:

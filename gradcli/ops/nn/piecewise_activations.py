@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.fusion.tile_kernels import choose, positive_part
-from gradcli.arrays.strides import in_row_order
+from gradcli.arrays.layout.strides import in_row_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like

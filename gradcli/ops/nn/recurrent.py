@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gradcli.arrays.kernels.recurrent import lstm_layer, lstm_layer_gradients
+from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.engine import backward
 from gradcli.autograd.tensor import Tensor
-from gradcli.kernels.recurrent import lstm_layer, lstm_layer_gradients
-from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import sigmoid, tanh
-from gradcli.ops.linalg.matmul import linear
+from gradcli.ops.linalg.products.matmul import linear
 from gradcli.ops.shape.joining import stack_
 from gradcli.state import active
 

@@ -10,17 +10,17 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import LONG, forced
-from gradcli.arrays.threads import over_tiles
-from gradcli.autograd.tensor import Tensor
-from gradcli.kernels import half_precision, in_c, vector_math
-from gradcli.kernels.row_reductions import (
+from gradcli.arrays.kernels import half_precision, in_c, vector_math
+from gradcli.arrays.kernels.row_reductions import (
     Powers,
     log_softmax,
     parts_of_scattered,
     powers_of,
     weights,
 )
-from gradcli.kernels.sums.cascade_sum import LARGEST, wide
+from gradcli.arrays.kernels.sums.cascade_sum import LARGEST, wide
+from gradcli.arrays.threads import over_tiles
+from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import div, neg
 from gradcli.ops.binding.arguments import check_floating
 from gradcli.ops.binding.catalogue import function

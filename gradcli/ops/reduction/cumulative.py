@@ -12,12 +12,12 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.kernels.rows_in_order import running_sums
+from gradcli.arrays.kernels.sums.cascade_sum import LARGEST, lane_product, wide, wider
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error
-from gradcli.kernels.rows_in_order import running_sums
-from gradcli.kernels.sums.cascade_sum import LARGEST, lane_product, wide, wider
 from gradcli.ops.arithmetic.arithmetic import ones, sub, zeros, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function

@@ -8,9 +8,9 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
-from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import cast_to

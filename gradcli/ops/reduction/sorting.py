@@ -10,12 +10,12 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of, to_host
-from gradcli.arrays.strides import laid_out_like
+from gradcli.arrays.kernels import selection
+from gradcli.arrays.kernels.rows_in_order import largest_of_rows, sorted_rows
+from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.layout.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
-from gradcli.kernels import selection
-from gradcli.kernels.rows_in_order import largest_of_rows, sorted_rows
-from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import on_the_host
+from gradcli.arrays.kernels import selection
+from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.kernels.sums.variance import mean_and_squares, squares_about
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.kernels import selection
-from gradcli.kernels.sums.cascade_sum import wide
-from gradcli.kernels.sums.variance import mean_and_squares, squares_about
 from gradcli.ops.binding.dims import normal_dim, normal_dims
 from gradcli.ops.binding.results import named
 from gradcli.ops.definition.doc import BY_KINDS, Hazard, describe, in_numpy

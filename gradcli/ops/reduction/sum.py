@@ -17,12 +17,8 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import device_of
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import LAZY, LONG
-from gradcli.autograd.engine import accumulate
-from gradcli.autograd.inplace.writes import check_inplace
-from gradcli.autograd.tensor import Tensor
-from gradcli.errors import dtype_error, shape_error, type_error
-from gradcli.kernels import vector_math
-from gradcli.kernels.sums.cascade_sum import (
+from gradcli.arrays.kernels import vector_math
+from gradcli.arrays.kernels.sums.cascade_sum import (
     LARGEST,
     MANY,
     Step,
@@ -31,6 +27,10 @@ from gradcli.kernels.sums.cascade_sum import (
     steps_of,
     wide,
 )
+from gradcli.autograd.engine import accumulate
+from gradcli.autograd.inplace.writes import check_inplace
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import NUMPY_NAMES, check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules

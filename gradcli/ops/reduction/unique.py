@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import on_the_host
+from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.tensor import Tensor, refuse_batched
-from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_real
 from gradcli.ops.binding.catalogue import function

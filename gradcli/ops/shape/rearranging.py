@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.strides import copied_in_order, laid_out_like
+from gradcli.arrays.layout.strides import copied_in_order, laid_out_like
 from gradcli.autograd.inplace.writes import check_graph
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error

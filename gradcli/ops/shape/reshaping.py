@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.sizes import sizes_apart
+from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.ops.arithmetic.conjugate import conj

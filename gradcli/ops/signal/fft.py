@@ -17,10 +17,10 @@ from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype, made, plain_number
 from gradcli.ops.definition.doc import describe, in_numpy
+from gradcli.ops.nn.spatial.padding import constant_pad_nd
 from gradcli.ops.shape.rearranging import roll
 from gradcli.ops.shape.slicing import slice_
 from gradcli.ops.signal.dft import Dims, complex_to_complex, complex_to_real, real_to_complex
-from gradcli.ops.spatial.padding import constant_pad_nd
 
 # --- arguments ------------------------------------------------------------------------------------
 

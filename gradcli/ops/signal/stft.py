@@ -16,6 +16,7 @@ from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.elementwise.complex import real_part, view_as_complex, view_as_real
 from gradcli.ops.indexing.strided import strided
+from gradcli.ops.nn.spatial.padding import constant_pad_nd, pad_
 from gradcli.ops.shape.slicing import slice_, unfold_backward
 from gradcli.ops.shape.views import (
     squeeze_dim,
@@ -26,7 +27,6 @@ from gradcli.ops.shape.views import (
     view,
 )
 from gradcli.ops.signal.dft import complex_to_complex, complex_to_real, real_to_complex
-from gradcli.ops.spatial.padding import constant_pad_nd, pad_
 
 
 def _wrong(name: str, message: str) -> GradcliError:

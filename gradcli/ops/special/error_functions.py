@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import on_the_host
+from gradcli.arrays.kernels import vector_math
+from gradcli.arrays.kernels.in_c import elementwise
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
-from gradcli.kernels import vector_math
-from gradcli.kernels.in_c import elementwise
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import (
     check_no_complex_number,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of, on_the_host
+from gradcli.arrays.kernels import half_precision
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error
-from gradcli.kernels import half_precision
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_no_complex_number, check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import function

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.kernels import half_precision
 from gradcli.autograd.tensor import Tensor
-from gradcli.kernels import half_precision
 from gradcli.ops.binding.arguments import in_single
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.definition.doc import Hazard

@@ -1,0 +1,110 @@
+"""Writing files of data, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import IO, Any
+
+from gradcli.arrays.files.data_file import FORMATS
+from gradcli.errors import GradcliError
+from gradcli.state import active
+
+SUFFIXES = tuple(f".{format}" for format in FORMATS)
+"""The suffixes that name a format to write."""
+
+
+def write_arrays(path: str, value: Any) -> None:
+    """Write an array, or a mapping of arrays by name, in the format that the suffix names.
+
+    Raises:
+        GradcliError: E603 where the format does not hold it or the file cannot be written, E606
+            where files are out of bounds.
+    """
+    replace(path, lambda stream: _encode(path, stream, value))
+
+
+def _encode(path: str, stream: IO[bytes], value: Any) -> None:
+    named = value if isinstance(value, Mapping) else {"arr_0": value}
+    if path.endswith(".npy"):
+        from gradcli.arrays.files.npy import encode  # lazy: start-up: one format
+
+        if len(named) != 1:
+            raise GradcliError(
+                "E603",
+                f"{path}: npy holds one array, and there are {len(named)}",
+                help="choose one, or write to a .npz file",
+            )
+        encode(stream, next(iter(named.values())))
+    elif path.endswith(".npz"):
+        from gradcli.arrays.files.npy import encode_archive  # lazy: start-up: one format
+
+        encode_archive(stream, named)
+    elif path.endswith(".safetensors"):
+        from gradcli.arrays.files.safetensors import (  # lazy: start-up: one format
+            encode as safetensors,
+        )
+
+        safetensors(stream, named)
+    elif path.endswith(".csv"):
+        from gradcli.arrays.files.csv import encode as table  # lazy: start-up: one format
+
+        table(stream, named)
+    elif path.endswith(".json"):
+        from gradcli.arrays.files.json import encode as document  # lazy: start-up: one format
+
+        document(stream, value)
+    else:
+        raise GradcliError(
+            "E603", f"{path}: the suffix is none of {', '.join(SUFFIXES)}", raises="ValueError"
+        )
+
+
+def replace(path: str, write: Callable[[IO[bytes]], object]) -> None:
+    """Write to a temporary name beside a file and move it into place, so that the file is the old
+    one or the new one at any moment.
+
+    Raises E603 where it cannot be written, E606 where files are out of bounds.
+    """
+    active.state.limits.check_file(path)
+    unfinished = active.state.unfinished
+    target = os.path.realpath(path)
+    temporary = ""
+    try:
+        if os.path.exists(target) and not os.path.isfile(target):
+            with open(target, "wb") as device:  # nothing to move: a pipe, or /dev/null
+                write(device)
+            return
+        temporary, file = _beside(target, unfinished)
+        with file:
+            if os.path.exists(target):
+                os.chmod(temporary, os.stat(target).st_mode & 0o7777)
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())  # else a crash of the machine may leave an empty file
+        os.replace(temporary, target)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise GradcliError("E603", f"{path}: {reason.lower()}") from error
+    finally:
+        unfinished.discard(temporary)
+        with suppress(OSError):  # moved into place, or never made
+            os.unlink(temporary)
+
+
+def _beside(target: str, unfinished: set[str]) -> tuple[str, IO[bytes]]:
+    """A new file beside the target: its name, which a signal in the middle of writing has to
+    remove, and the file, open. What a killed process of the same number left is not touched.
+    """
+    number = 0
+    while True:
+        name = f"{target}.{os.getpid()}.{number}.part"
+        unfinished.add(name)
+        try:
+            return name, open(name, "xb")
+        except OSError as error:
+            unfinished.discard(name)
+            if not isinstance(error, FileExistsError):
+                raise
+        number += 1

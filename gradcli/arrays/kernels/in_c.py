@@ -1,0 +1,332 @@
+"""The kernels in C as functions of arrays: float32, without gaps, in the host's memory.
+
+Each gives None, or False, where the kernels are not built or not made for its arrays.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import device_of
+from gradcli.arrays.fusion.lazy import LAZY, as_lazy, pointwise
+from gradcli.arrays.kernels.vector_math import FEW
+from gradcli.arrays.kernels.windows.windows import Sizes, Windows
+from gradcli.arrays.native.dispatch import kernel
+from gradcli.arrays.threads import over_tiles, tile_rows
+
+_SINGLE, _ARRAY = np.dtype(np.float32), np.ndarray
+
+
+def are_plain(*arrays: Any) -> bool:
+    """Whether all are arrays that a kernel takes, or None: without gaps and aligned."""
+    for each in arrays:
+        if each is not None and (
+            type(each) is not _ARRAY or each.dtype is not _SINGLE or not each.flags.carray
+        ):
+            return False
+    return True
+
+
+def whole(array: Any) -> Any:
+    """An array without gaps and aligned, itself where it is so."""
+    return array if array.flags.carray else array.copy(order="C")
+
+
+# --- element by element -------------------------------------------------------------------------
+
+
+def elementwise(name: str, *operands: Any) -> Any:
+    """The values of a kernel for arrays of one shape, lazy where one of them is, and for the
+    numbers that follow them. Few elements are left to more exact functions.
+    """
+    first = operands[0]
+    arrays = [each for each in operands if hasattr(each, "shape")]
+    if any(type(each) in LAZY for each in arrays):
+        return _lazily(name, arrays, operands[len(arrays) :])
+    if type(first) is not np.ndarray or first.size < FEW:
+        return None
+    compute = kernel(name)
+    if compute is None or not are_plain(*arrays) or any(a.shape != first.shape for a in arrays):
+        return None
+    out = np.empty_like(first)
+    flat, into = [array.reshape(-1) for array in arrays], out.reshape(-1)
+    numbers = operands[len(arrays) :]
+    over_tiles(into.shape, lambda tile: compute(*[a[tile] for a in flat], into[tile], *numbers))
+    return out
+
+
+def _lazily(name: str, arrays: list[Any], numbers: tuple[Any, ...]) -> Any:
+    shape = arrays[0].shape
+    if prod(shape) < FEW or kernel(name) is None or device_of(arrays[0]).type != "cpu":
+        return None
+    operands = tuple(map(as_lazy, arrays))
+    if any(
+        type(each) not in LAZY or each.shape != shape or each.dtype != _SINGLE for each in operands
+    ):
+        return None
+    return pointwise(_tile_of(name, numbers), operands, shape, _SINGLE)
+
+
+@cache
+def _tile_of(name: str, numbers: tuple[Any, ...]) -> Any:
+    """The kernel of a plan that a kernel in C is."""
+
+    def fill(*operands: Any, out: Any) -> None:
+        compute = kernel(name)
+        assert compute is not None
+        compute(*map(whole, operands), out, *numbers)
+
+    return fill
+
+
+def add_scaled(total: Any, term: Any, factor: float, out: Any) -> bool:
+    """out = total + term · factor, rounded once."""
+    add = kernel("add_scaled")
+    if add is None or total.shape != term.shape or not are_plain(total, term, out):
+        return False
+    add(total, term, factor, out)
+    return True
+
+
+def adam(arrays: tuple[Any, ...], numbers: tuple[float, ...]) -> bool:
+    """A step of Adam: parameter, gradient and averages, and the numbers of the kernel."""
+    step = kernel("adam")
+    parameter, gradient, *averages = arrays
+    if step is None or not are_plain(*arrays) or parameter.shape != gradient.shape:
+        return False
+    if any(each.shape != parameter.shape for each in averages):
+        return False
+    step(*arrays, *numbers)
+    return True
+
+
+# --- along the last dimension -------------------------------------------------------------------
+
+
+def softmax(array: Any, mask: Any = None, scale: float = 1.0, safe: bool = False) -> Any:
+    """Softmax along the last dimension, of the array times a scale plus a mask of the shape of its
+    last dimensions; a `safe` row of minus infinities gives zeros.
+    """
+    if type(array) is not np.ndarray or array.size < FEW or not are_plain(array, mask):
+        return None
+    compute = kernel("softmax")
+    if compute is None:
+        return None
+    if mask is not None and (not mask.ndim or mask.shape != array.shape[-mask.ndim :]):
+        return None
+    # A tile begins where the mask does.
+    rows = array.reshape(-1, array.shape[-1] if mask is None else mask.size)
+    out, length = np.empty_like(rows), array.shape[-1]
+    over_tiles(rows.shape, lambda tile: compute(rows[tile], mask, out[tile], length, scale, safe))
+    return out.reshape(array.shape)
+
+
+def softmax_backward(grad: Any, output: Any, scale: float = 1.0) -> Any:
+    """The gradient of softmax along the last dimension, times a scale."""
+    if type(output) is not np.ndarray or output.size < FEW or grad.shape != output.shape:
+        return None
+    compute = kernel("softmax_backward")
+    if compute is None or not are_plain(grad, output):
+        return None
+    length = output.shape[-1]
+    grads, rows = grad.reshape(-1, length), output.reshape(-1, length)
+    out = np.empty_like(rows)
+    over_tiles(rows.shape, lambda t: compute(grads[t], rows[t], out[t], length, scale))
+    return out.reshape(output.shape)
+
+
+# --- pooling ------------------------------------------------------------------------------------
+
+
+def max_pool(array: Any, windows: Windows, counts: Sizes) -> Any:
+    """The largest element of every window of images, and its flat position."""
+    largest = kernel("max_pool")
+    sizes = array.shape[-2:]
+    geometry = (*sizes, *counts, *windows.kernel, *windows.stride, *windows.padding)
+    if largest is None or not array.size or max(*geometry, *windows.dilation) >= 1 << 15:
+        return None
+    if not are_plain(array) or prod(sizes) * max(windows.dilation) >= 1 << 30:
+        return None
+    planes = array.reshape(-1, *sizes)
+    values = np.empty((len(planes), *counts), _SINGLE)
+    indices = np.empty(values.shape, np.int64)
+    over_tiles(
+        (len(planes), prod(sizes)),
+        lambda tile: largest(
+            planes[tile], values[tile], indices[tile], *geometry, *windows.dilation
+        ),
+    )
+    shape = (*array.shape[:-2], *counts)
+    return values.reshape(shape), indices.reshape(shape)
+
+
+def add_at(whole: Any, indices: Any, values: Any, planes: int = 1, width: int = 1) -> bool:
+    """Add pieces of `width` elements to those at their indices into each plane, one by one."""
+    add = kernel("add_at")
+    if add is None or not values.size or not are_plain(whole, values):
+        return False
+    if type(indices) is not _ARRAY or indices.dtype != np.int64 or not indices.flags.carray:
+        return False
+    add(values, indices, whole, whole.size // (planes * width), indices.size // planes, width)
+    return True
+
+
+# --- layer norm ---------------------------------------------------------------------------------
+
+
+def layer_norm(values: Any, weight: Any, bias: Any, rows: int, eps: float) -> Any:
+    """The normalised rows, their means, and one over their deviations."""
+    norm = kernel("layer_norm")
+    if norm is None or not values.size or not are_plain(values, weight, bias):
+        return None
+    lines = values.reshape(rows, -1)
+    out, mean, rstd = np.empty_like(lines), np.empty(rows, _SINGLE), np.empty(rows, _SINGLE)
+    weight, bias = _flat(weight), _flat(bias)
+    over_tiles(
+        lines.shape,
+        lambda tile: norm(lines[tile], weight, bias, out[tile], mean[tile], rstd[tile], eps),
+    )
+    return out, mean, rstd
+
+
+def layer_norm_backward(
+    grad: Any, values: Any, mean: Any, rstd: Any, weight: Any, mask: tuple[bool, ...]
+) -> Any:
+    """The gradients of the rows, the weight and the bias, None for one that is not asked for."""
+    back = kernel("layer_norm_backward")
+    if back is None or not values.size or not are_plain(grad, values, mean, rstd, weight):
+        return None
+    mean, rstd, weight = _flat(mean), _flat(rstd), _flat(weight)
+    grad, values = grad.reshape(len(mean), -1), values.reshape(len(mean), -1)
+    out = np.empty_like(values) if mask[0] else None
+    each = tile_rows(values.shape)
+    sums = np.zeros((-(-len(values) // each), 2, values.shape[1]))
+
+    def work(tile: slice) -> None:
+        of_weight, of_bias = sums[tile.start // each]
+        back(
+            grad[tile],
+            values[tile],
+            mean[tile],
+            rstd[tile],
+            weight,
+            None if out is None else out[tile],
+            of_weight if mask[1] else None,
+            of_bias if mask[2] else None,
+        )
+
+    over_tiles(values.shape, work)
+    of_weight, of_bias = np.add.reduce(sums, 0).astype(_SINGLE)
+    return out, of_weight if mask[1] else None, of_bias if mask[2] else None
+
+
+# --- batch norm ---------------------------------------------------------------------------------
+
+
+def batch_moments(values: Any, channels: int) -> Any:
+    """The mean of each channel, dimension 1, and its variance."""
+    moments = kernel("batch_moments")
+    if moments is None or not values.size or not are_plain(values):
+        return None
+    mean, variance = np.empty(channels, _SINGLE), np.empty(channels, _SINGLE)
+    moments(values, mean, variance, len(values))
+    return mean, variance
+
+
+def by_channel(values: Any, slope: Any, offset: Any) -> Any:
+    """values · slope + offset, numbers for each channel."""
+    norm = kernel("batch_norm")
+    if norm is None or not values.size or not are_plain(values, slope, offset):
+        return None
+    out = np.empty_like(values)
+    slope, offset = _flat(slope), _flat(offset)
+    samples = (len(values), prod(values.shape[1:]))
+    over_tiles(
+        samples,
+        lambda tile: norm(values[tile], slope, offset, out[tile], tile.stop - tile.start),
+    )
+    return out
+
+
+def batch_norm_backward(
+    grad: Any, values: Any, mean: Any, rstd: Any, weight: Any, wanted: bool
+) -> Any:
+    """The gradients of the values, if `wanted`, the weight and the bias."""
+    back = kernel("batch_norm_backward")
+    if back is None or not values.size or not are_plain(grad, values, mean, rstd, weight):
+        return None
+    out = np.empty_like(values) if wanted else None
+    mean, rstd, weight = _flat(mean), _flat(rstd), _flat(weight)
+    of_weight, of_bias = np.empty_like(mean), np.empty_like(mean)
+    back(grad, values, mean, rstd, weight, out, of_weight, of_bias, len(values))
+    return out, of_weight, of_bias
+
+
+# --- convolution --------------------------------------------------------------------------------
+
+
+def _images(*arrays: Any) -> list[Any] | None:
+    """Arrays without gaps, None unless all are float32 in the host's memory."""
+    if any(type(each) is not np.ndarray or each.dtype is not _SINGLE for each in arrays):
+        return None
+    return [whole(each) for each in arrays]
+
+
+_WORK = 16
+"""Multiplications that count as one element where work is divided among threads."""
+
+_PARTS = 8
+"""How many tiles the samples make; each turns the weights once more."""
+
+
+def convolution(input: Any, weight: Any, padding: tuple[int, ...], bias: Any) -> Any:
+    """Every window of the input (N, C, height, width), with zeros around it, times the weights (O,
+    C, rows, columns), plus a bias for each channel.
+    """
+    convolve = kernel("convolution")
+    images = _images(input, weight) if convolve is not None and are_plain(bias) else None
+    if convolve is None or images is None:
+        return None
+    input, weight = images
+    samples, channels, height, width = input.shape
+    outputs, _, rows, columns = weight.shape
+    above, before = padding
+    counts = (height + 2 * above - rows + 1, width + 2 * before - columns + 1)
+    out = np.empty((samples, outputs, *counts), _SINGLE)
+    sizes = (channels, height, width, outputs, rows, columns, above, before)
+    work = prod(counts) * weight.size // _WORK
+
+    def run(tile: slice) -> None:
+        convolve(input[tile], weight, bias, out[tile], tile.stop - tile.start, *sizes)
+
+    over_tiles((samples, max(work, 1)), run, max(samples * work // _PARTS, 1))
+    return out
+
+
+def weight_gradient(input: Any, grad: Any, shape: tuple[int, ...], padding: tuple[int, ...]) -> Any:
+    """The gradient of weights of a shape (O, C, rows, columns)."""
+    add = kernel("weight_gradient") if shape[1] * shape[3] >= _WORK else None
+    images = _images(input, grad) if add is not None else None
+    if add is None or images is None:
+        return None
+    input, grad = images
+    samples, channels, height, width = input.shape
+    domain = (samples, max(prod(grad.shape[1:]) * prod(shape[1:]) // _WORK, 1))
+    largest = max(prod(domain) // _PARTS, 1)
+    each = tile_rows(domain, largest)
+    sums = np.zeros((-(-samples // each), *shape), _SINGLE)
+
+    def run(tile: slice) -> None:
+        sizes = (tile.stop - tile.start, channels, height, width, shape[0], *shape[2:], *padding)
+        add(input[tile], grad[tile], sums[tile.start // each], *sizes)
+
+    over_tiles(domain, run, largest)
+    return np.add.reduce(sums, 0)
+
+
+def _flat(array: Any) -> Any:
+    return None if array is None else array.reshape(-1)

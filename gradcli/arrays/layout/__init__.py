@@ -1,0 +1,1 @@
+"""How elements lie in memory: sizes, strides, memory formats, views."""

@@ -1,0 +1,66 @@
+"""The one place that decides between a kernel in C and the Python kernel.
+
+Both compute the same: bits where the contract of exactness asks for bits; ties, control flow and
+text always. With `GRADCLI_NATIVE=0` in the environment there are no kernels in C; `baseline` and
+`avx2` keep to what lesser processors have.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+Kernel = Callable[..., None]
+
+_kernels: dict[str, Kernel | None] = {}
+"""The kernels that were asked for."""
+
+
+def kernel(name: str) -> Kernel | None:
+    """A kernel by its name in kernels.def, None where the Python kernel serves."""
+    if name not in _kernels:
+        module = core()
+        _kernels[name] = getattr(module, name) if module and module.serves(name) else None
+    return _kernels[name]
+
+
+def description() -> str:
+    """Whether there are kernels in C, and for which instructions, in a few words."""
+    module = core()
+    if module is not None:
+        return f"built, uses {module.use(_asked())}"
+    if _asked() == "0":
+        return "turned off by GRADCLI_NATIVE=0"
+    return "built from other sources" if _module() is not None else "not built"
+
+
+def _asked() -> str:
+    return os.environ.get("GRADCLI_NATIVE", "")
+
+
+@cache
+def core() -> Any:
+    """The extension module, loaded at the first call; None where there is none to use."""
+    module = None if _asked() == "0" else _module()
+    if module is None or _is_stale(module.__file__):
+        return None
+    module.use(_asked())
+    return module
+
+
+def _module() -> Any:
+    try:
+        return import_module("gradcli.arrays.native._core")
+    except ImportError:  # it was not built, or for another system
+        return None
+
+
+def _is_stale(built: str) -> bool:
+    """Whether a source of it, which only a checkout has, was changed since."""
+    when = os.stat(built).st_mtime
+    with os.scandir(os.path.dirname(built)) as found:
+        sources = [each for each in found if each.name.endswith((".c", ".h", ".def"))]
+    return any(each.stat().st_mtime > when for each in sources)

@@ -1,1 +1,0 @@
-"""One run of one program: `Run`, its report, and running it again."""

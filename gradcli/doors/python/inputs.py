@@ -1,0 +1,126 @@
+"""The inputs and settings of a call from Python, as the arguments and options of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.dtypes import DTYPES
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.hints.spelling import closest
+from gradcli.language.tree.syntax import Statement
+from gradcli.running.arguments.name_uses import name_uses
+from gradcli.running.arguments.options import DTYPES as CHOICES
+from gradcli.running.arguments.options import Options, is_device, limits_of, read_size
+from gradcli.running.arguments.values import Argument, read_argument
+
+LIMITS = ("timeout", "max_memory", "max_elements", "max_steps", "sandbox")
+
+SETTINGS = ("of", "wrt", "seed", "dtype", "device", "manual_seed", "no_compiled_loops", *LIMITS)
+"""The keywords that are no inputs."""
+
+_LONGEST_SHOWN = 200
+
+
+def split(
+    inputs: Mapping[str, Any] | None, named: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The inputs by name, and the settings; raises TypeError for a name that is given twice."""
+    settings = {name: each for name, each in named.items() if name in SETTINGS}
+    own = {name: each for name, each in named.items() if name not in SETTINGS}
+    twice = [name for name in own if inputs is not None and name in inputs]
+    if twice:
+        raise TypeError(f"`{twice[0]}` is given two values")
+    return {**(inputs or {}), **own}, settings
+
+
+def options_of(settings: Mapping[str, Any]) -> Options:
+    """The options of a run.
+
+    Raises:
+        ValueError: a setting has a value that it cannot have; TypeError: or one of a wrong type.
+    """
+    given = dict(settings)
+    limits = {name: given.pop(name) for name in LIMITS if name in given}
+    if isinstance(limits.get("max_memory"), str):
+        limits["max_memory"] = read_size(limits["max_memory"]) or limits["max_memory"]
+    for name in ("max_memory", "max_elements", "max_steps"):
+        count = limits.get(name)
+        if count is not None and (type(count) is not int or count < 1):
+            or_size = " or a size such as 500MB" if name == "max_memory" else ""
+            raise ValueError(f"{name} is a whole number from 1{or_size}, not {count!r}")
+    timeout = limits.get("timeout")
+    if timeout is not None and not 0 < timeout <= 10**6:
+        raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r}")
+    if given.get("dtype") not in (None, *CHOICES):
+        raise ValueError(f"dtype is one of {', '.join(CHOICES)}, not {given['dtype']!r}")
+    if not is_device(given.get("device") or "cpu"):
+        raise ValueError(f"device is cpu, cuda or cuda:N, not {given['device']!r}")
+    wrt = given.get("wrt")
+    if wrt is not None and not isinstance(wrt, str):
+        given["wrt"] = ",".join(wrt)
+    if given.get("seed") is not None:
+        given["seed"] = _text(given["seed"])
+    memory = limits.get("max_memory")
+    options = Options(limits=limits_of(limits), **given)
+    options.limits.memory = memory  # None: the host's memory is left alone unless that is asked
+    return options
+
+
+def _text(seed: Any) -> str:
+    """A seed as the text of an expression."""
+    return seed if isinstance(seed, str) else repr(np.asarray(seed).tolist())
+
+
+def arguments_of(inputs: Mapping[str, Any]) -> list[Argument]:
+    """Inputs as arguments: numbers, lists and arrays as they stand, a text as behind `NAME=`.
+
+    Raises:
+        TypeError: an input is nothing that a program can have.
+        ValueError: a name is none, or its array has a dtype that PyTorch has not.
+    """
+    return [_argument(name, value) for name, value in inputs.items()]
+
+
+def _argument(name: str, value: Any) -> Argument:
+    if value is None or isinstance(value, str):
+        argument = read_argument(f"{name}={value}")
+    else:
+        shown = repr(value) if type(value) in (bool, int, float, complex) else type(value).__name__
+        argument = read_argument(f"{name}={shown[:_LONGEST_SHOWN]}")
+        if argument is not None:
+            argument.held = held(name, value)
+    if argument is None:
+        raise ValueError(f"{name!r} is no NAME or NAME:const")
+    return argument
+
+
+def held(name: str, value: Any) -> Any:
+    """A value of Python's as one of the language's, arrays as tensors of a copy."""
+    if value is None or type(value) in (bool, int, float, complex, str):
+        return value
+    if isinstance(value, (list, tuple)):
+        found = [held(name, each) for each in value]
+        return found if isinstance(value, list) else tuple(found)
+    if isinstance(value, dict):
+        return {held(name, key): held(name, each) for key, each in value.items()}
+    if not hasattr(value, "__array__"):
+        kind = type(value).__name__
+        raise TypeError(f"`{name}` is a {kind}, and a program takes numbers, lists and arrays")
+    array = np.array(value)
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if native.dtype.name not in DTYPES:
+        raise ValueError(f"`{name}` is an array of {array.dtype}, which PyTorch has not")
+    return Tensor(native if native.ndim else native[()])
+
+
+def check_used(statements: Sequence[Statement], arguments: Sequence[Argument]) -> None:
+    """Raise TypeError for an input that a program has no name for, as Python does for a keyword."""
+    names = {name for statement in statements for name in name_uses(statement)}
+    for argument in arguments:
+        if argument.name not in names:
+            near = closest(argument.name, [*names, *SETTINGS])
+            hint = "" if near is None else f"; did you mean `{near}`?"
+            raise TypeError(f"the program does not use `{argument.name}`{hint}")

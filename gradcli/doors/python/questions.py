@@ -1,0 +1,161 @@
+"""Questions about a program: each runs it, and answers from what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from gradcli.doors.python.answer import Answer
+from gradcli.doors.python.host import Host, pass_on, raising
+from gradcli.doors.python.inputs import arguments_of, check_used, options_of, split
+from gradcli.questions.blame import command as blaming
+from gradcli.questions.check import command as checking
+from gradcli.questions.derive import command as deriving
+from gradcli.questions.explain import command as explaining
+from gradcli.questions.why import command as reasoning
+from gradcli.running.source import Asked, Program
+from gradcli.session import Session
+
+TARGETS = ("gradcli", "latex", "numpy", "torch")
+
+_Inputs = Mapping[str, Any] | None
+
+
+def explain(
+    text: str,
+    inputs: _Inputs = None,
+    /,
+    *,
+    element: Sequence[int] | None = None,
+    ties: bool = False,
+    paths: str | None = None,
+    saved: bool = False,
+    **named: Any,
+) -> Answer:
+    """The chain rule at work in a program, edge by edge.
+
+    Args:
+        element: the element of large gradients that is worked out, None for the first.
+        ties: whether the elements on a kink or a tie are listed.
+        paths: a leaf, all paths to which are listed, each with its share.
+        saved: whether it is listed what the nodes saved.
+        named: inputs and settings, as for `run`.
+    """
+    index = None if element is None else tuple(element)
+    return answered(
+        asked_of("explain", text, inputs, named),
+        lambda asked: explaining.explain(asked, index, ties, paths, saved),
+    )
+
+
+def flow(text: str, inputs: _Inputs = None, /, **named: Any) -> Answer:
+    """How gradients fare in each layer of a program: the norm of each parameter's gradient, the
+    gain of its layer, zeros and NaN.
+    """
+    return answered(asked_of("explain", text, inputs, named), explaining.flow)
+
+
+def derive(
+    text: str, inputs: _Inputs = None, /, *, target: str = "gradcli", **named: Any
+) -> Answer:
+    """The gradients of a program as formulas of its inputs.
+
+    Args:
+        target: what they are written for: "gradcli", "latex", "numpy" or "torch".
+        named: inputs and settings, as for `run`.
+    """
+    if target not in TARGETS:
+        raise ValueError(f"target is one of {', '.join(TARGETS)}, not {target!r}")
+    return answered(
+        asked_of("derive", text, inputs, named), lambda asked: deriving.derive(asked, target)
+    )
+
+
+def why(question: str, text: str, inputs: _Inputs = None, /, **named: Any) -> Answer:
+    """Why a tensor of a program has a gradient, or has none.
+
+    Args:
+        question: `x.grad`, `x.requires_grad`, `x.is_leaf` or `net.0.weight.trains`.
+        named: inputs and settings, as for `run`.
+    """
+    return answered(asked_of("why", text, inputs, named), partial(_why, question))
+
+
+def _why(question: str, asked: Asked) -> int:
+    return reasoning.why(asked, reasoning.read_question(question))
+
+
+def blame(text: str, inputs: _Inputs = None, /, *, all: bool = False, **named: Any) -> Answer:
+    """The first NaN or infinity of a program, and a fix that was run.
+
+    Args:
+        all: whether every number that is not finite is listed, in order.
+        named: inputs and settings, as for `run`.
+    """
+    return answered(
+        asked_of("blame", text, inputs, named), lambda asked: blaming.blame(asked, all=all)
+    )
+
+
+def check(
+    text: str,
+    inputs: _Inputs = None,
+    /,
+    *,
+    order: int = 1,
+    elements: int = checking.MOST,
+    equals: Mapping[str, str] | None = None,
+    against: Mapping[str, Any] | str | None = None,
+    **named: Any,
+) -> Answer:
+    """A program's gradients against central differences in float64, or ones made by hand against
+    them; true where all are right.
+
+    Args:
+        order: 1 for the gradient, 2 for the second derivative along a random direction.
+        elements: how many elements of an input are checked, chosen at random where it has more.
+        equals: gradients made by hand as expressions of the program's names, by input.
+        against: gradients made by hand as arrays, by input, or the path of a file of them.
+        named: inputs and settings, as for `run`.
+    """
+    if order not in (1, 2):
+        raise ValueError(f"order is 1 or 2, not {order!r}")
+    given = dict(against) if isinstance(against, Mapping) else against
+    wanted = checking.Check(order, elements, given, list((equals or {}).items()))
+    return answered(
+        asked_of("check", text, inputs, named), lambda asked: checking.check(asked, wanted)
+    )
+
+
+# --- asking -------------------------------------------------------------------------------------
+
+
+def asked_of(command: str, text: str, inputs: _Inputs, named: Mapping[str, Any]) -> Asked:
+    """What a call asks; raises TypeError and ValueError for inputs that are none."""
+    given, settings = split(inputs, named)
+    arguments = arguments_of(given)
+    options = options_of(settings)
+    asked = Asked(Host(), command, Program(text), arguments, options)
+    with raising(host_of(asked)):
+        check_used(
+            Session.parse(text, asked.program.name), [a for a in arguments if a.name in named]
+        )
+    return asked
+
+
+def answered(asked: Asked, ask: Callable[[Asked], int]) -> Answer:
+    """The answer that a question gives; raises the error that ends the run."""
+    host = host_of(asked)
+    with raising(host):
+        code = ask(asked)
+    _, warned = host.taken()
+    pass_on(warned, 3)
+    found, document = host.answers[-1]
+    return Answer(found, document, code == 0, warned)
+
+
+def host_of(asked: Asked) -> Host:
+    """What keeps the answers of a call."""
+    assert isinstance(asked.terminal, Host)
+    return asked.terminal

@@ -1,1 +1,0 @@
-"""What is read from a recorded run."""

@@ -1,0 +1,265 @@
+"""Compiles calls, with fast paths for few arguments and for methods of tensors and modules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gradcli.autograd.batched import NeedsExamples
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, Label, type_error
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.compiler.statements.classes import super_call
+from gradcli.language.functions.calls import Function, call_failed, for_op
+from gradcli.language.functions.calls import call as call_value
+from gradcli.language.objects.attributes import Method, get_attribute
+from gradcli.language.objects.borders import FOREIGN
+from gradcli.language.objects.classes.descriptors import BoundMethod
+from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.methods import METHODS
+from gradcli.language.objects.types import type_name
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables
+from gradcli.ops.binding import catalogue
+from gradcli.state import active
+
+
+@compiles(tree.Call)
+def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
+    """`function(arguments)`."""
+    if any(argument.name or argument.kind for argument in node.arguments):
+        return _with_keywords(c, node, scope)
+    arguments = _positional([c.expression(argument.value, scope) for argument in node.arguments])
+    if isinstance(node.function, tree.Attribute):
+        return _method(c, node, node.function, arguments, scope)
+    if _is_bare(node, scope, "super"):
+        return super_call(c, node, scope)
+    for word in ("dir", "globals", "locals", "vars"):
+        if _is_bare(node, scope, word):
+            return _names_in_use(c, word, scope)
+    state, span = c.state, node.span
+    function = c.expression(node.function, scope)
+
+    def run(variables: Variables) -> Any:
+        called = function(variables)
+        values = arguments(variables)
+        state.place = span
+        if type(called) is Function:
+            return called.invoke(values, {})
+        if FOREIGN and not FOREIGN.isdisjoint(map(type, values)):
+            values = tuple(for_op(called, values))
+        try:
+            return called(*values)
+        except Exception as error:
+            return _failed(error, node, called, values)
+
+    return run
+
+
+def _is_bare(node: tree.Call, scope: Scope, word: str) -> bool:
+    """Whether a call is `word()`."""
+    name = node.function
+    return (
+        isinstance(name, tree.Name)
+        and name.name == word
+        and not node.arguments
+        and scope.distance(word) is None
+    )
+
+
+def _names_in_use(c: Compiler, word: str, scope: Scope) -> Evaluate:
+    """`globals()`, `locals()`, `vars()` and `dir()`: the names and their values, to be read."""
+    values = c.values
+
+    def names(variables: Variables) -> Any:
+        held = values if word == "globals" or scope.is_program else variables
+        known = {name: each for name, each in held.items() if name not in (PARENT, CLASS)}
+        if held is values:
+            known = {"__name__": known.get("__name__", "__main__"), **known}
+        return sorted(known) if word == "dir" else known
+
+    return names
+
+
+def _failed(error: Exception, node: tree.Call, called: Any, values: Iterable[Any]) -> Any:
+    """Raise what a program sees of the failure of a call with positional arguments, the operands
+    labelled; the result for one example after the other, where it reads the values of one.
+    """
+    values = tuple(values)
+    if type(error) is NeedsExamples:
+        return active.state.batch.looped(called, values, {})
+    of = node.function
+    on_value = len(values) > len(node.arguments)
+    method = of.name if on_value and isinstance(of, tree.Attribute) else None
+    failure = call_failed(error, called, values, {}, method)
+    if isinstance(failure, GradcliError):
+        nodes = [argument.value for argument in node.arguments]
+        if len(values) > len(nodes):  # a method: what it is called on comes first
+            assert isinstance(node.function, tree.Attribute)
+            nodes.insert(0, node.function.value)
+        if not callable(called):
+            failure.help = failure.help or _not_callable(node.function, called)
+        _label(failure, node, zip(nodes, values, strict=False))
+    if failure is error:
+        raise error
+    raise failure from error
+
+
+def _not_callable(function: tree.Expression, called: Any) -> str | None:
+    """What was likely meant by the call of a value that is no function."""
+    if isinstance(function, tree.Attribute):
+        return f"`.{function.name}` is a value and no method: leave the parentheses out"
+    if type(called) in (int, float):
+        return "a product needs its sign: `*`"
+    if type(called) in (Tensor, list, tuple, dict):
+        return f"an item is picked with brackets: `{function.span.text}[…]`"
+    return None
+
+
+def _label(
+    error: GradcliError, node: tree.Call, operands: Iterable[tuple[tree.Expression, Any]]
+) -> None:
+    from gradcli.language.compiler import operand_labels  # lazy: start-up
+
+    operand_labels.label_operands(error, operands, node.function.span.text)
+
+
+def _positional(arguments: list[Evaluate]) -> Evaluate:
+    """What evaluates the arguments to a tuple."""
+    if not arguments:
+        return lambda variables: ()
+    if len(arguments) == 1:
+        (only,) = arguments
+        return lambda variables: (only(variables),)
+    if len(arguments) == 2:
+        first, second = arguments
+        return lambda variables: (first(variables), second(variables))
+    return lambda variables: tuple([argument(variables) for argument in arguments])
+
+
+def _method(
+    c: Compiler, node: tree.Call, target: tree.Attribute, arguments: Evaluate, scope: Scope
+) -> Evaluate:
+    """`receiver.name(arguments)`: no bound method is made where a table holds the function."""
+    state, span, name = c.state, node.span, target.name
+    receiver = c.expression(target.value, scope)
+    methods = catalogue.methods
+    is_tensor_method = name in methods and name not in catalogue.properties
+
+    def run_on(value: Any, variables: Variables) -> Any:
+        kind = type(value)
+        if kind is Tensor and is_tensor_method:
+            called = methods[name]
+            values = (value, *arguments(variables))
+        elif kind in METHODS and name in METHODS[kind]:
+            called = METHODS[kind][name]
+            values = (value, *arguments(variables))
+        else:
+            state.place = target.span
+            called = get_attribute(value, name)
+            values = arguments(variables)
+            if type(called) is BoundMethod:
+                values = (called.receiver, *values)
+                called = called.function
+        state.place = span
+        if type(called) is Function:
+            return called.invoke(values, {})
+        if FOREIGN and not FOREIGN.isdisjoint(map(type, values)):
+            values = tuple(for_op(called, values))
+        try:
+            return called(*values)
+        except Exception as error:
+            return _failed(error, node, called, values)
+
+    if node.arguments or not is_tensor_method:
+        return lambda variables: run_on(receiver(variables), variables)
+
+    def run_bare(variables: Variables) -> Any:
+        value = receiver(variables)
+        if type(value) is not Tensor:
+            return run_on(value, variables)
+        state.place = span
+        try:
+            return methods[name](value)
+        except Exception as error:
+            return _failed(error, node, methods[name], (value,))
+
+    return run_bare
+
+
+def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
+    """A call with keywords, `*values` or `**named`."""
+    state, span = c.state, node.span
+    function = c.expression(node.function, scope)
+    parts = [
+        (argument.kind, argument.name, c.expression(argument.value, scope), argument.span)
+        for argument in node.arguments
+    ]
+
+    def run(variables: Variables) -> Any:
+        called = function(variables)
+        values: list[Any] = []
+        named: dict[str, Any] = {}
+        for kind, name, evaluate, place in parts:
+            value = evaluate(variables)
+            if name is not None:
+                if name in named:
+                    raise _given_twice(name)
+                named[name] = value
+            elif not kind:
+                values.append(value)
+            else:
+                state.place = place
+                if kind == "*":
+                    values.extend(bounded(value))
+                else:
+                    _merge(named, value)
+        state.place = span
+        try:
+            return call_value(called, values, named)
+        except GradcliError as error:
+            if error.code == "E201" and error.span is None:
+                _label_keyword(error, node)
+            _label(error, node, _operands(node, called, values, named))
+            raise
+
+    return run
+
+
+def _label_keyword(error: GradcliError, node: tree.Call) -> None:
+    """Label the keyword that the function does not have."""
+    for argument in node.arguments:
+        if argument.name and f"has no argument {argument.name!r}" in error.message:
+            error.labels = (Label(argument.span, "no such argument"),)
+
+
+def _operands(
+    node: tree.Call, called: Any, values: Sequence[Any], named: dict[str, Any]
+) -> list[tuple[tree.Expression, Any]]:
+    """The syntax and value of each argument, the receiver first; none behind `*values`."""
+    found: list[tuple[tree.Expression, Any]] = []
+    if type(called) is Method and isinstance(node.function, tree.Attribute):
+        found.append((node.function.value, called.receiver))
+    given = iter(values)
+    for argument in node.arguments:
+        if argument.kind:
+            return found
+        value = named[argument.name] if argument.name else next(given)
+        found.append((argument.value, value))
+    return found
+
+
+def _merge(named: dict[str, Any], more: Any) -> None:
+    """Add the keywords of `**more`."""
+    if not isinstance(more, dict):
+        raise type_error(f"`**` takes a dict, not {type_name(more)}")
+    for name, value in more.items():
+        if not isinstance(name, str):
+            raise type_error(f"keywords are strings, not {type_name(name)}")
+        if name in named:
+            raise _given_twice(name)
+        named[name] = value
+
+
+def _given_twice(name: str) -> GradcliError:
+    return GradcliError("E201", f"the keyword argument {name!r} is given twice")

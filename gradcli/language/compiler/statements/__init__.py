@@ -1,0 +1,1 @@
+"""Statements, compiled to closures."""

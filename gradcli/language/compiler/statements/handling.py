@@ -1,0 +1,329 @@
+"""Compiles `try`, `raise`, `assert` and `with`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import GradcliError, runtime_error, type_error
+from gradcli.language.compiler.assignment import target_store
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.compiler.names import Store, name_store, name_unbind
+from gradcli.language.functions.calls import call, locate
+from gradcli.language.functions.control_flow import Run
+from gradcli.language.objects.absent import Absent
+from gradcli.language.objects.exceptions import Raised, caught, handles
+from gradcli.language.objects.repr import text
+from gradcli.language.objects.types import is_exception, type_name, type_of
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.record import Record
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
+    from gradcli.state import State
+
+Handle = Callable[[GradcliError, Variables], Any]
+"""What the clauses of a `try` do with an error, and how the statement ends."""
+
+
+class Clause(Record):
+    """One `except`, compiled."""
+
+    classes: Evaluate | None
+    span: Span
+    store: Store | None
+    unbind: Run | None
+    body: Run
+
+    def begin(self, variables: Variables, error: GradcliError) -> None:
+        """Bind the name of `except … as name`."""
+        if self.store is not None:
+            self.store(variables, error)
+
+    def end(self, variables: Variables) -> None:
+        """Take its value away."""
+        if self.unbind is not None:
+            self.unbind(variables)
+
+
+def matching(
+    clauses: list[Clause], error: GradcliError, variables: Variables, state: State
+) -> Clause | None:
+    """The first `except` that catches an error."""
+    for clause in clauses:
+        if clause.classes is None:
+            return clause
+        classes = clause.classes(variables)
+        state.place = clause.span
+        if handles(classes, error):
+            return clause
+    return None
+
+
+@compiles(tree.Try)
+def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
+    """`try`, with its `except`s, `else` and `finally`."""
+    outer, c.in_try = c.in_try, c.in_try or bool(node.handlers)
+    run = c.block(node.body, scope)
+    c.in_try = outer
+    if node.handlers:
+        run = _handled(c, run, node, scope)
+    return _finally(c, run, c.block(node.final, scope)) if node.final else run
+
+
+def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
+    state = c.state
+    clauses = [clause_of(c, each, scope, c.block(each.body, scope)) for each in node.handlers]
+    orelse = c.block(node.orelse, scope)
+    handle = (_in_groups if node.handlers[0].takes_groups else _by_the_first)(c, clauses)
+
+    def run(variables: Variables) -> Any:
+        try:
+            ended = body(variables)
+        except Exception as raised:
+            error = locate(caught(raised), state)
+        else:
+            return orelse(variables) if ended is None else ended
+        return handle(error, variables)
+
+    return run
+
+
+def _by_the_first(c: Compiler, clauses: list[Clause]) -> Handle:
+    """`except`: the first clause that takes the error handles it."""
+    state, handled = c.state, c.interpreter.handled
+
+    def handle(error: GradcliError, variables: Variables) -> Any:
+        found = matching(clauses, error, variables, state)
+        if found is None:
+            raise error
+        handled.append(error)
+        try:
+            found.begin(variables, error)
+            return found.body(variables)
+        except GradcliError as another:
+            if another is not error and another.context is None:
+                another.context = error
+            raise
+        finally:
+            handled.pop()
+            found.end(variables)
+
+    return handle
+
+
+def _in_groups(c: Compiler, clauses: list[Clause]) -> Handle:
+    """`except*`: each clause takes the exceptions of its classes out of the group."""
+    from gradcli.language.objects.classes import exception_instances as groups  # lazy: start-up
+
+    state, handled = c.state, c.interpreter.handled
+
+    def handle(error: GradcliError, variables: Variables) -> Any:
+        rest: groups.Group | None = groups.as_group(error)
+        anew: list[GradcliError] = []
+        for clause in clauses:
+            assert clause.classes is not None
+            classes = clause.classes(variables)
+            state.place = clause.span
+            if rest is None:
+                break
+            taken, rest = rest.split(lambda each, classes=classes: handles(classes, each))  # type: ignore[misc]
+            if taken is None:
+                continue
+            handled.append(taken)
+            try:
+                clause.begin(variables, taken)
+                clause.body(variables)
+            except GradcliError as another:
+                anew.append(another)
+            finally:
+                handled.pop()
+                clause.end(variables)
+        left = groups.raised_again(error, rest, anew)
+        if left is not None:
+            raise left
+        return None
+
+    return handle
+
+
+def clause_of(c: Compiler, node: tree.Handler, scope: Scope, body: Run) -> Clause:
+    """An `except` with its body's closure."""
+    store = unbind = None
+    if node.name is not None:
+        store = name_store(c, node.name, scope)
+        unbind = name_unbind(c, node.name, scope)
+    return Clause(
+        None if node.exception is None else c.expression(node.exception, scope),
+        node.span if node.exception is None else node.exception.span,
+        store,
+        unbind,
+        body,
+    )
+
+
+def _finally(c: Compiler, body: Run, final: Run) -> Run:
+    state = c.state
+
+    # A `return`, `break` or `continue` in `finally` replaces an error or a `return` of the body, as
+    # in Python.
+    def run(variables: Variables) -> Any:
+        try:
+            ended = body(variables)
+        except BaseException as error:
+            if isinstance(error, GradcliError):
+                locate(error, state)
+            ended = final(variables)
+            # Ctrl-C and the end of time are no errors that a `return` here could take back.
+            if ended is not None and isinstance(error, Exception):
+                return ended
+            raise
+        override = final(variables)
+        return ended if override is None else override
+
+    return run
+
+
+@compiles(tree.Raise)
+def raise_statement(c: Compiler, node: tree.Raise, scope: Scope) -> Run:
+    """`raise exception from cause`; alone, it raises again what is being handled."""
+    state, span, handled = c.state, node.span, c.interpreter.handled
+    if node.exception is None:
+
+        def raise_again(variables: Variables) -> None:
+            state.place = span
+            if not handled:
+                raise runtime_error(
+                    "there is no error at hand to raise again",
+                    text="No active exception to reraise",
+                )
+            raise handled[-1]
+
+        return raise_again
+    exception = c.expression(node.exception, scope)
+    cause = None if node.cause is None else c.expression(node.cause, scope)
+
+    def run(variables: Variables) -> None:
+        value = exception(variables)
+        origin = None if cause is None else cause(variables)
+        state.place = span
+        error = _exception(value)
+        if origin is not None:
+            error.cause = _exception(origin)
+        raise error
+
+    return run
+
+
+def _exception(value: Any) -> GradcliError:
+    """A value as an exception; a class is called without arguments."""
+    if is_exception(value):
+        value = value()
+    if not isinstance(value, GradcliError):
+        raise type_error(
+            f"only exceptions can be raised, not {type_name(value)}",
+            text="exceptions must derive from BaseException",
+        )
+    return value
+
+
+@compiles(tree.Assert)
+def assert_statement(c: Compiler, node: tree.Assert, scope: Scope) -> Run:
+    """`assert test, message`; E701 if it does not hold."""
+    state, span = c.state, node.test.span
+    test = c.expression(node.test, scope)
+    message = None if node.message is None else c.expression(node.message, scope)
+
+    def run(variables: Variables) -> None:
+        holds = test(variables)
+        state.place = span
+        if holds:
+            return
+        arguments = () if message is None else (message(variables),)
+        state.place = span
+        words = text(arguments[0]) if arguments else ""
+        raise Raised("AssertionError", words, arguments, "E701")
+
+    return run
+
+
+@compiles(tree.With)
+def with_statement(c: Compiler, node: tree.With, scope: Scope) -> Run:
+    """`with context as target, …`: contexts are left in reverse, whatever happens."""
+    run = c.block(node.body, scope)
+    for context, target in reversed(node.items):
+        store = None if target is None else target_store(c, target, scope)
+        run = within(c, c.expression(context, scope), context.span, store, run)
+    return run
+
+
+class Context(Record):
+    """One `context as target` of a `with`, compiled."""
+
+    state: State
+    span: Span
+    store: Store | None
+
+    def enter(self, value: Any) -> tuple[Any, Any]:
+        """What entering a context gives, and what leaves it; E202 for a value that is none."""
+        self.state.place = self.span
+        if type(value) is Absent:
+            value.refuse()
+        if not getattr(type(value), "language_context", False):
+            raise type_error(
+                f"a value of type {type_name(value)} is no context",
+                text=f"'{type_name(value)}' object does not support the context manager protocol",
+                help="call it: `with torch.no_grad():`" if callable(value) else None,
+            )
+        leave = getattr(value, "__exit__", None)
+        if leave is None:
+            raise type_error(
+                f"the class {type_name(value)} has no `__exit__`",
+                text=f"'{type_name(value)}' object does not support the context manager protocol"
+                " (missed __exit__ method)",
+            )
+        enter = value.__enter__
+        return (enter() if type(enter) is MethodType else call(enter, (), {})), leave
+
+    def bind(self, variables: Variables, entered: Any) -> None:
+        """Bind the target."""
+        if self.store is not None:
+            self.store(variables, entered)
+
+    def takes(self, leave: Any, error: BaseException) -> bool:
+        """Leave after an error; whether the context takes the error on itself."""
+        if not isinstance(error, GradcliError):
+            leave(None, None, None)
+            return False
+        locate(error, self.state)
+        self.state.place = self.span
+        return bool(call(leave, (type_of(error), error, None), {}))
+
+    def leave(self, leave: Any) -> None:
+        """Leave after the end of the body."""
+        self.state.place = self.span
+        if type(leave) is MethodType:  # a context of ours
+            leave(None, None, None)
+        else:
+            call(leave, (None, None, None), {})
+
+
+def within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body: Run) -> Run:
+    """What runs a body within a context."""
+    item = Context(c.state, span, store)
+
+    def run(variables: Variables) -> Any:
+        entered, leave = item.enter(context(variables))
+        try:
+            item.bind(variables, entered)
+            ended = body(variables)
+        except BaseException as error:
+            if item.takes(leave, error):
+                return None
+            raise
+        item.leave(leave)
+        return ended
+
+    return run

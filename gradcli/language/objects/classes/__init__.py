@@ -1,0 +1,1 @@
+"""Classes of programs and their instances; built-in classes that a program may extend."""

@@ -1,0 +1,551 @@
+"""Python's built-in functions and classes, as far as the language has them.
+
+A function's own parameters are its signature in the language, so a wrong call is noticed by the
+host and explained from there.
+"""
+
+from __future__ import annotations
+
+import builtins as host
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.language.events import Asked, Explained, Printed, Shown, Traced
+from gradcli.language.functions.calls import call, offer_op
+from gradcli.language.limits import LARGEST_FORMAT, check_integer, check_nesting, check_text
+from gradcli.language.objects.absent import Absent
+from gradcli.language.objects.attributes import (
+    Module,
+    attribute_names,
+    delete_attribute,
+    get_attribute,
+    set_attribute,
+)
+from gradcli.language.objects.classes.descriptors import ClassMethod, Property, StaticMethod
+from gradcli.language.objects.classes.instances import (
+    OBJECT,
+    Super,
+    UserClass,
+    attributes_of,
+    is_dunder,
+    made_class,
+)
+from gradcli.language.objects.exceptions import Raised
+from gradcli.language.objects.formatting import ascii_of, format_value
+from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.methods import dict_of, set_of
+from gradcli.language.objects.operators import NUMBERS, binary
+from gradcli.language.objects.ordering import extreme, sort_values
+from gradcli.language.objects.repr import display, text
+from gradcli.language.objects.types import (
+    EXCEPTIONS,
+    TYPE,
+    LanguageType,
+    called,
+    define,
+    is_subclass,
+    type_name,
+    type_of,
+)
+from gradcli.library.iterators import ITERATORS
+from gradcli.library.load_save import FILES
+from gradcli.ops.binding import catalogue
+from gradcli.ops.definition.lints import check_constant
+from gradcli.state import active
+
+BUILTINS: dict[str, Any] = {**ITERATORS, **FILES}
+"""The built-in functions and classes by name."""
+
+_ABSENT: Any = object()
+
+
+def _builtin(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Enter a function under its own name, without the `_` that keeps it apart from the host's."""
+    name = function.__name__.rstrip("_")
+    called(name, function)
+    BUILTINS[name] = function
+    return function
+
+
+def _like_op(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A built-in function whose errors name the op of the same name, which was often meant."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except GradcliError as error:
+            raise offer_op(error, function.__name__.rstrip("_"), args) from None
+
+    return call
+
+
+def _class(full_name: str, *hosts: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a class of the language whose constructor is the function decorated."""
+
+    def enter(construct: Callable[..., Any]) -> Callable[..., Any]:
+        called(full_name, construct)
+        BUILTINS[full_name] = define(full_name, *hosts, construct=construct)
+        return construct
+
+    return enter
+
+
+# --- showing ------------------------------------------------------------------------------
+
+
+@_builtin
+def print_(
+    *values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False
+) -> None:
+    separator = _text_or(sep, " ", "sep")
+    line_end = _text_or(end, "\n", "end")
+    if active.state.recorder is not None:
+        active.state.recorder.shown(values)
+    written = separator.join([text(value) for value in values]) + line_end
+    if file is None:
+        active.state.emit(Printed(written))
+    else:
+        call(get_attribute(file, "write"), (written,), {})
+
+
+@_builtin
+def exit_(code: Any = None, /) -> None:
+    raise EXCEPTIONS["SystemExit"](*(() if code is None else (code,)))
+
+
+BUILTINS["quit"] = exit_
+
+
+def _text_or(value: Any, default: str, name: str) -> str:
+    if value is None:
+        return default
+    if isinstance(value, str):
+        return value
+    raise type_error(f"print(): {name} must be a string, not {type_name(value)}")
+
+
+@_builtin
+def trace(tensor: Any, style: str = "tree") -> None:
+    if type(tensor) is not Tensor:
+        raise type_error(f"trace() shows the graph of a tensor, not {type_name(tensor)}")
+    if style not in ("tree", "values", "next", "steps"):
+        raise value_error(
+            f"there is no trace style {display(style)}", help="tree, values, next or steps"
+        )
+    active.state.emit(Traced(tensor, style))
+
+
+@_builtin
+def show(tensor: Any, file: str) -> None:
+    if not isinstance(file, str):
+        raise type_error(f"show() takes the name of a file, not {type_name(file)}")
+    active.state.emit(Shown(_explicable(tensor, "show"), file))
+
+
+@_builtin
+def plot(
+    *values: Any, title: str = "", kind: str = "line", file: str | None = None, **named: Any
+) -> None:
+    from gradcli.library.drawing import quick  # lazy: start-up: few programs draw
+
+    quick.plot(values, named, title, kind, file)
+
+
+@_builtin
+def sparkline(values: Any) -> None:
+    from gradcli.library.drawing import quick  # lazy: start-up: few programs draw
+
+    quick.sparkline(values)
+
+
+@_builtin
+def explain(tensor: Any) -> None:
+    active.state.emit(Explained(_explicable(tensor, "explain"), False))
+
+
+@_builtin
+def derive(tensor: Any) -> None:
+    active.state.emit(Explained(_explicable(tensor, "derive"), True))
+
+
+@_builtin
+def why(question: str) -> None:
+    if not isinstance(question, str):
+        raise type_error('why() takes a question in quotes: why("x.grad")')
+    active.state.emit(Asked("why", question))
+
+
+@_builtin
+def blame() -> None:
+    active.state.emit(Asked("blame"))
+
+
+@_builtin
+def check() -> None:
+    active.state.emit(Asked("check"))
+
+
+def _explicable(tensor: Any, what: str) -> Tensor:
+    """A tensor with gradients to explain; raises E202 and E402."""
+    if type(tensor) is not Tensor:
+        raise type_error(f"{what}() explains a tensor, not {type_name(tensor)}")
+    if not tensor.requires_grad:
+        raise GradcliError("E402", f"{what}() needs a tensor that requires grad")
+    return tensor
+
+
+@_builtin
+def repr_(value: Any, /) -> str:
+    return display(value)
+
+
+@_builtin
+def ascii_(value: Any, /) -> str:
+    return ascii_of(display(value))
+
+
+@_builtin
+def format_(value: Any, spec: str = "", /) -> str:
+    if not isinstance(spec, str):
+        raise type_error(f"a format spec is a string, not {type_name(spec)}")
+    return format_value(value, spec)
+
+
+# --- numbers ------------------------------------------------------------------------------
+
+
+@_builtin
+def abs_(x: Any, /) -> Any:
+    return catalogue.methods["abs"](x) if type(x) is Tensor else host.abs(x)
+
+
+@_builtin
+@_like_op
+def round_(number: Any, ndigits: Any = None) -> Any:
+    if type(number) is Tensor:
+        raise type_error("a tensor cannot be rounded to a number of Python's")
+    if isinstance(ndigits, int) and isinstance(number, int) and abs(ndigits) > LARGEST_FORMAT:
+        return number if ndigits > 0 else 0
+    return host.round(number, ndigits)
+
+
+@_builtin
+def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
+    if mod is None:
+        return binary("**", base, exp)
+    if not all(isinstance(value, int) for value in (base, exp, mod)):
+        raise type_error("pow() with three arguments takes integers")
+    # Squaring takes a step for each bit of the exponent, and each step the square of the modulus'
+    # bits.
+    check_integer(exp.bit_length() * mod.bit_length() // 64)
+    return host.pow(base, exp, mod)
+
+
+@_builtin
+def divmod_(x: Any, y: Any, /) -> Any:
+    if hasattr(type(x), "language_class") or hasattr(type(y), "language_class"):
+        return host.divmod(x, y)
+    return binary("//", x, y), binary("%", x, y)
+
+
+@_builtin
+@_like_op
+def sum_(iterable: Any, /, start: Any = 0) -> Any:
+    if isinstance(start, str):
+        raise type_error("sum() adds no strings", help="join them: `''.join(values)`")
+    total = start
+    numbers = []
+    for value in bounded(iterable):
+        # Numbers are left to the host in one go, whose sum of floats may be more exact than
+        # adding them one by one.
+        if type(value) in NUMBERS and type(total) in NUMBERS:
+            numbers.append(value)
+            if len(numbers) == _SUMMED_AT_ONCE:
+                total = host.sum(numbers, total)
+                numbers.clear()
+        else:
+            total = binary("+", host.sum(numbers, total) if numbers else total, value)
+            numbers.clear()
+    return host.sum(numbers, total) if numbers else total
+
+
+_SUMMED_AT_ONCE = 1 << 16
+
+
+BUILTINS |= {each.__name__: each for each in (host.bin, host.hex, host.oct, host.chr, host.ord)}
+
+# --- collections --------------------------------------------------------------------------
+
+
+@_builtin
+def len_(collection: Any, /) -> int:
+    if not hasattr(type(collection), "__len__"):
+        raise type_error(
+            f"a value of type {type_name(collection)} has no length",
+            text=f"object of type '{type_name(collection)}' has no len()",
+        )
+    return len(collection)
+
+
+@_builtin
+def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[Any]:
+    return sort_values(iterable, key, reverse)
+
+
+@_builtin
+@_like_op
+def any_(iterable: Any, /) -> bool:
+    return host.any(bounded(iterable))
+
+
+@_builtin
+@_like_op
+def all_(iterable: Any, /) -> bool:
+    return host.all(bounded(iterable))
+
+
+_builtin(_like_op(extreme("min", host.min)))
+_builtin(_like_op(extreme("max", host.max)))
+
+
+# --- values and their classes -------------------------------------------------------------
+
+
+@_builtin
+def isinstance_(value: Any, classes: Any, /) -> bool:
+    if type(classes) is tuple:
+        return host.any(isinstance_(value, each) for each in classes)
+    if isinstance(classes, LanguageType):
+        return classes.has_instance(value)
+    if type(classes) is Absent:
+        classes.refuse()
+    if hasattr(type(classes), "language_instance"):
+        return bool(classes.language_instance(value))
+    if isinstance(classes, type):  # a class of the catalogue, such as torch.no_grad
+        return isinstance(value, classes)
+    raise type_error(
+        f"isinstance() takes a class or a tuple of them, not {text(classes)}",
+        text="isinstance() arg 2 must be a type, a tuple of types, or a union",
+    )
+
+
+@_builtin
+def issubclass_(cls: Any, classes: Any, /) -> bool:
+    classes = getattr(classes, "members", None) or classes
+    if type(classes) is tuple:
+        return host.any(issubclass_(cls, each) for each in classes)
+    if type(classes) is Absent:
+        classes.refuse()
+    if not isinstance(cls, (LanguageType, type)) or not isinstance(classes, (LanguageType, type)):
+        first = isinstance(cls, (LanguageType, type))
+        must = "2 must be a class, a tuple of classes, or a union" if first else "1 must be a class"
+        raise type_error("issubclass() takes two classes", text=f"issubclass() arg {must}")
+    return is_subclass(cls, classes)
+
+
+def type_(value: Any, /, *parts: Any, **keywords: Any) -> LanguageType:
+    if not parts:
+        return type_of(value)
+    if len(parts) != 2:
+        raise GradcliError("E201", "type() takes 1 or 3 arguments")
+    return made_class(TYPE, value, *parts, **keywords)
+
+
+TYPE.construct = type_
+BUILTINS["type"] = TYPE
+
+
+@_builtin
+def hash_(value: Any, /) -> int:
+    check_nesting(value)
+    return host.hash(value)
+
+
+@_builtin
+def id_(value: Any, /) -> int:
+    return host.id(value)
+
+
+@_builtin
+def vars_(value: Any, /) -> dict[str, Any]:
+    if type(value) is Module:
+        return {name: value.get(name) for name in value.public_names()}
+    if isinstance(value, UserClass):
+        return {name: found for name, found in value.names.items() if not is_dunder(name)}
+    return attributes_of(value)
+
+
+@_builtin
+def dir_(value: Any, /) -> list[str]:
+    return sorted({*attribute_names(value), *getattr(value, "values", ())})
+
+
+@_builtin
+def callable_(value: Any, /) -> bool:
+    return callable(value)
+
+
+@_builtin
+def getattr_(value: Any, name: str, default: Any = _ABSENT, /) -> Any:
+    _check_name(name)
+    try:
+        return get_attribute(value, name)
+    except GradcliError as error:
+        if default is _ABSENT or error.raises != "AttributeError":
+            raise
+        return default
+
+
+@_builtin
+def hasattr_(value: Any, name: str, /) -> bool:
+    return getattr_(value, name, _ABSENT_ATTRIBUTE) is not _ABSENT_ATTRIBUTE
+
+
+_ABSENT_ATTRIBUTE: Any = object()
+
+
+@_builtin
+def setattr_(value: Any, name: str, new: Any, /) -> None:
+    _check_name(name)
+    set_attribute(value, name, new)
+
+
+@_builtin
+def delattr_(value: Any, name: str, /) -> None:
+    _check_name(name)
+    delete_attribute(value, name)
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str):
+        raise type_error(f"an attribute's name is a string, not {type_name(name)}")
+
+
+# --- classes that are called --------------------------------------------------------------
+
+
+@_class("bool", bool)
+def _bool(x: Any = False, /) -> bool:
+    return bool(x)
+
+
+@_class("int", int)
+def _int(x: Any = 0, /, base: Any = _ABSENT) -> int:
+    if type(x) is Tensor:
+        check_constant(x)
+    return int(x) if base is _ABSENT else int(x, base)
+
+
+@_class("float", float)
+def _float(x: Any = 0.0, /) -> float:
+    if type(x) is Tensor:
+        check_constant(x)
+    return float(x)
+
+
+@_class("complex", complex)
+def _complex(real: Any = 0, imag: Any = _ABSENT) -> complex:
+    return complex(real) if imag is _ABSENT else complex(real, imag)
+
+
+@_class("str", str)
+def _str(object: Any = "") -> str:
+    return text(object)
+
+
+@_class("list", list)
+def _list(iterable: Any = (), /) -> list[Any]:
+    return list(bounded(iterable))
+
+
+@_class("tuple", tuple)
+def _tuple(iterable: Any = (), /) -> tuple[Any, ...]:
+    return iterable if type(iterable) is tuple else tuple(bounded(iterable))
+
+
+@_class("set", set)
+def _set(iterable: Any = (), /) -> set[Any]:
+    return set_of(iterable)
+
+
+@_class("frozenset", frozenset)
+def _frozenset(iterable: Any = (), /) -> frozenset[Any]:
+    return iterable if type(iterable) is frozenset else frozenset(set_of(iterable))
+
+
+@_class("bytes", bytes)
+def _bytes(source: Any = b"", encoding: str = "", errors: str = "strict", /) -> bytes:
+    if isinstance(source, str):
+        if not encoding:
+            raise type_error(
+                "bytes() of a string needs its encoding", text="string argument without an encoding"
+            )
+        return source.encode(encoding, errors)
+    if isinstance(source, int):
+        check_text(source)
+        return bytes(source)
+    return source if type(source) is bytes else bytes(bounded(source))
+
+
+@_class("dict", dict)
+def _dict(*values: Any, **named: Any) -> dict[Any, Any]:
+    return dict_of(*values, **named)
+
+
+@_class("range", range)
+def _range(*limits: Any) -> range:
+    return range(*limits)
+
+
+BUILTINS.update({"Ellipsis": ..., "NotImplemented": NotImplemented, "__debug__": True})
+BUILTINS["object"] = OBJECT
+for _host in (ClassMethod, Property, StaticMethod, Super):
+    BUILTINS[_host.language_name] = define(_host.language_name, _host, construct=_host)
+
+
+@_class("slice", slice)
+def _slice(*limits: Any) -> slice:
+    return slice(*limits)
+
+
+def _exception(name: str) -> Callable[..., Raised]:
+    def make(*arguments: Any) -> Raised:
+        if name == "SystemExit" and arguments and isinstance(arguments[0], (int, type(None))):
+            message = ""  # a number is the exit code, all else is shown
+        elif len(arguments) == 1:
+            # A KeyError shows its key as it was written, so that a blank one is seen.
+            message = display(arguments[0]) if name == "KeyError" else text(arguments[0])
+        else:
+            message = display(arguments) if arguments else ""
+        code = "E701" if name == "AssertionError" else "E702"
+        return Raised(name, message, arguments, code)
+
+    return called(name, make)
+
+
+_KNOWN_BY_MODULE = frozenset(
+    {"AxisError", "FrozenInstanceError", "GradcheckError", "JSONDecodeError", "LinAlgError"}
+    | {"DecimalException", "DivisionByZero", "InvalidOperation", "Overflow"}
+    | {"_LinAlgError", "error"}
+)
+
+
+def _group(name: str) -> Callable[..., Raised]:
+    def make(message: Any, exceptions: Any, /) -> Raised:
+        from gradcli.language.objects.classes.exception_instances import (  # lazy: start-up
+            made_group,
+        )
+
+        return made_group(name, message, exceptions)
+
+    return called(name, make)
+
+
+for _name, _kind in EXCEPTIONS.items():
+    _kind.construct = _group(_name) if _name.endswith("Group") else _exception(_name)
+    if _name not in _KNOWN_BY_MODULE:  # known by their modules
+        BUILTINS[_name] = _kind

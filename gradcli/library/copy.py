@@ -1,0 +1,177 @@
+"""The module `copy`: shallow and deep copies."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.tensor import Tensor, alias, meta_of
+from gradcli.errors import GradcliError
+from gradcli.language.objects.borders import is_array
+from gradcli.language.objects.classes.descriptors import MISSING
+from gradcli.language.objects.classes.extensible import Extensible
+from gradcli.language.objects.classes.instances import Instance
+from gradcli.language.objects.repr import HOST_TEXT
+from gradcli.language.objects.types import LanguageType, type_name
+from gradcli.library.torch.nn.copies import copied_module, copied_tensor, not_kept
+from gradcli.library.torch.nn.module import Module
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, LanguageType, type)
+
+
+def copy(x: Any) -> Any:
+    """`copy.copy(x)`: a value of its own that holds the same things."""
+    if isinstance(x, Tensor):
+        return copied_tensor(alias(x), x)
+    own = _own_way(x, "__copy__")
+    return own(x) if own is not None else _copied(x, lambda value: value, not_kept)
+
+
+def deepcopy(x: Any, memo: Any = None) -> Any:
+    """`copy.deepcopy(x)`: a value of its own that holds copies, each thing copied once.
+
+    Raises E405 for a tensor that is no leaf, E205 for values of other kinds.
+    """
+    return (memo.copying if isinstance(memo, _Memo) else _Copying()).of(x)
+
+
+def _own_way(value: Any, name: str) -> Any:
+    """The method by which the program copies its own objects, None for none."""
+    cls = getattr(type(value), "language_class", None)
+    found = MISSING if cls is None or isinstance(value, LanguageType) else cls.find(name)
+    return None if found is MISSING else found
+
+
+def _copied(value: Any, of: Any, keep: Any) -> Any:
+    """A value like another, of what `of` gives for each thing in it; `keep` gets it first."""
+    if isinstance(value, Module):
+        return copied_module(value, of, keep)
+    if isinstance(value, Instance) and not value.language_shared:
+        made: Any = type(value).__new__(type(value))
+        keep(value, made)
+        made.values.update({key: of(each) for key, each in value.values.items()})
+        return made
+    if isinstance(value, Extensible):
+        return _by_slots(value, of, keep)
+    made = _collection(value, of, keep)
+    if made is None:
+        return _as_it_is(value)
+    if hasattr(value, "stored"):
+        made.stored = {key: of(each) for key, each in value.stored.items()}
+    return made
+
+
+def _by_slots(value: Any, of: Any, keep: Any) -> Any:
+    """A copy of an optimizer, a schedule or their like."""
+    made = object.__new__(type(value))
+    keep(value, made)
+    names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    for name in (*names, *getattr(value, "__dict__", ())):
+        if hasattr(value, name):
+            # The first steps of an optimizer are watched for its own program's slips.
+            setattr(made, name, None if name == "_lint" else of(getattr(value, name)))
+    return made
+
+
+def _collection(value: Any, of: Any, keep: Any) -> Any:
+    """A copy of a list, a dictionary, a set, a tuple or one of their kinds; None for no such."""
+    kind: Any = type(value)
+    base: Any
+    if isinstance(value, (tuple, frozenset)):
+        parts = list(map(of, value))
+        if all(part is each for part, each in zip(parts, value, strict=True)):
+            return value if kind is tuple or not hasattr(value, "stored") else None
+        base = tuple if isinstance(value, tuple) else frozenset
+        return base.__new__(kind, parts)
+    if isinstance(value, deque):
+        made: Any = kind((), value.maxlen)
+    elif isinstance(value, (list, dict, set)):
+        made = kind.__new__(kind)
+    else:
+        return None
+    keep(value, made)
+    if not isinstance(value, dict):
+        base = next(each for each in (deque, list, set) if isinstance(value, each))
+        (base.update if base is set else base.extend)(made, map(of, value))
+        return made
+    if hasattr(value, "default_factory"):
+        made.default_factory = value.default_factory
+    update = OrderedDict.update if isinstance(value, OrderedDict) else dict.update
+    update(made, {of(key): of(each) for key, each in value.items()})
+    return made
+
+
+def _as_it_is(value: Any) -> Any:
+    """A value that a copy shares, as Python does with what cannot change; an array's copy."""
+    if is_array(value):
+        return type(value)(value.data.copy())
+    if isinstance(value, (*_PLAIN, tuple, np.generic, Instance)) or callable(value):
+        return value
+    if type(value) in HOST_TEXT:  # dates and exact numbers
+        return value
+    raise GradcliError("E205", f"a copy of {type_name(value)} is outside the language")
+
+
+class _Memo(dict[int, Any]):
+    """The copies that were made, by what they are copies of: what `__deepcopy__` is given."""
+
+    __slots__ = ("copying",)
+
+    def __init__(self, copying: _Copying) -> None:
+        super().__init__()
+        self.copying = copying
+
+
+class _Copying:
+    """One deep copy.
+
+    Attributes:
+        originals: the originals, which must not go away meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.copies: dict[int, Any] = {}
+        self.originals: list[Any] = []
+        self.memo = _Memo(self)
+
+    def of(self, value: Any) -> Any:
+        """The copy of a value."""
+        if id(value) in self.copies:
+            return self.copies[id(value)]
+        own = _own_way(value, "__deepcopy__")
+        if isinstance(value, Tensor):
+            copied: Any = self._tensor(value)
+        elif own is not None:
+            copied = own(value, self.memo)
+        else:
+            copied = _copied(value, self.of, self._keep)
+        self._keep(value, copied)
+        return copied
+
+    def _keep(self, value: Any, copied: Any) -> None:
+        self.copies[id(value)] = copied
+        self.originals.append(value)
+
+    def _tensor(self, tensor: Tensor) -> Tensor:
+        if not tensor.is_leaf:
+            raise GradcliError(
+                "E405",
+                "deepcopy() copies leaves, and a tensor was made by an operation",
+                text="Only Tensors created explicitly by the user (graph leaves) support the"
+                " deepcopy protocol at the moment.  If you were attempting to deepcopy a module,"
+                " this may be because of a torch.nn.utils.weight_norm usage, see"
+                " https://github.com/pytorch/pytorch/pull/103001",
+                help="copy `x.detach()`",
+            )
+        array = forced(tensor.array)
+        copied = copied_tensor(Tensor(array.copy()), tensor)
+        if tensor.grad is not None:
+            meta_of(copied).grad = self.of(tensor.grad)
+        return copied
+
+
+COPY: dict[str, Any] = {"copy": copy, "deepcopy": deepcopy}
+"""What the module `copy` holds."""

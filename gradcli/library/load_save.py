@@ -1,0 +1,155 @@
+"""`load` and `save`: read tensors from data files, and write them. `open` reads texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import on_default_device, to_host
+from gradcli.arrays.dtypes import cast, default_dtype
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.language.objects.types import called, type_name
+from gradcli.ops.binding import catalogue
+from gradcli.state import active
+
+
+def file_name(taker: str, value: Any, kind: str = "the name of a file") -> str:
+    """The name that a text or a `pathlib.Path` gives; raises E202 for anything else."""
+    name = getattr(value, "language_path", value)
+    if not isinstance(name, str):
+        raise type_error(f"{taker} takes {kind}, not {type_name(value)}")
+    return name
+
+
+def load(f: Any, /) -> Any:
+    """What a file of data holds: `load("x.npy")`.
+
+    Args:
+        f: the file, `[FORMAT:]FILE[:KEY]` as behind `NAME=@`: npy, npz, csv, json or safetensors.
+
+    Returns:
+        A tensor for npy and csv, and where the key names one array; a dict of tensors for npz and
+        safetensors; the value of a JSON text, its lists of numbers as tensors. Numbers of csv and
+        JSON take the dtype that `torch.tensor` gives them.
+
+    Raises:
+        GradcliError: E502 where the file cannot be read, E504 to E506 for what is wrong in it, E606
+            where files are out of bounds.
+    """
+    f = file_name("load()", f)
+    from gradcli.arrays.files.data_file import STDIN, DataFile  # lazy: start-up
+    from gradcli.arrays.files.reading import is_text, read  # lazy: start-up
+
+    file = DataFile.named(f)
+    if file.path == STDIN:
+        raise GradcliError(
+            "E502", "load() reads files, not standard input", help="values come in as NAME=@-"
+        )
+    return tensors(read(file), is_text(file))
+
+
+def tensors(value: Any, plain: bool) -> Any:
+    """A value with the arrays in it as tensors.
+
+    Args:
+        value: an array, a mapping or list of values, or any other value.
+        plain: whether floating arrays are plain numbers, which take the default dtype.
+    """
+    if isinstance(value, Mapping):
+        return {name: tensors(each, plain) for name, each in value.items()}
+    if isinstance(value, list):
+        return [tensors(each, plain) for each in value]
+    if not isinstance(value, np.ndarray):
+        return value
+    if plain and value.dtype.kind in "fc":
+        default = default_dtype()
+        value = cast(value, default.to_complex() if value.dtype.kind == "c" else default)
+    return Tensor(on_default_device(value if value.ndim else value[()]))
+
+
+def save(obj: Any, f: Any, /) -> None:
+    """Write a tensor, or a dict of tensors by name, to a file of data: `save({"w": w}, "w.npz")`.
+
+    The suffix names the format: .npy, .npz, .csv, .json or .safetensors. The file is written whole
+    or not at all.
+
+    Raises:
+        GradcliError: E202 for anything but tensors and numbers, E603 where the file cannot be
+            written or the format does not hold them, E606 where files are out of bounds.
+    """
+    f = file_name("save()", f)
+    from gradcli.arrays.files.writing import write_arrays  # lazy: start-up
+
+    if isinstance(obj, dict):
+        for name in obj:
+            if not isinstance(name, str):
+                raise type_error(f"save() takes a dict with names as keys, not {type_name(name)}")
+        write_arrays(f, {name: _array(value) for name, value in obj.items()})
+    else:
+        write_arrays(f, _array(obj))
+
+
+def _array(value: Any) -> Any:
+    """The array of a tensor, or of what `torch.tensor` makes one of."""
+    if not isinstance(value, (Tensor, bool, int, float, complex, list, tuple)):
+        raise type_error(
+            f"save() writes tensors, not {type_name(value)}",
+            help="several go into a dict by name: save({'w': w, 'b': b}, 'm.npz')",
+        )
+    tensor = value if isinstance(value, Tensor) else catalogue.modules["torch"]["tensor"](value)
+    return to_host(tensor.array)
+
+
+def read_file(
+    file: Any,
+    mode: str = "r",
+    buffering: int = -1,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+) -> Any:
+    """What a file holds, to be read as Python's `open(file)` does: a text, or bytes for "rb".
+
+    Raises:
+        GradcliError: E202 and E204 for arguments of no use, E205 for a mode that writes, E502 where
+            the file cannot be read, E504 where it is no text, E602 where it is too large, E606
+            where files are out of bounds.
+    """
+    file = file_name("open()", file)
+    if mode not in ("r", "rt", "tr", "rb", "br"):
+        active.state.limits.check_file(file)
+        raise GradcliError(
+            "E205",
+            f"open() reads files here: there is no mode {mode!r}",
+            help="`print` what is to be kept, or write tensors with `save(x, 'x.npy')`",
+        )
+    from gradcli.arrays.files.data_file import DataFile  # lazy: start-up
+    from gradcli.library.streams import ReadBytes, ReadText  # lazy: start-up
+
+    found = DataFile(f"./{file}" if file == "-" else file)
+    content = found.content()
+    if "b" in mode:
+        return ReadBytes(content, file, mode)
+    if (encoding or "utf-8").lower() not in _ENCODINGS or errors not in _DECODING_ERRORS:
+        raise value_error(f"open() knows no encoding {encoding!r} with errors={errors!r}")
+    try:
+        text = content.decode(encoding or "utf-8", errors or "strict")
+    except UnicodeDecodeError as error:
+        made = found.damaged(f"byte {error.start}", f"it is not {encoding or 'UTF-8'}")
+        made.raises = "UnicodeDecodeError"
+        raise made from error
+    return ReadText(text, file, mode, newline)
+
+
+called("open", read_file)
+
+_ENCODINGS = frozenset(
+    {"utf-8", "utf8", "utf-8-sig", "ascii", "latin-1", "latin1", "iso-8859-1", "cp1252", "utf-16"}
+)
+_DECODING_ERRORS = frozenset({None, "strict", "ignore", "replace"})
+
+FILES = {"load": load, "open": read_file, "save": save}
+"""The functions of the language that touch files."""

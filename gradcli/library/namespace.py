@@ -1,0 +1,278 @@
+"""Resolves names to builtins, modules and ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import gradcli.ops.load  # noqa: F401  (fills the catalogue)
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.layout.sizes import Device, Size
+from gradcli.autograd import naming
+from gradcli.autograd.engine import backward
+from gradcli.errors import GradcliError, Span
+from gradcli.language.hints.spelling import closest, suggestion
+from gradcli.language.objects.attributes import Module
+from gradcli.language.objects.types import (
+    EXCEPTIONS,
+    PARAMETER,
+    TENSOR,
+    UNINITIALIZED,
+    called,
+    class_of_host,
+    define,
+    host_name,
+)
+from gradcli.library.builtins import BUILTINS as BUILTINS
+from gradcli.library.modules import INSTEAD as INSTEAD
+from gradcli.library.modules import import_of, library_modules
+from gradcli.ops.binding import catalogue
+from gradcli.ops.creation.settings import Layout
+from gradcli.ops.definition.doc import describe
+
+
+def _torch_modules() -> dict[str, Module]:
+    """The catalogue's modules by their dotted names, each inside its parent."""
+    found: dict[str, Module] = {}
+    for full_name in catalogue.modules:
+        parts = full_name.split(".")
+        for length in range(1, len(parts) + 1):
+            dotted = ".".join(parts[:length])
+            if dotted not in found:
+                found[dotted] = Module(dotted, catalogue.modules.get(dotted, {}))
+            if length > 1:
+                found[".".join(parts[: length - 1])].modules[parts[length - 1]] = found[dotted]
+    return found
+
+
+def _install_classes() -> None:
+    """Put the classes of torch that programs name into its module."""
+    table = catalogue.modules["torch"]
+    for made in (
+        TENSOR,
+        define("torch.Size", Size),
+        define("torch.dtype", DType),
+        define("torch.device", Device),
+        define("torch.layout", Layout),
+    ):
+        made.construct = table.get(made.name)
+        table[made.name] = made
+    PARAMETER.construct = catalogue.modules["torch.nn"]["Parameter"]
+    catalogue.modules["torch.nn"].update(UNINITIALIZED, Parameter=PARAMETER)
+    catalogue.modules["torch.linalg"]["LinAlgError"] = EXCEPTIONS["_LinAlgError"]
+    catalogue.modules["torch.autograd.gradcheck"]["GradcheckError"] = EXCEPTIONS["GradcheckError"]
+
+
+def _load_functions() -> None:
+    """Complete the tables of custom functions, which few programs need."""
+    from gradcli.autograd.custom import context, function  # lazy: family
+
+    base = define(host_name(function.Function), function.Function)
+    catalogue.modules["torch.autograd"]["Function"] = base
+    catalogue.modules["torch.autograd.function"].update(
+        Function=base,
+        FunctionCtx=define("torch.autograd.function.FunctionCtx", context.FunctionNode),
+        once_differentiable=function.once_differentiable,
+    )
+
+
+def _in_one_batch(function: Callable[..., Any], seeds: list[Any]) -> Any:
+    """What a function returns for all rows of seeds at once."""
+    from gradcli.library.torch.func.vmap import of_rows  # lazy: family
+
+    return of_rows(function, seeds)
+
+
+backward.in_one_batch = _in_one_batch
+catalogue.class_of = class_of_host
+
+
+def _documented(value: Any) -> Any:
+    """What says in words what a value does: a class of the language is documented by its host's."""
+    return getattr(value, "construct", None) or value
+
+
+def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
+    """A function of a module that is filled late, reachable where the module is not named."""
+
+    def load_and_call(*args: Any, **kwargs: Any) -> Any:
+        return MODULES[module_name].names[name](*args, **kwargs)
+
+    called(name, load_and_call)
+    # Whoever asks what it does is shown what the function does.
+    vars(load_and_call)["loaded"] = lambda: _documented(MODULES[module_name].names[name])
+    return load_and_call
+
+
+def _of_arrays(name: str, summary: str, example: str) -> Callable[..., Any]:
+    """A function between tensors and arrays, which loads `numpy` when it is called."""
+
+    def exchange_and_call(*args: Any, **kwargs: Any) -> Any:
+        from gradcli.library.numpy import exchange  # lazy: family
+
+        assert MODULES["numpy"].names
+        return getattr(exchange, name)(*args, **kwargs)
+
+    called(name, exchange_and_call)
+    describe(exchange_and_call, summary, example)
+    return exchange_and_call
+
+
+catalogue.methods["numpy"] = _of_arrays(
+    "numpy", "The array of NumPy on the tensor's memory.", "tensor([0.5, 1., 2.]).numpy()"
+)
+catalogue.modules["torch"]["from_numpy"] = _of_arrays(
+    "from_numpy", "The tensor on an array's memory.", "torch.from_numpy(np.ones(2))"
+)
+_install_classes()
+_TORCH = _torch_modules()
+for _name in ("torch.autograd", "torch.autograd.function"):
+    _TORCH[_name].load = _load_functions
+for _name, _where in (
+    ("GradScaler", "torch.amp"),
+    ("autocast", "torch.amp"),
+    ("compile", "torch.compiler"),
+    ("load", "torch.serialization"),
+    ("save", "torch.serialization"),
+):
+    catalogue.modules["torch"][_name] = _loaded_when_called(_where, _name)
+catalogue.modules["torch"]["vmap"] = _loaded_when_called("torch.func", "vmap")
+# As an attribute of torch.autograd it is the function, which has the name of its module.
+_TORCH["torch.autograd"].modules.pop("gradcheck")
+for _name in ("gradcheck", "gradgradcheck"):
+    catalogue.modules["torch.autograd"][_name] = _loaded_when_called(
+        "torch.autograd.gradcheck", _name
+    )
+
+MODULES: dict[str, Module] = {**_TORCH, **library_modules(_TORCH)}
+"""The modules that can be imported."""
+
+PREDEFINED: dict[str, Any] = {
+    "__name__": "__main__",
+    "F": MODULES["torch.nn.functional"],
+    "math": MODULES["math"],
+    "nn": MODULES["torch.nn"],
+    "np": MODULES["numpy"],
+    "torch": MODULES["torch"],
+}
+"""Names that need no import: modules, and `__name__`."""
+
+_TABLES = (
+    BUILTINS,
+    PREDEFINED,
+    catalogue.modules["torch"],
+    catalogue.modules["torch.nn.functional"],
+)
+
+# `e` is a variable's name in every other program, so the constant is torch.e and math.e only;
+# `compile` is Python's own, which is refused.
+_NOT_PLAIN = frozenset({"compile", "e"})
+
+UNSUPPORTED = {
+    "__import__": "modules are imported with `import`",
+    "breakpoint": "the language has no debugger of the host's",
+    "compile": "a program cannot run text as code",
+    "eval": "a program cannot run text as code",
+    "exec": "a program cannot run text as code",
+    "id": "`a is b` tells whether two values are the same",
+    "input": "a program does not wait for a person: values come in as `NAME=VALUE`",
+}
+"""Names of Python that are not supported, and why."""
+
+
+def plain_names() -> set[str]:
+    """The names that are defined before a program assigns any."""
+    return {name for table in _TABLES for name in table} - _NOT_PLAIN
+
+
+def table_of(name: str) -> dict[str, Any] | None:
+    """The table that defines a name which the program does not assign, None for an unknown name."""
+    if name in _NOT_PLAIN:
+        return None
+    for table in _TABLES:
+        if name in table:
+            return table
+    return None
+
+
+def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
+    """The error of an undefined name, with the one that was likely meant."""
+    reason = UNSUPPORTED.get(name)
+    if reason is not None:
+        return GradcliError("E101", f"`{name}` is not part of the language", span=span, help=reason)
+    needed = import_of(name)
+    if needed is not None:
+        help: str | None = f"write `{needed}` first"
+    elif name in _NOT_PLAIN:
+        help = f"the constant is `math.{name}` or `torch.{name}`, and its power `exp(x)`"
+    else:
+        words = ("True", "False", "None")
+        help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
+    text = f"name '{name}' is not defined"
+    return GradcliError("E101", f"`{name}` has no value", text=text, span=span, help=help)
+
+
+def module(name: str) -> Module:
+    """A module by its dotted name; raises E103 for one that the language does not have."""
+    found = MODULES.get(name)
+    if found is None:
+        root = name.partition(".")[0]
+        help = INSTEAD.get(root) or _left_out(*name.rpartition(".")[::2])
+        if help is None:
+            near = closest(name, MODULES)
+            if near is not None:
+                help = f"did you mean `{near}`?"
+            else:
+                family = sorted(known for known in MODULES if known.startswith(f"{root}."))
+                help = f"of {root} there are {', '.join(family)}" if family else _which(MODULES)
+        raise GradcliError(
+            "E103",
+            f"there is no module `{name}` in the language",
+            text=f"No module named '{name}'",
+            help=help,
+        )
+    return found
+
+
+def _which(names: Iterable[str]) -> str:
+    """The modules that there are, those inside others aside."""
+    return f"there are {', '.join(sorted(n for n in names if n[0] != '_' and '.' not in n))}"
+
+
+def _left_out(home: str, name: str) -> str | None:
+    from gradcli.language.hints.unsupported import reason_unsupported  # lazy: start-up
+
+    return reason_unsupported(home, name)
+
+
+def imported(found: Module, name: str) -> Any:
+    """What `from module import name` binds; raises E103 for what there is not."""
+    try:
+        return found.get(name)
+    except KeyError:
+        if f"{found.name}.{name}" in MODULES:
+            return MODULES[f"{found.name}.{name}"]
+        help = _left_out(found.name, name)
+        near = None if help else closest(name, found.public_names())
+        raise GradcliError(
+            "E103",
+            f"the module `{found.name}` has no `{name}` in the language",
+            raises="ImportError",
+            help=help if near is None else f"did you mean `{near}`?",
+        ) from None
+
+
+def _name_parameters() -> None:
+    from gradcli.library.torch.nn import paths  # lazy: start-up: where it is used
+
+    paths.name_parameters()
+
+
+def _module_paths() -> dict[int, tuple[str, Any]]:
+    from gradcli.library.torch.nn import paths  # lazy: start-up: where it is used
+
+    return paths.module_paths()
+
+
+naming.name_parameters = _name_parameters
+naming.module_paths = _module_paths

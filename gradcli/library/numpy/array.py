@@ -1,0 +1,650 @@
+"""Arrays as values of the language, and the one way into NumPy.
+
+A program's array is an `NDArray` around the host's, which no host function takes by accident.
+`unwrap` turns a program's values into what NumPy may see: numbers, bools, strings, arrays, dtypes,
+and lists of them; functions and objects never get there. `compute` charges the work, calls NumPy,
+and turns its errors and warnings into the language's own; `wrap` admits what came back.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.fusion.write_barrier import write_barrier
+from gradcli.autograd.tensor import Tensor, refresh, storage_of
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
+from gradcli.language.limits import charge, check_collection, too_deep
+from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
+from gradcli.language.objects.exceptions import converted
+from gradcli.language.objects.types import LanguageType, define, type_name
+from gradcli.library.numpy.dtypes import (
+    LONGEST_TEXT,
+    SCALARS,
+    Dtype,
+    dtype_of,
+    dtype_value,
+    is_supported,
+    supported,
+)
+from gradcli.ops.binding import catalogue
+from gradcli.state import active, charge_steps
+
+Function = Callable[..., Any]
+
+_AS_THEY_ARE = frozenset({bool, float, complex, type(None), type(...)}) | SCALARS
+_LEAST, _MOST = -(2**63), 2**64 - 1
+
+_ELEMENTS_PER_STEP = 10
+"""Elements, as a power of 2, that NumPy goes through in the time of one iteration of a loop."""
+
+
+# --- into NumPy and out of it ------------------------------------------------------------------
+
+
+def unwrap(value: Any) -> Any:
+    """What NumPy sees of a program's value.
+
+    Raises E202 for a value that NumPy does not get, E204 for an integer of more than 64 bits, E601
+    and E602 for lists that are too deep or too large, and what `array_of` raises for a tensor.
+    """
+    kind = type(value)
+    if kind is NDArray:
+        return value.data
+    if kind in _AS_THEY_ARE:
+        return value
+    if kind is int:
+        return _integer(value)
+    if kind is str:
+        return _text(value)
+    if isinstance(value, (list, tuple, range)):
+        return _items(value)
+    if kind is Dtype:
+        return value.dtype
+    if kind is Tensor:
+        return array_of(value)
+    if kind is slice:
+        return slice(*[unwrap(part) for part in (value.start, value.stop, value.step)])
+    if isinstance(value, LanguageType):
+        return dtype_of(value)
+    if kind is DType:
+        return dtype_of(value)
+    raise type_error(
+        f"NumPy takes numbers, lists of them and arrays here, not {type_name(value)}",
+        help="`list(…)` makes a list of it" if hasattr(kind, "__iter__") else None,
+    )
+
+
+def _integer(value: int) -> int:
+    if _LEAST <= value <= _MOST:
+        return value
+    raise GradcliError("E204", "Python int too large to convert to C long", raises="OverflowError")
+
+
+def _text(value: str) -> str:
+    if len(value) > LONGEST_TEXT:
+        raise active.state.limits.too_many_elements(
+            len(value), "characters of a string in an array"
+        )
+    return value
+
+
+def _items(values: Any) -> Any:
+    """A list or tuple, with what it holds unwrapped and its size charged."""
+    known: dict[int, tuple[Any, int]] = {}  # a list may hold another one many times
+
+    def walk(items: Any, depth: int) -> tuple[Any, int]:
+        found = known.get(id(items))
+        if found is None:
+            if depth > DEEPEST:
+                raise too_deep("lists")
+            found = known[id(items)] = unwrapped(items, depth + 1)
+        check_collection(found[1])
+        return found
+
+    def unwrapped(items: Any, depth: int) -> tuple[Any, int]:
+        charge(len(items))
+        kinds = set(map(type, items))
+        if kinds <= _NUMERIC:
+            if int in kinds:
+                for each in items:
+                    if type(each) is int:
+                        _integer(each)
+            return items, len(items)
+        made: list[Any] = []
+        count = 0
+        for each in items:
+            inside = isinstance(each, (list, tuple, range))
+            part, size = walk(each, depth) if inside else (unwrap(each), 1)
+            made.append(part)
+            count += size
+            check_collection(count)
+        return (tuple(made) if isinstance(items, tuple) else made), count
+
+    return walk(values, 0)[0]
+
+
+DEEPEST = 100
+"""Lists inside lists; an array has 64 dimensions at most."""
+
+_NUMERIC = frozenset({bool, int, float, complex})
+
+
+def array_of(tensor: Tensor) -> Any:
+    """The array on a tensor's memory, as `tensor.numpy()` gives it.
+
+    Raises PyTorch's errors: E204 for a tensor that requires grad or is conjugated, E202 for a dtype
+    that NumPy does not have and for memory of a GPU.
+    """
+    if tensor.requires_grad and active.state.grad_enabled:
+        raise runtime_error(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    if tensor.meta is not None and tensor.meta.base is not None:
+        refresh(tensor)
+    storage_of(tensor)
+    if catalogue.methods["is_conj"](tensor):
+        raise runtime_error(
+            "Can't call numpy() on Tensor that has conjugate bit set. Use"
+            " tensor.resolve_conj().numpy() instead."
+        )
+    if catalogue.methods["is_neg"](tensor):
+        raise runtime_error(
+            "Can't call numpy() on Tensor that has negative bit set. Use"
+            " tensor.resolve_neg().numpy() instead."
+        )
+    array = tensor.array = forced(tensor.array)
+    if module_of(array) is not np:
+        raise type_error(
+            f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy"
+            " the tensor to host memory first."
+        )
+    if not is_supported(array.dtype):
+        raise type_error("Got unsupported ScalarType BFloat16")
+    return array
+
+
+def tensor_on(array: Any) -> Tensor:
+    """A tensor on the memory of a host array."""
+    check_numbers(array)
+    if any(stride < 0 for stride in array.strides):
+        raise value_error(
+            "At least one stride in the given numpy array is negative, and tensors with negative"
+            " strides are not currently supported. (You can probably work around this by making a"
+            " copy of your array  with array.copy().) "
+        )
+    made = Tensor(array)
+    storage_of(made)
+    return made
+
+
+def check_numbers(array: Any) -> None:
+    """Raise E202 for an array that no tensor can hold."""
+    if array.dtype not in _OF_TENSORS:
+        raise type_error(
+            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only"
+            " supported types are: float64, float32, float16, complex64, complex128, int64, int32,"
+            " int16, int8, uint64, uint32, uint16, uint8, and bool."
+        )
+
+
+_OF_TENSORS = frozenset(map(np.dtype, SCALARS - {np.uint16, np.uint32, np.uint64, np.str_}))
+
+
+def wrap(value: Any) -> Any:
+    """A result of NumPy's as a value of the language; raises E205 for what programs do not get."""
+    kind = type(value)
+    if kind is np.ndarray:
+        supported(value.dtype)
+        return NDArray(value)
+    if kind in _AS_THEY_ARE or kind in (int, str):
+        return value
+    if isinstance(value, np.generic):
+        return supported(value.dtype).type(value)
+    if kind is list:
+        return [wrap(each) for each in value]
+    if isinstance(value, tuple):
+        parts = [wrap(each) for each in value]
+        return (
+            _named(kind.__name__, kind._fields)(parts) if hasattr(kind, "_fields") else tuple(parts)
+        )
+    if isinstance(value, np.dtype):
+        return dtype_value(supported(value))
+    if isinstance(value, np.ndarray):  # `np.matrix` and others
+        return NDArray(np.asarray(value))
+    raise GradcliError("E205", f"NumPy's {kind.__name__} is outside the language")
+
+
+class NamedResult(tuple[Any, ...]):
+    """A result with names, such as `EigResult(eigenvalues=…, eigenvectors=…)`."""
+
+    fields: ClassVar[tuple[str, ...]] = ()
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.fields:
+            return self[self.fields.index(name)]
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        parts = [f"{name}={part!r}" for name, part in zip(self.fields, self, strict=True)]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+@cache
+def _named(name: str, fields: tuple[str, ...]) -> type[NamedResult]:
+    """The class for a named tuple of NumPy's."""
+    names = {"fields": fields, "language_attributes": frozenset(fields)}
+    return type(name, (NamedResult,), names)
+
+
+_ERRORS: tuple[tuple[type[Exception], str, str | None], ...] = (
+    (np.linalg.LinAlgError, "E204", "LinAlgError"),
+    (np.exceptions.AxisError, "E302", "AxisError"),
+    (IndexError, "E302", None),
+    (AttributeError, "E102", None),
+    (AssertionError, "E701", None),
+)
+"""What NumPy raises beside the errors that `converted` knows."""
+
+
+def refused(error: Exception) -> Exception:
+    """An error of NumPy's as the language's own, with NumPy's words and class."""
+    for kind, code, raises in _ERRORS:
+        if isinstance(error, kind):
+            made = GradcliError(code, str(error) or kind.__name__, raises=raises)
+            break
+    else:
+        made = converted(error)
+        if not isinstance(error, MemoryError):
+            made.message = str(error) or made.message
+    made.__cause__ = error
+    return made
+
+
+def charge_elements(count: int, work: int = 0) -> None:
+    """Check and count what NumPy is about to make: elements, and further operations on them.
+
+    Raises E602 for more elements than an array may have, E605 where the steps are used up.
+    """
+    limits = active.state.limits
+    if count > limits.elements:
+        raise limits.too_many_elements(count, raises="MemoryError")
+    if count + work >> _ELEMENTS_PER_STEP:
+        charge_steps(count + work >> _ELEMENTS_PER_STEP)
+
+
+def compute(host: Function, args: Any, kwargs: dict[str, Any], elements: int, work: int = 0) -> Any:
+    """What a function of NumPy gives for unwrapped arguments.
+
+    Args:
+        elements: how many the result has at most.
+        work: operations beyond one for each of them.
+    """
+    charge_elements(elements, work)
+    name = getattr(host, "__name__", "function")
+
+    def warn(kind: str, flag: int) -> None:
+        warned(f"{kind} encountered in {name}")
+
+    def run() -> Any:
+        try:
+            with np.errstate(all="call", under="ignore", call=warn):
+                return host(*args, **kwargs)
+        except Exception as error:
+            raise refused(error) from error
+
+    if type(host) is np.ufunc:  # it warns of nothing else
+        return wrap(run())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = run()
+    for each in caught:
+        warned(str(each.message), each.category.__name__)
+    return wrap(result)
+
+
+def warned(message: str, category: str = "RuntimeWarning") -> None:
+    """Emit a warning of NumPy's, unless the program switched it off."""
+    session = session_of()
+    if session.warns:
+        active.state.warn("W011", f"{category}: {message}", text=message, category=category)
+
+
+class Session:
+    """What NumPy keeps for a session.
+
+    Attributes:
+        options: what `np.set_printoptions` set.
+        random: the generator behind `np.random`, None before its first use.
+        made: how many generators were made without a seed.
+        warns: whether floating-point errors are warned of.
+    """
+
+    __slots__ = ("made", "options", "random", "warns")
+
+    def __init__(self) -> None:
+        self.options: dict[str, Any] = {}
+        self.random: Any = None
+        self.made = 0
+        self.warns = True
+
+
+def session_of() -> Session:
+    """The running session's own."""
+    state = active.state
+    if state.arrays is None:
+        state.arrays = Session()
+    found: Session = state.arrays
+    return found
+
+
+# --- the array ----------------------------------------------------------------------------------
+
+
+class NDArray:
+    """An array as a value; `data` is the host's."""
+
+    __slots__ = ("data",)
+
+    language_name: ClassVar[str] = "numpy.ndarray"
+    settable_attributes: ClassVar[frozenset[str]] = frozenset({"imag", "real", "shape"})
+    updates_in_place: ClassVar[bool] = True
+    language_str: ClassVar[bool] = True
+
+    # NumPy's own scalars and arrays leave an operator to this class.
+    __array_ufunc__: ClassVar[None] = None
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes."""
+        found: tuple[int, ...] = self.data.shape
+        return found
+
+    @shape.setter
+    def shape(self, sizes: Any) -> None:
+        view = _called(lambda: self.data.view().reshape(unwrap(sizes), copy=False))
+        self.data = view
+
+    @property
+    def real(self) -> NDArray:
+        """The real part, on the same memory."""
+        return NDArray(self.data.real)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        NDArray(self.data.real)[...] = value
+
+    @property
+    def imag(self) -> NDArray:
+        """The imaginary part, on the same memory for complex numbers."""
+        return NDArray(self.data.imag)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        NDArray(self.data.imag)[...] = value
+
+    def to_tensor(self) -> Tensor:
+        """The tensor on its memory, which a batch is made of."""
+        return tensor_on(self.data)
+
+    def __len__(self) -> int:
+        return int(_called(lambda: len(self.data)))
+
+    def __iter__(self) -> Iterator[Any]:
+        rows = _called(lambda: iter(self.data))
+        return map(wrap, rows)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return map(wrap, _called(lambda: iter(self.data[::-1])))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(_called(lambda: unwrap(value) in self.data, self.data.size))
+
+    def __bool__(self) -> bool:
+        return bool(_called(lambda: bool(self.data)))
+
+    def __int__(self) -> int:
+        return int(_called(lambda: int(self.data)))
+
+    def __float__(self) -> float:
+        return float(_called(lambda: float(self.data)))
+
+    def __complex__(self) -> complex:
+        return complex(_called(lambda: complex(self.data)))
+
+    def __index__(self) -> int:
+        return int(_called(lambda: operator.index(self.data)))
+
+    def __getitem__(self, index: Any) -> Any:
+        at = index_of(index)
+        charge_elements(_picked(self.data, at))
+        return wrap(_called(lambda: self.data[at]))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        at = index_of(index)
+        new = unwrap(value)
+        charge_elements(max(_picked(self.data, at), np.size(new)))
+        before_write(self.data)
+        _called(lambda: self.data.__setitem__(at, new))
+
+    def __str__(self) -> str:
+        return written(np.array_str, self.data)
+
+    def __repr__(self) -> str:
+        return written(np.array_repr, self.data)
+
+
+NDArray.__name__ = "numpy.ndarray"  # as the host's messages have it
+NDARRAY = define("numpy.ndarray", NDArray)
+
+
+def _called(function: Callable[[], Any], elements: int = 0) -> Any:
+    """What a short piece of NumPy gives, its errors the language's own."""
+    charge_elements(elements)
+    try:
+        return function()
+    except GradcliError:
+        raise
+    except Exception as error:
+        raise refused(error) from error
+
+
+def before_write(array: Any) -> None:
+    """Let plans that read an array's memory take their copy of it, before it is written to."""
+    if active.state.pending_readers:
+        write_barrier(array)
+
+
+def written(host: Function, array: Any, **options: Any) -> str:
+    """The text of an array with the session's print options; raises E602 and E605."""
+    session = session_of().options | options
+    shown = array.size
+    if shown > session.get("threshold", 1000):
+        shown = min(shown, (2 * session.get("edgeitems", 3)) ** array.ndim)
+    width = max(session.get("precision") or 8, array.itemsize if array.dtype.kind == "U" else 8)
+    active.state.limits.check_elements(shown * width, "characters")
+    charge_steps(shown)
+
+    def write() -> str:
+        with np.printoptions(**session):
+            return str(host(array))
+
+    return str(_called(write))
+
+
+# --- indexing ------------------------------------------------------------------------------------
+
+
+def index_of(index: Any) -> Any:
+    """What NumPy sees of an index; raises E302 for a value that is none."""
+    if type(index) is tuple:
+        return tuple([index_of(part) for part in index])
+    if type(index) in (str, float, complex):
+        raise GradcliError(
+            "E302",
+            "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or"
+            " boolean arrays are valid indices",
+        )
+    found = unwrap(index)
+    return np.asarray(found) if type(found) in (range, tuple) else found
+
+
+def _picked(array: Any, index: Any) -> int:
+    """How many elements an index picks, at most; 0 for a view."""
+    parts = index if type(index) is tuple else (index,)
+    chosen = [part for part in parts if type(part) in (list, np.ndarray)]
+    if not chosen:
+        return 0
+    sizes = list(array.shape)
+    axis = 0
+    shapes = []
+    try:
+        for number, part in enumerate(parts):
+            if part is None:
+                continue
+            if part is ...:
+                used = sum(_axes(each) for each in parts[number + 1 :])
+                axis = len(sizes) - used
+            elif type(part) is slice:
+                sizes[axis] = len(range(*part.indices(sizes[axis])))
+                axis += 1
+            elif type(part) in (list, np.ndarray) and np.asarray(part).dtype == np.bool_:
+                mask = np.asarray(part)
+                shapes.append((np.count_nonzero(mask),))
+                sizes[axis : axis + mask.ndim] = [1] * mask.ndim
+                axis += mask.ndim
+            else:
+                shapes.append(np.shape(part))
+                sizes[axis] = 1
+                axis += 1
+        return math.prod(sizes) * math.prod(np.broadcast_shapes(*shapes))
+    except (IndexError, ValueError, TypeError):  # NumPy has the words for it
+        return 0
+
+
+def _axes(part: Any) -> int:
+    if part is None:
+        return 0
+    found = np.asarray(part) if type(part) in (list, np.ndarray) else None
+    return found.ndim if found is not None and found.dtype == np.bool_ else 1
+
+
+# --- operators -----------------------------------------------------------------------------------
+
+UFUNCS: dict[str, Any] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide,
+    "%": np.remainder, "**": np.power, "@": np.matmul, "&": np.bitwise_and, "|": np.bitwise_or,
+    "^": np.bitwise_xor, "<<": np.left_shift, ">>": np.right_shift, "==": np.equal,
+    "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+}  # fmt: skip
+"""The ufunc of each operator, whose name is in warnings."""
+
+_OPERANDS = (
+    frozenset({bool, int, float, complex, str, list, tuple, NDArray, range, type(None)}) | SCALARS
+)
+
+
+def broadcast_size(*arrays: Any) -> int:
+    """The elements of what operands broadcast to; of the largest where they do not."""
+    shapes = [each.shape if type(each) is np.ndarray else np.shape(each) for each in arrays]
+    different = {shape for shape in shapes if shape}
+    if len(different) < 2:
+        return math.prod(next(iter(different), ()))
+    try:
+        return math.prod(np.broadcast_shapes(*shapes))
+    except ValueError:
+        return max(map(math.prod, shapes))
+
+
+def product_size(left: Any, right: Any) -> tuple[int, int]:
+    """The elements of a matrix product, and its work in ufuncs' operations."""
+    a: tuple[int, ...] = np.shape(left) or (1,)
+    b: tuple[int, ...] = np.shape(right) or (1,)
+    rows, columns = math.prod(a[:-1]), b[-1] if len(b) > 1 else 1
+    try:
+        batches = math.prod(np.broadcast_shapes(a[:-2], b[:-2]))
+    except ValueError:
+        batches = 1
+    made = max(batches, 1) * (a[-2] if len(a) > 1 else 1) * columns
+    return made, max(made, rows) * a[-1] >> 6
+
+
+def _apply(symbol: str, run: Function, left: Any, right: Any) -> Any:
+    """A binary operator on unwrapped operands, one of them an array."""
+    charge_operator(symbol, left, right)
+
+    def warn(kind: str, flag: int) -> None:
+        warned(f"{kind} encountered in {UFUNCS[symbol].__name__}")
+
+    try:
+        with np.errstate(all="call", under="ignore", call=warn):
+            return run(left, right)
+    except Exception as error:
+        raise refused(error) from error
+
+
+def charge_operator(symbol: str, left: Any, right: Any) -> None:
+    """Check and count what a binary operator makes of unwrapped operands."""
+    if symbol == "@":
+        charge_elements(*product_size(left, right))
+    else:
+        charge_elements(broadcast_size(left, right))
+
+
+def _define(symbol: str, name: str) -> None:
+    """Give arrays the special methods of one operator."""
+    run = getattr(operator, f"__{name}__")
+
+    def forward(self: NDArray, other: Any) -> Any:
+        if type(other) not in _OPERANDS and not isinstance(other, tuple):
+            return NotImplemented
+        return wrap(_apply(symbol, run, self.data, unwrap(other)))
+
+    setattr(NDArray, f"__{name}__", forward)
+    if symbol in COMPARISONS:
+        return
+    in_place = getattr(operator, f"__i{name}__")
+
+    def reflected(self: NDArray, other: Any) -> Any:
+        if type(other) not in _OPERANDS and not isinstance(other, tuple):
+            return NotImplemented
+        return wrap(_apply(symbol, run, unwrap(other), self.data))
+
+    def update(self: NDArray, other: Any) -> Any:
+        if type(other) is not Tensor and type(other) not in _OPERANDS:
+            return NotImplemented
+        before_write(self.data)
+        _apply(symbol, in_place, self.data, unwrap(other))
+        return self
+
+    setattr(NDArray, f"__r{name}__", reflected)
+    setattr(NDArray, f"__i{name}__", update)
+
+
+def _define_unary(name: str) -> None:
+    run = getattr(operator, name)
+
+    def apply(self: NDArray) -> Any:
+        return wrap(_called(lambda: run(self.data), self.data.size))
+
+    setattr(NDArray, f"__{name}__", apply)
+
+
+for _symbol, _name in (ARITHMETIC | COMPARISONS).items():
+    _define(_symbol, _name)
+for _name in ("abs", "invert", "neg", "pos"):
+    _define_unary(_name)

@@ -1,0 +1,293 @@
+"""The functions of `numpy`, `numpy.linalg` and `numpy.fft`: which there are, and how they are
+called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, type_error
+from gradcli.language.objects.types import called
+from gradcli.library.numpy.array import (
+    NDArray,
+    before_write,
+    compute,
+    unwrap,
+)
+from gradcli.library.numpy.costs import cost_of, held, usual
+from gradcli.library.numpy.dtypes import dtype_of, supported
+from gradcli.library.numpy.exchange import as_tensor
+from gradcli.ops.binding import catalogue
+
+_REFUSED = frozenset(
+    {"device", "extobj", "formatter", "like", "overwrite_input", "sig", "signature", "subok"}
+)
+"""Keywords of NumPy's functions that are for NumPy's own machinery."""
+
+_TEXTS = frozenset(
+    {"append", "choice", "einsum", "equal", "insert", "isin", "not_equal", "select", "where"}
+)
+"""The functions whose strings are data, never dtypes."""
+
+_WRITES = frozenset(
+    {"copyto", "fill_diagonal", "nan_to_num", "place", "put", "put_along_axis", "putmask"}
+)
+"""The functions that write to their first argument."""
+
+
+def given(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Unwrapped arguments for a function of NumPy.
+
+    Raises E201 for a keyword that programs do not have, E205 for a dtype that arrays do not have,
+    and what `unwrap` raises.
+    """
+    for keyword in kwargs:
+        if keyword in _REFUSED:
+            raise GradcliError("E201", f"{name}() has no argument {keyword!r} in the language")
+    values = [unwrap(value) for value in args]
+    named = {key: unwrap(value) for key, value in kwargs.items()}
+    if type(named.get("dtype")) is str:
+        named["dtype"] = dtype_of(named["dtype"])
+    if name not in _TEXTS:
+        for value in values[2 if name in ("full", "full_like") else 1 :]:
+            if type(value) is str:
+                _check_dtype(value)
+    for value in (*values, *named.values()):
+        if isinstance(value, np.dtype):
+            supported(value)
+    for written in (*values[:1],) if name in _WRITES else (named.get("out"),):
+        for array in written if isinstance(written, tuple) else (written,):
+            if isinstance(array, np.ndarray):
+                before_write(array)
+    return values, named
+
+
+def _check_dtype(text: str) -> None:
+    """Raise E205 for a string that NumPy may take for the name of a dtype which arrays do not
+    have.
+    """
+    try:
+        found = np.dtype(text)
+    except (TypeError, ValueError, SyntaxError):
+        return
+    supported(found)
+
+
+def call(host: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Call a function of NumPy with a program's values."""
+    values, named = given(name, args, kwargs)
+    result = compute(host, values, named, *cost_of(name, values, named))
+    out = kwargs.get("out")
+    return out if type(out) is NDArray else result
+
+
+def _function(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return call(host, name, args, kwargs)
+
+    return called(name, function)
+
+
+def _of_tensors(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose result NumPy makes a tensor where an argument is one."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        result = call(host, name, args, kwargs)
+        return as_tensor(result) if Tensor in map(type, args) else result
+
+    return called(name, function)
+
+
+def _by_method(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is a tensor's own method where the first argument is a tensor."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if args and type(args[0]) is Tensor:
+            method = catalogue.methods.get("permute" if name == "transpose" else name)
+            if method is None or name in _NOT_OF_TENSORS:
+                raise type_error(
+                    f"np.{name}() does not take a tensor that needs its own {name}()",
+                    help=f"`tensor.{name}()`, or `np.{name}(tensor.numpy())`",
+                )
+            if name in ("cumprod", "cumsum") and len(args) + len(kwargs) == 1:
+                return method(catalogue.methods["reshape"](args[0], -1), 0)
+            if name == "transpose" and len(args) == 1:
+                args = (args[0], tuple(range(args[0].ndim))[::-1])
+            return method(*args, **kwargs)
+        return call(host, name, args, kwargs)
+
+    return called(name, function)
+
+
+_NOT_OF_TENSORS = frozenset({"all", "any", "max", "mean", "min", "prod", "std", "sum", "var"})
+"""NumPy calls the method with arguments that a tensor's has not, as PyTorch 2.13 answers."""
+
+
+# --- ufuncs ------------------------------------------------------------------------------------
+
+
+class Ufunc:
+    """A ufunc as a value: `np.add(a, b)`, `np.add.at(a, i, b)`, `np.maximum.accumulate(a)`."""
+
+    __slots__ = ("__name__", "host")
+
+    language_name: ClassVar[str] = "numpy.ufunc"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"__name__", "accumulate", "at", "nin", "nout", "outer", "reduce", "reduceat"}
+    )
+
+    def __init__(self, host: Any) -> None:
+        self.host = host
+        self.__name__ = host.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if Tensor in map(type, args):
+            return as_tensor(call(self.host, self.__name__, args, kwargs))
+        return call(self.host, self.__name__, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<ufunc '{self.__name__}'>"
+
+    @property
+    def nin(self) -> int:
+        """How many operands it takes."""
+        return int(self.host.nin)
+
+    @property
+    def nout(self) -> int:
+        """How many results it gives."""
+        return int(self.host.nout)
+
+    def accumulate(self, array: Any, *args: Any, **kwargs: Any) -> Any:
+        """The running results along an axis."""
+        return call(self.host.accumulate, "accumulate", (array, *args), kwargs)
+
+    def reduce(self, array: Any, *args: Any, **kwargs: Any) -> Any:
+        """The result along an axis."""
+        return call(self.host.reduce, "reduce", (array, *args), kwargs)
+
+    def reduceat(self, array: Any, *args: Any, **kwargs: Any) -> Any:
+        """The results of slices."""
+        return call(self.host.reduceat, "reduceat", (array, *args), kwargs)
+
+    def outer(self, a: Any, b: Any) -> Any:
+        """The results of all pairs."""
+        values, named = given(self.__name__, (a, b), {})
+        return compute(self.host.outer, values, named, held(values[0]) * held(values[1]))
+
+    def at(self, a: Any, indices: Any, *b: Any) -> None:
+        """Change the picked elements in place, one as often as it is picked."""
+        values, named = given(self.__name__, (a, indices, *b), {})
+        if isinstance(values[0], np.ndarray):
+            before_write(values[0])
+        compute(self.host.at, values, named, usual(*values))
+
+
+# --- the tables --------------------------------------------------------------------------------
+
+_UFUNCS = """
+    abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan
+    atan2 atanh bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or
+    bitwise_right_shift bitwise_xor cbrt ceil conj conjugate copysign cos cosh deg2rad degrees
+    divide divmod equal exp exp2 expm1 fabs float_power floor floor_divide fmax fmin fmod frexp gcd
+    greater greater_equal heaviside hypot invert isfinite isinf isnan lcm ldexp left_shift less
+    less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or
+    logical_xor matmul maximum minimum mod modf multiply negative nextafter not_equal positive pow
+    power rad2deg radians reciprocal remainder right_shift rint sign signbit sin sinh spacing sqrt
+    square subtract tan tanh true_divide trunc vecdot
+"""
+
+_PLAIN = """
+    allclose amax amin angle append arange argpartition argwhere around array array_equal
+    array_equiv cumulative_prod cumulative_sum matrix_transpose permute_dims resize
+    array_split ascontiguousarray asanyarray atleast_1d atleast_2d atleast_3d average bartlett
+    bincount blackman block broadcast_arrays broadcast_shapes broadcast_to can_cast choose
+    column_stack may_share_memory
+    concat concatenate convolve copy copyto corrcoef correlate count_nonzero cov cross diag
+    diag_indices diagflat diff digitize dot dsplit dstack ediff1d einsum empty empty_like
+    expand_dims extract eye fill_diagonal fix flatnonzero flip fliplr flipud format_float_positional
+    format_float_scientific full full_like geomspace gradient hamming hanning histogram
+    histogram2d histogram_bin_edges hsplit hstack i0 identity imag indices inner insert delete
+    interp intersect1d isclose iscomplex iscomplexobj isin isneginf isposinf isreal isrealobj
+    isscalar ix_ kaiser kron lexsort linspace logspace median meshgrid min_scalar_type moveaxis
+    nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin
+    nanpercentile nanprod nanquantile nanstd nansum nanvar ndim ones ones_like outer pad partition
+    percentile place poly polyadd polyder polydiv polyfit polyint polymul polysub polyval
+    promote_types put put_along_axis putmask quantile ravel_multi_index real result_type roll
+    rollaxis roots rot90 select setdiff1d setxor1d sinc size sort sort_complex split stack
+    take take_along_axis tensordot tile trapezoid tri tril tril_indices trim_zeros triu
+    triu_indices union1d unique unique_counts unique_inverse unique_values unravel_index unwrap
+    vander vdot vsplit vstack where zeros zeros_like
+"""
+
+_METHODS = """
+    all any argmax argmin argsort clip compress cumprod cumsum diagonal max mean min nonzero prod
+    ptp ravel repeat reshape round searchsorted squeeze std sum swapaxes trace transpose var
+"""
+
+_LINALG = "cholesky inv pinv solve tensorinv lstsq"
+_LINALG_PLAIN = """
+    cond cross det eig eigh eigvals eigvalsh matmul matrix_norm matrix_power matrix_rank
+    matrix_transpose multi_dot norm outer qr slogdet svd svdvals tensordot trace vecdot vector_norm
+    diagonal
+"""
+_FFT = """
+    fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft
+    rfft2 rfftfreq rfftn
+"""
+
+
+def asarray(a: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """`np.asarray(a)`: an array as it is, a tensor as the array on its memory."""
+    if type(a) is NDArray and (dtype is None or unwrap(dtype) == a.data.dtype) and not kwargs:
+        return a
+    return call(np.asarray, "array", (a, dtype), kwargs)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
+    """`np.astype(x, dtype)`."""
+    return call(np.astype, "array", (x, dtype), {"copy": copy})
+
+
+def _table(names: str, home: Any, make: Callable[[str, Callable[..., Any]], Any]) -> dict[str, Any]:
+    """Functions of a module of NumPy by name: those that this NumPy has."""
+    return {name: make(name, getattr(home, name)) for name in names.split() if hasattr(home, name)}
+
+
+def shape(a: Any) -> Any:
+    """`np.shape(a)`."""
+    return a.shape if type(a) is Tensor else call(np.shape, "shape", (a,), {})
+
+
+FUNCTIONS: dict[str, Any] = {
+    **_table(_UFUNCS, np, lambda name, host: Ufunc(host)),
+    **_table(_PLAIN, np, _function),
+    **_table(_METHODS, np, _by_method),
+    "asarray": asarray,
+    "astype": astype,
+    "shape": shape,
+}
+"""The functions of `numpy` that NumPy computes."""
+
+LINALG: dict[str, Any] = {
+    **_table(_LINALG, np.linalg, _of_tensors),
+    **_table(_LINALG_PLAIN, np.linalg, _function),
+}
+"""The functions of `numpy.linalg`."""
+
+FFT: dict[str, Any] = _table(_FFT, np.fft, _function)
+"""The functions of `numpy.fft`."""
+
+
+def scalar_of(host: type) -> Callable[..., Any]:
+    """What calling a class of NumPy's scalars makes: a scalar, of a list an array."""
+
+    def construct(value: Any = 0, /) -> Any:
+        taken = unwrap("" if host is np.str_ and value == 0 else value)
+        return compute(host, (taken,), {}, held(taken))
+
+    return called(host.__name__, construct)

@@ -1,0 +1,353 @@
+"""Fills `numpy` and the modules in it, and lets the language know arrays: once, when a program
+first needs them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from itertools import islice
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.language.limits import charge
+from gradcli.language.objects import borders
+from gradcli.language.objects.iteration import Iterator, bounded, drawing
+from gradcli.language.objects.methods import METHODS, VALUES
+from gradcli.language.objects.types import EXCEPTIONS, called
+from gradcli.library.numpy import dtypes, exchange, functions, methods, random
+from gradcli.library.numpy.array import (
+    NDARRAY,
+    NDArray,
+    charge_elements,
+    compute,
+    session_of,
+    unwrap,
+    wrap,
+    written,
+)
+from gradcli.library.numpy.polynomials import Polynomial
+from gradcli.library.numpy.tables import TABLES
+from gradcli.ops.binding import catalogue
+from gradcli.record import Record
+
+# --- printing ----------------------------------------------------------------------------------
+
+_OPTIONS = (
+    *("precision", "threshold", "edgeitems", "linewidth", "suppress"),
+    *("nanstr", "infstr", "sign", "floatmode"),
+)
+
+_WIDEST = 10_000
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """Print options as NumPy takes them; raises E201, E204."""
+    found = {}
+    for name, value in given.items():
+        if name not in _OPTIONS:
+            raise GradcliError(
+                "E201",
+                f"set_printoptions() has no argument {name!r} in the language",
+                help="numbers are written one by one with f-strings"
+                if name == "formatter"
+                else None,
+            )
+        if value is None:
+            continue
+        if name in ("precision", "linewidth", "edgeitems") and value != math.inf:
+            value = min(value, _WIDEST if name == "precision" else 10**9)
+        if name in ("nanstr", "infstr") and len(value) > 80:
+            raise GradcliError("E602", f"{name} is too long")
+        found[name] = value
+    with np.printoptions():  # NumPy checks them, and forgets them
+        try:
+            np.set_printoptions(**found)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise value_error(str(error)) from None
+    return found
+
+
+def set_printoptions(precision: Any = None, threshold: Any = None, **options: Any) -> None:
+    """`np.set_printoptions(…)`, for this session."""
+    session_of().options |= _options({"precision": precision, "threshold": threshold, **options})
+
+
+def get_printoptions() -> dict[str, Any]:
+    """`np.get_printoptions()`."""
+    with np.printoptions(**session_of().options):
+        known: dict[str, Any] = dict(np.get_printoptions())
+    return {name: known[name] for name in _OPTIONS}
+
+
+class PrintOptions:
+    """`with np.printoptions(precision=2):`."""
+
+    __slots__ = ("before", "options")
+
+    language_name: ClassVar[str] = "contextlib._GeneratorContextManager"
+    language_context: ClassVar[bool] = True
+
+    def __init__(self, **options: Any) -> None:
+        self.options = _options(options)
+        self.before: dict[str, Any] = {}
+
+    def __enter__(self) -> PrintOptions:
+        session = session_of()
+        self.before = session.options
+        session.options = session.options | self.options
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        session_of().options = self.before
+
+
+class ErrorState:
+    """`with np.errstate(divide="ignore"):`, which switches NumPy's warnings off, or on again."""
+
+    __slots__ = ("before", "warns")
+
+    language_name: ClassVar[str] = "numpy.errstate"
+    language_context: ClassVar[bool] = True
+
+    def __init__(self, **settings: Any) -> None:
+        for name, setting in settings.items():
+            if name not in ("all", "divide", "over", "under", "invalid"):
+                raise GradcliError("E201", f"errstate() has no argument {name!r} in the language")
+            if setting not in ("ignore", "warn"):
+                raise GradcliError("E205", "errstate() takes 'ignore' and 'warn' in the language")
+        self.warns = "ignore" not in settings.values()
+        self.before = True
+
+    def __enter__(self) -> None:
+        session = session_of()
+        self.before, session.warns = session.warns, self.warns
+
+    def __exit__(self, *failure: object) -> None:
+        session_of().warns = self.before
+
+
+def seterr(**settings: Any) -> None:
+    """`np.seterr(divide="ignore")`."""
+    session_of().warns = ErrorState(**settings).warns
+
+
+def _text_of(host: Callable[..., Any]) -> Callable[..., str]:
+    def text(a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None,
+             separator: Any = None, **more: Any) -> str:  # fmt: skip
+        options = _options(
+            {
+                "linewidth": max_line_width,
+                "precision": precision,
+                "suppress": suppress_small,
+                **more,
+            }
+        )
+        array = np.asarray(unwrap(a))
+        if separator is None:
+            return written(host, array, **options)
+        if host is not np.array2string or type(separator) is not str or len(separator) > 80:
+            raise type_error("the separator is a short string")
+        return written(lambda array: np.array2string(array, separator=separator), array, **options)
+
+    return called(host.__name__, text)
+
+
+# --- indices, and functions of the program -------------------------------------------------------
+
+
+class Indexed(Record):
+    """`np.mgrid[0:2, 0:3]`, `np.r_[1:3, 5]`, `np.s_[1:3]`: made by indexing."""
+
+    host: Any
+
+    language_name: ClassVar[str] = "numpy.lib._index_tricks_impl.IndexExpression"
+
+    def __getitem__(self, index: Any) -> Any:
+        if self.host is np.s_ or self.host is np.index_exp:
+            return index if self.host is np.s_ or type(index) is tuple else (index,)
+        parts = index if type(index) is tuple else (index,)
+        lengths = [self._length(part) for part in parts]
+        grid = self.host is np.mgrid
+        charge_elements(math.prod(lengths) * len(parts) if grid else sum(lengths))
+        at = tuple(map(unwrap, index)) if type(index) is tuple else unwrap(index)
+        if any(type(part) is str for part in parts):
+            raise GradcliError("E205", "strings inside the brackets are outside the language")
+        return compute(lambda: self.host[at], (), {}, 0)
+
+    @staticmethod
+    def _length(part: Any) -> int:
+        """The elements along the axis of one part."""
+        if type(part) is not slice:
+            return int(np.size(unwrap(part)))
+        start, stop, step = (unwrap(each) for each in (part.start, part.stop, part.step))
+        if type(step) is complex:
+            return int(abs(step))
+        try:
+            return abs(math.ceil(((stop or 0) - (start or 0)) / (1 if step is None else step)))
+        except (TypeError, ZeroDivisionError, OverflowError, ValueError):
+            return 0
+
+
+def ndindex(*shape: Any) -> Iterator:
+    """`np.ndindex(2, 3)`: the indices of a shape."""
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    ranges = [range(unwrap(size)) for size in sizes]
+    charge_elements(math.prod(map(len, ranges)))
+    return drawing("ndindex", itertools.product(*ranges))
+
+
+def ndenumerate(arr: Any, /) -> Iterator:
+    """`np.ndenumerate(a)`: the indices of an array with its elements."""
+    array = np.asarray(unwrap(arr))
+    return drawing("ndenumerate", ((at, wrap(value)) for at, value in np.ndenumerate(array)))
+
+
+def vectorize(pyfunc: Any, otypes: Any = None, **options: Any) -> Callable[..., Any]:
+    """`np.vectorize(f)`: a function of arrays that calls `f` for each element."""
+    if options:
+        raise GradcliError("E205", "vectorize() takes a function and otypes in the language")
+
+    def vectorized(*args: Any) -> Any:
+        arrays = np.broadcast_arrays(*[unwrap(value) for value in args])
+        shape = arrays[0].shape if arrays else ()
+        charge(arrays[0].size if arrays else 1)
+        columns = [map(wrap, array.reshape(-1)) for array in arrays]
+        made = [pyfunc(*each) for each in bounded(list(zip(*columns, strict=True)))]
+        dtype = None if otypes is None else otypes[0]
+        array = functions.call(
+            np.array, "array", (made,), {} if dtype is None else {"dtype": dtype}
+        )
+        return wrap(array.data.reshape(shape)[()])
+
+    return vectorized
+
+
+def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """`np.apply_along_axis(f, axis, a)`: what `f` gives for each line along an axis."""
+    array = np.moveaxis(np.asarray(unwrap(arr)), axis, -1)
+    lines = array.reshape(-1, array.shape[-1])
+    charge(len(lines))
+    made = [func1d(NDArray(line), *args, **kwargs) for line in lines]
+    results = functions.call(np.array, "array", (made,), {}).data
+    whole = results.reshape(array.shape[:-1] + results.shape[1:])
+    if results.ndim > 1:
+        whole = np.moveaxis(whole, -1, axis)
+    return wrap(whole[()])
+
+
+def fromfunction(function: Any, shape: Any, *, dtype: Any = "float64", **kwargs: Any) -> Any:
+    """`np.fromfunction(f, shape)`: `f` of the indices along each axis."""
+    indices = functions.FUNCTIONS["indices"](shape, dtype=dtype)
+    return function(*indices, **kwargs)
+
+
+def fromiter(iter: Any, dtype: Any, count: int = -1) -> Any:
+    """`np.fromiter(values, dtype)`: an array of what an iterable gives, or of its first `count`."""
+    drawn = bounded(iter)
+    values = list(drawn if count < 0 else islice(drawn, count))
+    return functions.call(np.array, "array", (values,), {"dtype": dtype})
+
+
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any) -> Any:
+    """`np.piecewise(x, conditions, functions)`."""
+    array = np.asarray(unwrap(x))
+    conditions = [np.asarray(unwrap(each), bool) for each in condlist]
+    made = np.zeros_like(array)
+    if len(funclist) == len(conditions) + 1:
+        conditions.append(~np.any(conditions, axis=0))
+    for mask, function in zip(conditions, funclist, strict=True):
+        value = function(wrap(array[mask]), *args) if callable(function) else function
+        made[mask] = unwrap(value)
+    return wrap(made)
+
+
+# --- testing -----------------------------------------------------------------------------------
+
+
+def _assertion(name: str) -> Callable[..., None]:
+    host = getattr(np.testing, name)
+
+    def check(actual: Any, desired: Any, *args: Any, **kwargs: Any) -> None:
+        functions.call(host, name, (actual, desired, *args), kwargs)
+
+    return called(name, check)
+
+
+TESTING = {
+    name: _assertion(name)
+    for name in ("assert_allclose", "assert_almost_equal", "assert_array_almost_equal",
+                 "assert_array_equal", "assert_equal")
+}  # fmt: skip
+"""What `numpy.testing` holds."""
+
+NUMPY: dict[str, Any] = {
+    **functions.FUNCTIONS,
+    **dtypes.FUNCTIONS,
+    **dtypes.TYPES,
+    **TABLES,
+    "False_": np.False_,
+    "True_": np.True_,
+    "__version__": np.__version__,
+    "apply_along_axis": apply_along_axis,
+    "array2string": _text_of(np.array2string),
+    "array_repr": _text_of(np.array_repr),
+    "array_str": _text_of(np.array_str),
+    "c_": Indexed(np.c_),
+    "e": np.e,
+    "errstate": ErrorState,
+    "euler_gamma": np.euler_gamma,
+    "fromfunction": fromfunction,
+    "fromiter": fromiter,
+    "get_printoptions": get_printoptions,
+    "index_exp": Indexed(np.index_exp),
+    "inf": np.inf,
+    "mgrid": Indexed(np.mgrid),
+    "nan": np.nan,
+    "ndarray": NDARRAY,
+    "ndenumerate": ndenumerate,
+    "ndindex": ndindex,
+    "newaxis": None,
+    "ogrid": Indexed(np.ogrid),
+    "pi": np.pi,
+    "piecewise": piecewise,
+    "poly1d": Polynomial,
+    "printoptions": PrintOptions,
+    "r_": Indexed(np.r_),
+    "s_": Indexed(np.s_),
+    "set_printoptions": set_printoptions,
+    "seterr": seterr,
+    "vectorize": vectorize,
+}
+"""What `numpy` holds."""
+
+
+ERRORS: dict[str, Any] = {"AxisError": EXCEPTIONS["AxisError"]}
+"""What `numpy.exceptions` holds."""
+
+FFT = functions.FFT
+LINALG: dict[str, Any] = {**functions.LINALG, "LinAlgError": EXCEPTIONS["LinAlgError"]}
+RANDOM = random.RANDOM
+
+
+def _make_known() -> None:
+    """Let the language know arrays and scalars."""
+    METHODS[NDArray] = methods.ARRAY_METHODS
+    VALUES[NDArray] = methods.ARRAY_VALUES
+    for host, made in dtypes.CLASSES.items():
+        made.construct = functions.scalar_of(host)
+        METHODS[host] = methods.methods_of(host)
+        VALUES[host] = {} if host is np.str_ else dict(methods.SCALAR_VALUES)
+    borders.open_border(
+        borders.Hooks(NDArray, exchange.mixed, exchange.argument, exchange.index, wrap),
+        dtypes.SCALARS,
+    )
+    torch = catalogue.modules["torch"]
+    torch["as_tensor"] = exchange.sharing(torch["as_tensor"])
+    EXCEPTIONS["AxisError"].ancestors |= {"IndexError", "LookupError"}
+
+
+_make_known()

@@ -1,0 +1,1 @@
+"""Modules of the standard library that make and copy classes and their instances."""

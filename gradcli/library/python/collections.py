@@ -1,0 +1,272 @@
+"""The module `collections`."""
+
+from __future__ import annotations
+
+import collections as host
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.errors import type_error, value_error
+from gradcli.language.functions.calls import call
+from gradcli.language.limits import check_collection
+from gradcli.language.objects.classes.derived import Derived
+from gradcli.language.objects.iteration import bounded, check_key, drawing, sized
+from gradcli.language.objects.methods import dict_of
+from gradcli.language.objects.types import define, host_name, type_name
+from gradcli.library.python.classes.named_tuples import named_tuple
+from gradcli.library.torch.nn.state_dict import OrderedDict
+
+
+class DefaultDict(host.defaultdict[Any, Any]):
+    """`collections.defaultdict(default_factory, …)`."""
+
+    language_name: ClassVar[str] = "collections.defaultdict"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"copy", "default_factory"})
+    settable_attributes: ClassVar[frozenset[str]] = frozenset({"default_factory"})
+
+    def __missing__(self, key: Any) -> Any:
+        if self.default_factory is None:
+            raise KeyError(key)
+        check_collection(len(self) + 1)
+        value = self[key] = call(self.default_factory, (), {})
+        return value
+
+    def copy(self) -> DefaultDict:
+        """Another dictionary of the same values and factory."""
+        return DefaultDict(self.default_factory, self)
+
+    def language_write(self, writer: Any) -> None:
+        """Write its text."""
+        writer.put(f"{type_name(self)}(")
+        writer.write(self.default_factory)
+        writer.put(", ")
+        writer.mapping(self)
+        writer.put(")")
+
+
+def default_dict(default_factory: Any = None, /, *values: Any, **named: Any) -> DefaultDict:
+    if default_factory is not None and not callable(default_factory):
+        raise type_error("first argument must be callable or None")
+    return DefaultDict(default_factory, dict_of(*values, **named))
+
+
+class Counter(host.Counter[Any]):
+    """`collections.Counter(values)`."""
+
+    language_name: ClassVar[str] = "collections.Counter"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"copy", "elements", "most_common", "subtract", "total", "update"}
+    )
+
+    def copy(self) -> Counter:
+        """Another counter of the same values."""
+        return Counter(self)
+
+    def elements(self) -> Any:
+        """Each value as often as it was counted."""
+        check_collection(sum(n for n in self.values() if isinstance(n, int) and n > 0))
+        return drawing("chain", super().elements())
+
+    def update(self, *values: Any, **named: Any) -> None:
+        """Count more."""
+        super().update(*[_counted(each) for each in values if each is not None], **named)
+
+    def subtract(self, *values: Any, **named: Any) -> None:
+        """Count down."""
+        super().subtract(*map(_counted, values), **named)
+
+    def language_write(self, writer: Any) -> None:
+        """Write its text: the most frequent first."""
+        writer.put(f"{type_name(self)}(")
+        if self:
+            writer.mapping(dict(self.most_common()))
+        writer.put(")")
+
+
+def _of_counters(name: str) -> Callable[[Counter, Any], Counter]:
+    """An operator of counters, whose result is one of the language's."""
+    compute = getattr(host.Counter, name)
+    return lambda self, other: Counter(compute(self, other))
+
+
+for _name in ("__add__", "__sub__", "__and__", "__or__"):
+    setattr(Counter, _name, _of_counters(_name))
+Counter.__pos__ = lambda self: Counter(host.Counter.__pos__(self))  # type: ignore[method-assign]
+Counter.__neg__ = lambda self: Counter(host.Counter.__neg__(self))  # type: ignore[method-assign]
+
+
+def _counted(values: Any) -> Any:
+    """What a counter is filled from."""
+    if isinstance(values, dict):
+        return values
+    items = list(bounded(values))
+    for item in items:
+        check_key(item)
+    return items
+
+
+def counter(*values: Any, **named: Any) -> Counter:
+    made = Counter()
+    for each in values:
+        if each is not None:
+            made.update(each)
+    made.update(**named)
+    return made
+
+
+class Deque(host.deque[Any]):
+    """`collections.deque(values, maxlen)`."""
+
+    language_name: ClassVar[str] = "collections.deque"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"append", "appendleft", "clear", "copy", "count", "extend", "extendleft", "index"}
+        | {"insert", "maxlen", "pop", "popleft", "remove", "reverse", "rotate"}
+    )
+
+    def append(self, value: Any) -> None:
+        check_collection(len(self) + 1)
+        super().append(value)
+
+    def appendleft(self, value: Any) -> None:
+        check_collection(len(self) + 1)
+        super().appendleft(value)
+
+    def extend(self, values: Any) -> None:
+        more = list(bounded(values))
+        check_collection(len(self) + len(more))
+        super().extend(more)
+
+    def extendleft(self, values: Any) -> None:
+        more = list(bounded(values))
+        check_collection(len(self) + len(more))
+        super().extendleft(more)
+
+    def copy(self) -> Deque:
+        return Deque(self, self.maxlen)
+
+    def __add__(self, other: Any) -> Deque:
+        check_collection(len(self) + len(other))
+        return Deque([*self, *other], self.maxlen)
+
+    def __mul__(self, times: Any) -> Deque:
+        check_collection(len(self) * times)
+        return Deque(list(self) * times, self.maxlen)
+
+    __rmul__ = __mul__
+
+    def language_write(self, writer: Any) -> None:
+        """Write its text."""
+        if not writer.enter(self, "[...]"):
+            return
+        writer.put(f"{type_name(self)}(")
+        writer.sequence(list(self), "[", "]")
+        writer.put(")" if self.maxlen is None else f", maxlen={self.maxlen})")
+        writer.leave(self)
+
+
+def deque(iterable: Any = (), maxlen: Any = None) -> Deque:
+    if maxlen is not None and (not isinstance(maxlen, int) or maxlen < 0):
+        raise value_error("maxlen must be non-negative")
+    return Deque(bounded(iterable), maxlen)
+
+
+class ChainMap(host.ChainMap[Any, Any]):
+    """`collections.ChainMap(*maps)`: several dictionaries read as one; the first is written to."""
+
+    language_name: ClassVar[str] = "collections.ChainMap"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"clear", "copy", "get", "items", "keys", "maps", "new_child", "parents", "pop", "popitem"}
+        | {"setdefault", "update", "values"}
+    )
+
+    def __init__(self, *maps: Any) -> None:
+        for each in maps:
+            if not isinstance(each, (dict, ChainMap)):
+                raise type_error(f"ChainMap() takes dictionaries, not {type_name(each)}")
+        super().__init__(*maps)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        check_key(key)
+        check_collection(len(self.maps[0]) + 1)
+        super().__setitem__(key, value)
+
+    def update(self, *values: Any, **named: Any) -> None:
+        """Write to the first of them."""
+        super().update(dict_of(*values, **named))
+
+    def language_write(self, writer: Any) -> None:
+        """Write its text."""
+        if not writer.enter(self, "..."):
+            return
+        writer.put("ChainMap")
+        writer.sequence(self.maps, "(", ")")
+        writer.leave(self)
+
+
+def ordered_dict(*values: Any, **named: Any) -> OrderedDict:
+    return OrderedDict(dict_of(*values, **named))
+
+
+def namedtuple(
+    typename: str,
+    field_names: Any,
+    /,
+    *,
+    rename: Any = False,
+    defaults: Any = None,
+    module: Any = None,
+) -> Any:
+    """`collections.namedtuple(typename, field_names, defaults=…)`."""
+    if isinstance(field_names, str):
+        names = field_names.replace(",", " ").split()
+    else:
+        names = [str(name) for name in bounded(field_names)]
+    given = list(bounded(defaults)) if defaults is not None else []
+    if len(given) > len(names):
+        raise type_error("Got more default values than field names")
+    return named_tuple(
+        typename, names, dict(zip(names[len(names) - len(given) :], given, strict=True))
+    )
+
+
+def _derived(kind: Any, fill: Callable[..., None]) -> None:
+    """Let programs derive classes from one of these; `fill` is their `__init__`."""
+    body = {"__init__": fill, "language_attributes": kind.language_attributes}
+    kind.language_derived = type(f"{kind.__name__}Instance", (Derived, kind), body)
+
+
+def _fill_default_dict(self: Any, *values: Any, **named: Any) -> None:
+    made = default_dict(*values, **named)
+    DefaultDict.__init__(self, made.default_factory, made)
+
+
+def _fill_deque(self: Any, *values: Any, **named: Any) -> None:
+    made = deque(*values, **named)
+    Deque.__init__(self, made, made.maxlen)
+
+
+def _fill_ordered_dict(self: Any, *values: Any, **named: Any) -> None:
+    OrderedDict.__init__(self, dict_of(*values, **named))
+
+
+_derived(Counter, Counter.update)
+_derived(DefaultDict, _fill_default_dict)
+_derived(Deque, _fill_deque)
+_derived(OrderedDict, _fill_ordered_dict)
+
+sized(ChainMap, Counter, DefaultDict, Deque, OrderedDict)
+
+COLLECTIONS: dict[str, Any] = {
+    "namedtuple": namedtuple,
+    **{
+        kind.language_name.rpartition(".")[2]: define(host_name(kind), kind, construct=construct)
+        for kind, construct in (
+            (ChainMap, ChainMap),
+            (Counter, counter),
+            (DefaultDict, default_dict),
+            (Deque, deque),
+            (OrderedDict, ordered_dict),
+        )
+    },
+}
+"""What `collections` holds."""

@@ -1,0 +1,136 @@
+"""The modules `time` and `timeit`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.language.functions.calls import call
+from gradcli.language.limits import check_text, too_many_steps
+from gradcli.language.objects.types import called, type_name
+from gradcli.library.python.classes.named_tuples import named_tuple
+from gradcli.state import active
+
+
+def sleep(seconds: float, /) -> None:
+    """`time.sleep(seconds)`: wait for no longer than a minute."""
+    if not isinstance(seconds, (int, float)) or not 0 <= seconds <= 60:
+        raise value_error("sleep() takes a number of seconds between 0 and 60")
+    time.sleep(seconds)
+
+
+_STRUCT = named_tuple(
+    "struct_time",
+    [
+        f"tm_{name}"
+        for name in ["year", "mon", "mday", "hour", "min", "sec", "wday", "yday", "isdst"]
+    ],
+    {},
+)
+
+
+def _moment(convert: Callable[[Any], Any]) -> Callable[..., Any]:
+    def moment(seconds: Any = None, /) -> Any:
+        return _STRUCT(*convert(seconds))
+
+    return moment
+
+
+localtime, gmtime = _moment(time.localtime), _moment(time.gmtime)
+
+
+def strftime(format: str, t: Any = None, /) -> str:
+    """`time.strftime(format)`: the moment as text."""
+    return time.strftime(checked_format(format), time.localtime() if t is None else tuple(t))
+
+
+def checked_format(format: Any) -> str:
+    """The format of a date; raises E202, E602 where it is none or too long."""
+    if not isinstance(format, str):
+        raise type_error(f"a format is a string, not {type_name(format)}")
+    check_text(1000 * len(format))
+    if any(sign.isdigit() for sign in format.replace("%%", "").split("%")[1:] for sign in sign[:2]):
+        raise value_error("a width in the format of a date is outside the language")
+    return format
+
+
+TIME: dict[str, Callable[..., Any]] = {
+    **{
+        name: getattr(time, name)
+        for name in ("ctime", "perf_counter", "perf_counter_ns", "process_time", "time", "time_ns")
+    },
+    "asctime": called("asctime", lambda: time.asctime()),
+    "gmtime": gmtime,
+    "localtime": localtime,
+    "monotonic": time.perf_counter,
+    "sleep": sleep,
+    "strftime": strftime,
+}
+"""What `time` holds."""
+
+
+def timeit(
+    stmt: Any = None,
+    setup: Any = None,
+    timer: Any = None,
+    number: int = 1_000_000,
+    globals: Any = None,
+) -> float:
+    """`timeit.timeit(function, number=…)`: the seconds that so many calls take."""
+    for each in (stmt, setup):
+        if isinstance(each, str):
+            raise GradcliError(
+                "E205",
+                "timeit() of a string would run text as code",
+                help="give it a function: `timeit(lambda: …, number=100)`",
+            )
+    if setup is not None:
+        call(setup, (), {})
+    steps = active.state.steps
+    before = time.perf_counter()
+    for _ in range(number):
+        steps.left -= 1
+        if steps.left < 0:
+            raise too_many_steps()
+        call(stmt, (), {})
+    return time.perf_counter() - before
+
+
+def repeat(
+    stmt: Any = None, setup: Any = None, timer: Any = None, repeat: int = 5, number: int = 1_000_000
+) -> list[float]:
+    """`timeit.repeat(function)`: `timeit` several times."""
+    return [timeit(stmt, setup, timer, number) for _ in range(repeat)]
+
+
+class Timer:
+    """`timeit.Timer(function)`."""
+
+    __slots__ = ("given",)
+
+    language_name: ClassVar[str] = "timeit.Timer"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"repeat", "timeit"})
+
+    def __init__(
+        self, stmt: Any = None, setup: Any = None, timer: Any = None, globals: Any = None
+    ) -> None:
+        self.given = stmt, setup, timer
+
+    def timeit(self, number: int = 1_000_000) -> float:
+        """The seconds that so many calls take."""
+        return timeit(*self.given, number)
+
+    def repeat(self, repeat: int = 5, number: int = 1_000_000) -> list[float]:
+        """The same several times."""
+        return [self.timeit(number) for _ in range(repeat)]
+
+
+TIMEIT: dict[str, Callable[..., Any]] = {
+    "Timer": Timer,
+    "default_timer": time.perf_counter,
+    "repeat": repeat,
+    "timeit": timeit,
+}
+"""What `timeit` holds."""

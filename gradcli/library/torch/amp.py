@@ -1,0 +1,303 @@
+"""`torch.amp`: autocast, and the scaler of losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.arrays.dtypes import DType, bfloat16, float16
+from gradcli.arrays.layout.sizes import Device
+from gradcli.autograd.modes import decorated
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.language.objects.exceptions import Raised
+from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.repr import display
+from gradcli.language.objects.types import called, type_of
+from gradcli.ops.arithmetic.arithmetic import mul
+from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.ops.creation.autocast import SHORT, Casting
+from gradcli.state import active
+
+
+def _has_gpu() -> bool:
+    return bool(modules["torch.cuda"]["is_available"]())
+
+
+def _warn(text: str, category: str = "UserWarning") -> None:
+    code = "W009" if category == "UserWarning" else "W015"
+    active.state.warn(code, text, text=text, category=category)
+
+
+class Autocast:
+    """`torch.autocast(device_type, dtype, enabled)`: matrix products and convolutions are computed
+    in the short dtype, losses in float32.
+
+    Where the device is not there, nothing is cast, and a warning says so. Raises E205 on a GPU.
+
+    Example: torch.autocast("cpu", enabled=False)
+    """
+
+    __slots__ = ("_before", "_enabled", "device", "fast_dtype", "keeps")
+
+    language_name: ClassVar[str] = "torch.amp.autocast_mode.autocast"
+    language_context: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"device", "fast_dtype"})
+
+    def __init__(
+        self,
+        device_type: str,
+        dtype: DType | None = None,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
+    ) -> None:
+        if not isinstance(device_type, str):
+            raise value_error(
+                f"Expected `device_type` of type `str`, got: `{display(type_of(device_type))}`"
+            )
+        self.device = Device(device_type).type
+        self.fast_dtype = dtype or SHORT.get(self.device, float16)
+        self.keeps = cache_enabled is None or bool(cache_enabled)
+        self._enabled = bool(enabled) and self._can_cast()
+        self._before: list[Casting | None] = []
+
+    def _can_cast(self) -> bool:
+        """Whether this device casts to that dtype here; warns where it does not."""
+        if self.device == "cpu":
+            if self.fast_dtype not in (bfloat16, float16):
+                _warn(
+                    "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
+                    "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently."
+                )
+                return False
+            return True
+        if self.device == "cuda" and not _has_gpu():
+            _warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
+            return False
+        raise GradcliError(
+            "E205",
+            f"autocast on {self.device} is left out: operands are cast on the CPU alone",
+            help="cast what is to be short: `x.to(torch.bfloat16)`, or say `enabled=False`",
+        )
+
+    def __enter__(self) -> Autocast:
+        before: Casting | None = active.state.autocast
+        self._before.append(before)
+        if self.device == "cpu":
+            kept = ({} if before is None else before.kept) if self.keeps else None
+            active.state.autocast = Casting(self.fast_dtype, kept) if self._enabled else None
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        active.state.autocast = self._before.pop()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, run in this context."""
+        return decorated(self, function)
+
+
+class GradScaler:
+    """`torch.amp.GradScaler(device)`: scales losses, and steps only where no gradient is infinite.
+
+    Where there is no CUDA and the device is "cuda" it scales nothing, and a warning says so.
+
+    Example: torch.GradScaler("cpu", enabled=False)
+    """
+
+    __slots__ = ("_found", "_stepped", "enabled", "growth_tracker", "scaling", "settings")
+
+    language_name: ClassVar[str] = "torch.amp.grad_scaler.GradScaler"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"get_backoff_factor", "get_growth_factor", "get_growth_interval", "get_scale"}
+        | {"is_enabled", "load_state_dict", "scale", "state_dict", "step", "unscale_", "update"}
+    )
+
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        if enabled and device == "cuda" and not _has_gpu():
+            _warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
+            enabled = False
+        if enabled and not growth_factor > 1.0:
+            raise _asserted("The growth factor must be > 1.0.")
+        if enabled and not backoff_factor < 1.0:
+            raise _asserted("The backoff factor must be < 1.0.")
+        self.enabled = bool(enabled)
+        self.scaling = float(init_scale)
+        self.settings = float(growth_factor), float(backoff_factor), int(growth_interval)
+        self.growth_tracker: int | None = None  # None until something was scaled
+        self._found: dict[int, tuple[Any, bool]] = {}
+        self._stepped: set[int] = set()
+
+    def scale(self, outputs: Any) -> Any:
+        """A tensor times the scale, or each of a list's."""
+        if not self.enabled:
+            return outputs
+        self.growth_tracker = self.growth_tracker or 0
+        if isinstance(outputs, Tensor):
+            return mul.apply(outputs, Tensor(np.float32(self.scaling)))
+        if not hasattr(type(outputs), "__iter__"):
+            raise value_error("outputs must be a Tensor or an iterable of Tensors")
+        scaled = [self.scale(each) for each in bounded(outputs)]
+        return tuple(scaled) if type(outputs) is tuple else scaled
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients of an optimizer's parameters by the scale."""
+        if not self.enabled:
+            return
+        self._check_scaled("unscale_")
+        if id(optimizer) in self._stepped:
+            raise runtime_error("unscale_() is being called after step().")
+        if id(optimizer) in self._found:
+            raise runtime_error(
+                "unscale_() has already been called on this optimizer since the last update()."
+            )
+        infinite = False
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    finite = methods["isfinite"](parameter.grad)
+                    infinite = infinite or not bool(methods["all"](finite))
+                    methods["mul_"](parameter.grad, 1.0 / self.scaling)
+        self._found[id(optimizer)] = optimizer, infinite
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """The optimizer's step, where its gradients are finite."""
+        if not self.enabled:
+            return optimizer.step(*args, **kwargs)
+        self._check_scaled("step")
+        if id(optimizer) in self._stepped:
+            raise runtime_error("step() has already been called since the last update().")
+        if id(optimizer) not in self._found:
+            self.unscale_(optimizer)
+        self._stepped.add(id(optimizer))
+        return None if self._found[id(optimizer)][1] else optimizer.step(*args, **kwargs)
+
+    def update(self, new_scale: Any = None) -> None:
+        """A smaller scale where a gradient was infinite, a larger one where none was for long."""
+        if not self.enabled:
+            return
+        self._check_scaled("update")
+        growth, backoff, interval = self.settings
+        if new_scale is not None:
+            self.scaling = float(new_scale)
+        elif not self._found:
+            raise _asserted("No inf checks were recorded prior to update.")
+        elif any(infinite for _, infinite in self._found.values()):
+            self.scaling, self.growth_tracker = self.scaling * backoff, 0
+        else:
+            assert self.growth_tracker is not None
+            self.growth_tracker += 1
+            if self.growth_tracker == interval:
+                self.scaling, self.growth_tracker = self.scaling * growth, 0
+        self._found.clear()
+        self._stepped.clear()
+
+    def _check_scaled(self, name: str) -> None:
+        if self.growth_tracker is None:
+            raise _asserted(
+                f"Attempted {name} but _scale is None.  This may indicate your script did not use"
+                " scaler.scale(loss or outputs) earlier in the iteration."
+            )
+
+    def get_scale(self) -> float:
+        """The scale; 1 where nothing is scaled."""
+        return self.scaling if self.enabled else 1.0
+
+    def get_growth_factor(self) -> float:
+        """What a scale that held long is multiplied by."""
+        return self.settings[0]
+
+    def get_backoff_factor(self) -> float:
+        """What a scale that was too large is multiplied by."""
+        return self.settings[1]
+
+    def get_growth_interval(self) -> int:
+        """After how many steps a scale grows."""
+        return self.settings[2]
+
+    def is_enabled(self) -> bool:
+        """Whether it scales."""
+        return self.enabled
+
+    def state_dict(self) -> dict[str, Any]:
+        """What `load_state_dict` takes; empty where nothing is scaled."""
+        if not self.enabled:
+            return {}
+        names = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")
+        values = (self.scaling, *self.settings, self.growth_tracker or 0)
+        return dict(zip(names, values, strict=True))
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take on a scale and what it grows by."""
+        if not self.enabled:
+            return
+        if not state_dict:
+            raise runtime_error(
+                "The source state dict is empty, possibly because it was saved from a disabled"
+                " instance of GradScaler."
+            )
+        self.scaling = float(state_dict["scale"])
+        self.settings = (
+            float(state_dict["growth_factor"]),
+            float(state_dict["backoff_factor"]),
+            int(state_dict["growth_interval"]),
+        )
+        self.growth_tracker = int(state_dict["_growth_tracker"])
+
+
+def _asserted(text: str) -> GradcliError:
+    """The error of an `assert` of PyTorch's own."""
+    return Raised("AssertionError", text, (text,), "E204")
+
+
+_DEPRECATED = (
+    "`torch.{0}.amp.{1}(args...)` is deprecated. Please use `torch.amp.{1}('{0}', args...)`"
+    " instead."
+)
+
+
+def _of_device(device: str, kind: Any, name: str) -> Callable[..., Any]:
+    """The old name of a class of `torch.amp` for one device."""
+
+    def make(*settings: Any, **named: Any) -> Any:
+        _warn(_DEPRECATED.format(device, name), "FutureWarning")
+        if kind is Autocast:  # here `enabled` came first
+            order = ("enabled", "dtype", "cache_enabled")
+            named = {**dict(zip(order, settings, strict=False)), **named}
+            settings = ()
+        return kind(device, *settings, **named)
+
+    return called(name, make)
+
+
+def _is_available(device_type: str) -> bool:
+    return device_type in SHORT
+
+
+AMP: dict[str, Any] = {
+    "GradScaler": GradScaler,
+    "autocast": Autocast,
+    "is_autocast_available": called("is_autocast_available", _is_available),
+}
+"""What `torch.amp` holds."""
+
+CUDA_AMP: dict[str, Any] = {
+    "GradScaler": _of_device("cuda", GradScaler, "GradScaler"),
+    "autocast": _of_device("cuda", Autocast, "autocast"),
+}
+"""What `torch.cuda.amp` holds."""
+
+CPU_AMP: dict[str, Any] = {
+    "GradScaler": _of_device("cpu", GradScaler, "GradScaler"),
+    "autocast": _of_device("cpu", Autocast, "autocast"),
+}
+"""What `torch.cpu.amp` holds."""

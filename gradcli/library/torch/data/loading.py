@@ -1,0 +1,238 @@
+"""`DataLoader`: batches of a data set's items, in order or at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import runtime_error, type_error, value_error
+from gradcli.library.torch.data.datasets import (
+    TABLE,
+    IterableDataset,
+    TensorDataset,
+    items_of,
+    stacked,
+)
+from gradcli.library.torch.data.samplers import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    batches,
+    draw_seed,
+)
+from gradcli.ops.shape.joining import stack_
+
+
+def default_collate(batch: Any) -> Any:
+    """Items as one: tensors and arrays stacked, numbers as a tensor, what is in lists, tuples and
+    dictionaries in the same way.
+
+    Raises E202 for items of other kinds, E204 for sequences of different lengths.
+    """
+    if isinstance(batch, Tensor):
+        raise type_error("default_collate() takes a list of items, not a tensor")
+    first = batch[0]
+    if isinstance(first, Tensor):
+        return stack_(list(batch))
+    if hasattr(type(first), "to_tensor"):  # an array of NumPy's
+        return stack_([item.to_tensor() for item in batch])
+    if isinstance(first, np.generic):
+        return Tensor(np.array(batch))
+    if isinstance(first, float):
+        return Tensor(np.array(batch, np.float64))
+    if isinstance(first, int):
+        return Tensor(np.array(batch, np.bool_ if isinstance(first, bool) else np.int64))
+    if isinstance(first, (str, bytes)):
+        return batch
+    if isinstance(first, dict):
+        found = {key: default_collate([item[key] for item in batch]) for key in first}
+        return found if type(first) is dict else type(first)(found)
+    if isinstance(first, (list, tuple)):
+        if any(len(item) != len(first) for item in batch):
+            raise runtime_error("each element in list of batch should be of equal size")
+        parts = [default_collate(part) for part in zip(*batch, strict=True)]
+        return type(first)(*parts) if hasattr(first, "language_fields") else parts
+    raise type_error(
+        "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found"
+        f" <class '{type(first).__name__}'>"
+    )
+
+
+def default_convert(data: Any) -> Any:
+    """An item as it is, arrays as tensors, also inside lists, tuples and dictionaries."""
+    if hasattr(type(data), "to_tensor"):  # an array of NumPy's
+        return data.to_tensor()
+    if type(data) is dict:
+        return {key: default_convert(value) for key, value in data.items()}
+    if type(data) in (list, tuple):
+        return [default_convert(value) for value in data]
+    return data
+
+
+class DataLoader:
+    """Goes through a data set in batches.
+
+    Args:
+        dataset: the data set.
+        batch_size: how many items are in a batch; None for the items as they are.
+        shuffle: whether the order is drawn anew each time.
+        sampler: gives the numbers of the items in the order wanted.
+        batch_sampler: gives the lists of numbers, one for each batch.
+        num_workers, pin_memory, timeout, persistent_workers, prefetch_factor: how PyTorch spreads
+            the work; the batches are the same.
+        collate_fn: makes a batch of a list of items.
+        drop_last: whether a last batch that is not full is left out.
+        generator: draws the order.
+
+    Raises E204 for settings that exclude each other.
+    """
+
+    __slots__ = (
+        "batch_size",
+        "dataset",
+        "drop_last",
+        "generator",
+        "given_collate",
+        "given_sampler",
+        "multiprocessing_context",
+        "num_workers",
+        "persistent_workers",
+        "pin_memory",
+        "prefetch_factor",
+        "sampler",
+        "timeout",
+        "worker_init_fn",
+    )
+
+    language_generic: ClassVar[bool] = True
+    language_name: ClassVar[str] = "torch.utils.data.dataloader.DataLoader"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {*__slots__, "batch_sampler", "collate_fn"} - {"given_collate", "given_sampler"}
+    )
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Any = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+    ) -> None:
+        if num_workers < 0:
+            raise value_error(
+                "num_workers option should be non-negative; use num_workers=0 to disable"
+                " multiprocessing."
+            )
+        if sampler is not None and shuffle:
+            raise value_error("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None and (batch_size != 1 or shuffle or sampler or drop_last):
+            raise value_error(
+                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and"
+                " drop_last"
+            )
+        if batch_size is None and drop_last:
+            raise value_error("without batches there is no last one to drop")
+        if batch_size is not None and (not isinstance(batch_size, int) or batch_size <= 0):
+            raise value_error(
+                f"batch_size is a positive integer, not {batch_size}",
+                text="batch_size should be a positive integer value, but got"
+                f" batch_size={batch_size}",
+            )
+        if isinstance(dataset, IterableDataset) and (shuffle or sampler or batch_sampler):
+            raise value_error("an iterable data set has an order of its own")
+        self.dataset = dataset
+        self.batch_size = batch_size
+        if sampler is None and not isinstance(dataset, IterableDataset):
+            made = RandomSampler(dataset, generator=generator) if shuffle else None
+            sampler = made or SequentialSampler(dataset)
+        self.sampler = sampler
+        self.given_sampler = batch_sampler
+        self.given_collate = collate_fn
+        self.drop_last = drop_last
+        self.generator = generator
+        self.multiprocessing_context = multiprocessing_context
+        self.num_workers = num_workers
+        self.persistent_workers = persistent_workers
+        self.pin_memory = pin_memory
+        self.prefetch_factor = prefetch_factor
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+
+    @property
+    def runs_program(self) -> bool:
+        """Whether code of the program may run where a batch is drawn: for a data set, a sampler or
+        a collate function of its own.
+        """
+        order = type(self.sampler) in (SequentialSampler, RandomSampler)
+        given = (self.given_sampler, self.given_collate, self.worker_init_fn)
+        return type(self.dataset) is not TensorDataset or not order or any(given)
+
+    @property
+    def batch_sampler(self) -> Any:
+        """What gives the lists of numbers; None without batches."""
+        if self.given_sampler is not None or self.batch_size is None or self.sampler is None:
+            return self.given_sampler
+        return BatchSampler(self.sampler, self.batch_size, self.drop_last)
+
+    @property
+    def collate_fn(self) -> Callable[[Any], Any]:
+        """What makes a batch of a list of items, or of an item where there are no batches."""
+        plain = default_convert if self.batch_size is None else default_collate
+        return self.given_collate or plain
+
+    def __len__(self) -> int:
+        if self.given_sampler is not None:
+            return len(self.given_sampler)
+        count = len(self.dataset if self.sampler is None else self.sampler)
+        if self.batch_size is None:
+            return count
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+    def __iter__(self) -> Iterator[Any]:
+        draw_seed(self.generator)  # PyTorch draws one for its workers, also where there are none
+        return self._batches()
+
+    def _batches(self) -> Iterator[Any]:
+        collate, batch = self.given_collate, None
+        iterable = isinstance(self.dataset, IterableDataset)
+        if self.batch_size is None:
+            items = self.dataset if iterable else items_of(self.dataset, list(self.sampler))
+            for item in items:
+                yield item if collate is None else collate(item)
+            return
+        if iterable:
+            for batch in batches(iter(self.dataset), self.batch_size, self.drop_last):
+                yield (collate or default_collate)(batch)
+            return
+        plain = collate is None or collate is default_collate
+        for numbers in self._numbers():
+            batch = stacked(self.dataset, numbers) if plain else None
+            if batch is None:
+                batch = (collate or default_collate)(list(items_of(self.dataset, numbers)))
+            yield batch
+
+    def _numbers(self) -> Iterator[list[Any]]:
+        """The numbers of the items, batch by batch."""
+        if self.given_sampler is not None:
+            return map(list, self.given_sampler)
+        assert self.batch_size is not None
+        return batches(iter(self.sampler), self.batch_size, self.drop_last)
+
+
+TABLE["DataLoader"] = DataLoader
+TABLE["default_collate"] = default_collate
+TABLE["default_convert"] = default_convert

@@ -1,0 +1,412 @@
+"""`Distribution`: parameters, shapes, checks of values; and a distribution of several dimensions
+made of independent ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.arrays.layout.sizes import Size
+from gradcli.autograd.modes import EnableGrad, NoGrad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, value_error
+from gradcli.language.objects.classes.extensible import Extensible
+from gradcli.library.torch.distributions.constraints import Constraint
+from gradcli.ops.binding.catalogue import methods, modules, operators
+from gradcli.state import active
+
+TABLE = modules["torch.distributions"]
+
+
+class _Functions:
+    """The functions of torch, as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        return modules["torch"][name]
+
+
+T = _Functions()
+
+plus, minus, times, over = (operators[sign] for sign in "+-*/")
+"""The operators as programs have them: with a number on one side the node is another than that of
+tensors' own operators, which are for the derivatives' formulas.
+"""
+
+
+def call(tensor: Tensor, name: str, *args: Any, **kwargs: Any) -> Any:
+    """A method of a tensor, by its name."""
+    return methods[name](tensor, *args, **kwargs)
+
+
+def broadcast_all(*values: Any) -> list[Tensor]:
+    """Numbers and tensors as tensors of one shape."""
+    first = next((value for value in values if isinstance(value, Tensor)), None)
+    for value in values:
+        if not isinstance(value, (Tensor, bool, int, float)):
+            raise value_error(
+                "Input arguments must all be instances of Number, torch.Tensor or objects"
+                " implementing __torch_function__."
+            )
+    dtype = T.get_default_dtype() if first is None else first.dtype
+    made = [v if isinstance(v, Tensor) else T.tensor(v, dtype=dtype) for v in values]
+    return list(T.broadcast_tensors(*made))
+
+
+def size_of(shape: Any) -> Size:
+    """A shape that a program gives."""
+    return Size.of(() if shape is None else shape)
+
+
+def sum_rightmost(value: Any, dims: int) -> Any:
+    """The sums over the last dimensions."""
+    if dims == 0 or not isinstance(value, Tensor):
+        return value
+    return call(call(value, "reshape", (*value.array.shape[:-dims], -1)), "sum", -1)
+
+
+Formulas = dict[str, Callable[[Any], Any]]
+"""How parameters follow from a distribution, by name."""
+
+
+def read_from(part: str, *names: str) -> Formulas:
+    """The parameters that are those of a distribution which another one is made of.
+
+    Args:
+        part: the attribute that holds it.
+        names: the parameters.
+    """
+    return {name: attrgetter(f"{part}.{name}") for name in names}
+
+
+_VALIDATES = "distributions.validate_args"
+
+
+class Distribution(Extensible):
+    """The base of all, and of a program's own.
+
+    Attributes:
+        given: the parameters, and what was computed of them, by name.
+        batch_shape: how many distributions there are, side by side.
+        event_shape: the shape of what one draws.
+    """
+
+    __slots__ = ("batch_shape", "event_shape", "given", "is_checked")
+
+    language_class_attributes: ClassVar[frozenset[str]] = frozenset({"set_default_validate_args"})
+    language_attributes: ClassVar[frozenset[str]] = language_class_attributes | frozenset(
+        {
+            "_batch_shape",
+            "_event_shape",
+            "arg_constraints",
+            "batch_shape",
+            "cdf",
+            "entropy",
+            "event_shape",
+            "expand",
+        }
+        | {"has_enumerate_support", "has_rsample", "icdf", "log_prob", "mean", "mode"}
+        | {"perplexity", "rsample", "sample", "sample_n", "stddev", "support", "variance"}
+    )
+    home = "torch.distributions.{snake}"
+    tables = ("torch.distributions",)
+
+    constraints: ClassVar[dict[str, Constraint]] = {}
+    support: ClassVar[Constraint | None] = None
+    computed: ClassVar[Formulas] = {}
+    has_rsample: ClassVar[bool] = False
+    has_enumerate_support: ClassVar[bool] = False
+
+    def __init__(
+        self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None
+    ) -> None:
+        self.batch_shape = size_of(batch_shape)
+        self.event_shape = size_of(event_shape)
+        if validate_args is None:
+            validate_args = active.state.library.get(_VALIDATES, True)
+        self.is_checked = validate_args is not False
+        if not hasattr(self, "given"):
+            self.given: dict[str, Any] = {}
+        if self.is_checked:
+            for name in self.constraints:
+                if name in self.given:
+                    self.check_parameter(name, self.given[name])
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether parameters and values are checked where `validate_args` does not say."""
+        if not isinstance(value, int) or value not in (True, False):
+            raise value_error("")
+        active.state.library[_VALIDATES] = bool(value)
+
+    def set_up(self, validate_args: bool | None, **parameters: Any) -> None:
+        """Set up a distribution of parameters of one number each."""
+        values = broadcast_all(*parameters.values())
+        self.given = dict(zip(parameters, values, strict=True))
+        Distribution.__init__(self, values[0].array.shape, (), validate_args)
+
+    def values_for_each(self, values: Any, expand: bool = True) -> Any:
+        """A vector of values in front of the batch, for each of it where they are expanded."""
+        values = call(values, "view", (-1, *(1 for _ in self.batch_shape)))
+        return call(values, "expand", (-1, *self.batch_shape)) if expand else values
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "given":
+            raise AttributeError(name)
+        if name in self.given:
+            return self.given[name]
+        compute = type(self).computed.get(name)
+        if compute is None:
+            raise AttributeError(name)
+        if type(compute) is attrgetter:
+            return compute(self)  # the part keeps it, and shows it
+        with EnableGrad():  # it may first be asked for while numbers are drawn
+            found = self.given[name] = compute(self)
+        return found
+
+    def language_getattr(self, name: str) -> Any:
+        """What a program stored, a parameter; raises AttributeError."""
+        if name in self.values:
+            return self.values[name]
+        if name in self.given or name in self.computed:
+            return getattr(self, name)
+        raise AttributeError(name)
+
+    def check_parameter(self, name: str, value: Tensor) -> None:
+        """Raise E204 where a parameter has values that its constraint forbids."""
+        self._check(f"parameter {name}", value, self.constraints[name])
+
+    def _check(self, what: str, value: Tensor, constraint: Constraint) -> None:
+        if np.all(constraint.truth_of(value)):
+            constraint.look_at(value)
+            return
+        found = "the constraint" if what.startswith("parameter") else ""
+        where = (
+            f"of distribution {self!r} to satisfy {found} {constraint.text}"
+            if found
+            else f"to be within the support ({constraint.text}) of the distribution {self!r}"
+        )
+        shown = value.array if value.ndim == 0 else value
+        raise value_error(
+            f"Expected {what} (Tensor of shape {tuple(value.array.shape)}) {where}, but found"
+            f" invalid values:\n{shown}"
+        )
+
+    def check_value(self, value: Any) -> None:
+        """Raise E204 for what cannot have been drawn."""
+        if not isinstance(value, Tensor):
+            raise value_error("The value argument to log_prob must be a Tensor")
+        if self.is_checked:
+            self._check_shape(value.shape)
+            if self.support is not None:
+                self._check("value argument", value, self.support)
+
+    def _check_shape(self, found: Size) -> None:
+        """Raise E204 for the shape of what cannot have been drawn."""
+        event, wanted = self.event_shape, Size((*self.batch_shape, *self.event_shape))
+        if tuple(found[max(len(found) - len(event), 0) :]) != tuple(event):
+            raise value_error(
+                f"The right-most size of value must match event_shape: {found} vs {event}."
+            )
+        for one, other in zip(reversed(found), reversed(wanted), strict=False):
+            if one != other and 1 not in (one, other):
+                raise value_error(
+                    f"Value is not broadcastable with batch_shape+event_shape: {found} vs {wanted}."
+                )
+
+    def shape_of(self, sample_shape: Any) -> Size:
+        """The shape of so many draws."""
+        return Size((*size_of(sample_shape), *self.batch_shape, *self.event_shape))
+
+    def expanded(self, name: str, shape: Size) -> Tensor:
+        """A parameter, in a shape of draws."""
+        return call(getattr(self, name), "expand", shape)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """Draws, outside the graph."""
+        with NoGrad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Draws that gradients flow through to the parameters."""
+        raise self.missing("rsample")
+
+    def sample_n(self, n: int) -> Tensor:
+        """`n` draws."""
+        return self.sample((n,))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the density, or of the probability."""
+        raise self.missing("log_prob")
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of what is no larger."""
+        raise self.missing("cdf")
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """What a share of all is no larger than."""
+        raise self.missing("icdf")
+
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        raise self.missing("entropy")
+
+    def perplexity(self) -> Tensor:
+        """The exponential of the entropy."""
+        return T.exp(self.entropy())
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        raise self.missing("mean")
+
+    @property
+    def mode(self) -> Tensor:
+        """What is most likely."""
+        raise self.missing("mode")
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        raise self.missing("variance")
+
+    @property
+    def stddev(self) -> Tensor:
+        """The square root of the variance."""
+        return call(self.variance, "sqrt")
+
+    @property
+    def arg_constraints(self) -> dict[str, Constraint]:
+        """What the parameters have to be."""
+        return self.constraints
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The same distributions, in a larger batch."""
+        made = object.__new__(type(self))
+        made.values = dict(self.values)
+        batch = size_of(batch_shape)
+        made.given = {
+            name: call(self.given[name], "expand", (*batch, *self._event_of(name)))
+            for name in self.constraints
+            if name in self.given
+        }
+        made.batch_shape, made.event_shape = batch, self.event_shape
+        made.is_checked = self.is_checked
+        for name in self._own_slots():
+            held = getattr(self, name)
+            if isinstance(held, (tuple, list)):
+                setattr(made, name, type(held)([self._part(part, batch) for part in held]))
+            else:
+                setattr(made, name, self._part(held, batch))
+        return made
+
+    def _part(self, held: Any, batch: Size) -> Any:
+        """What a distribution of a larger batch holds in place of what this one holds."""
+        if not isinstance(held, Distribution):
+            return held
+        return held.expand((*batch, *held.batch_shape[len(self.batch_shape) :]))
+
+    def _own_slots(self) -> list[str]:
+        """What the class keeps besides parameters and shapes: the distributions that it is made
+        of, and settings.
+        """
+        slots = [getattr(kind, "__slots__", ()) for kind in type(self).__mro__]
+        common = {name for kind in Distribution.__mro__ for name in getattr(kind, "__slots__", ())}
+        names = [name for each in slots for name in each if name not in common]
+        return [name for name in names if hasattr(self, name)]
+
+    @property
+    def _batch_shape(self) -> Size:
+        return self.batch_shape
+
+    @property
+    def _event_shape(self) -> Size:
+        return self.event_shape
+
+    def _event_of(self, name: str) -> tuple[int, ...]:
+        dims = self.constraints[name].event_dim
+        shape = self.given[name].array.shape
+        return tuple(shape[len(shape) - dims :])
+
+    def missing(self, name: str) -> GradcliError:
+        """The error of what a distribution does not have."""
+        return GradcliError("E205", f"{type(self).__name__} has no {name}")
+
+    def __repr__(self) -> str:
+        parts = []
+        for name in self.constraints:
+            if name in self.given:
+                value = self.given[name]
+                one = value.array.size == 1
+                shown = value.array.item() if one and value.ndim == 0 else value
+                parts.append(f"{name}: {shown if one else value.shape}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+class Independent(Distribution):
+    """A distribution whose last batch dimensions are those of one event.
+
+    Args:
+        base_distribution: what draws the parts.
+        reinterpreted_batch_ndims: how many of its batch dimensions become the event's.
+    """
+
+    __slots__ = ("base_dist", "reinterpreted_batch_ndims")
+
+    language_attributes = Distribution.language_attributes | {
+        "base_dist",
+        "reinterpreted_batch_ndims",
+    }
+
+    def __init__(
+        self,
+        base_distribution: Any,
+        reinterpreted_batch_ndims: int,
+        validate_args: bool | None = None,
+    ) -> None:
+        batch = base_distribution.batch_shape
+        if reinterpreted_batch_ndims > len(batch):
+            raise value_error(
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual"
+                f" {reinterpreted_batch_ndims} vs {len(batch)}"
+            )
+        kept = len(batch) - reinterpreted_batch_ndims
+        self.base_dist = base_distribution
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        event = (*batch[kept:], *base_distribution.event_shape)
+        super().__init__(batch[:kept], event, validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        """Whether the parts have."""
+        return self.base_dist.has_rsample
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def entropy(self) -> Tensor:
+        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Tensor:
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    def __repr__(self) -> str:
+        return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"

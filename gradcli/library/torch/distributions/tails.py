@@ -1,0 +1,125 @@
+"""Distributions with heavy tails: `StudentT FisherSnedecor`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from gradcli.library.torch.distributions.constraints import POSITIVE, REAL, Constraint
+from gradcli.library.torch.distributions.continuous import Chi2, Gamma, standard_normal
+from gradcli.library.torch.distributions.distribution import (
+    Distribution,
+    T,
+    call,
+    minus,
+    plus,
+    times,
+)
+
+
+class StudentT(Distribution):
+    """Student's distribution of `df` degrees of freedom around `loc`, as wide as `scale` says."""
+
+    __slots__ = ("chi2",)
+
+    home = "torch.distributions.studentT"
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "df": POSITIVE,
+        "loc": REAL,
+        "scale": POSITIVE,
+    }
+    support = REAL
+    has_rsample = True
+
+    def __init__(
+        self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None
+    ) -> None:
+        self.set_up(validate_args, df=df, loc=loc, scale=scale)
+        self.chi2 = Chi2(self.df)
+
+    @property
+    def mean(self) -> Any:
+        return T.where(T.le(self.df, 1), math.nan, self.loc)
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        found = call(self.scale, "pow", 2) * self.df / minus(self.df, 2)
+        found = T.where(T.gt(self.df, 2), found, math.inf)
+        return T.where(T.le(self.df, 1), math.nan, found)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        drawn = standard_normal(self.shape_of(sample_shape), self.df)
+        spread = T.rsqrt(self.chi2.rsample(sample_shape) / self.df)
+        return self.loc + self.scale * (drawn * spread)
+
+    def log_prob(self, value: Any) -> Any:
+        self.check_value(value)
+        y = (value - self.loc) / self.scale
+        norm = (
+            plus(
+                call(self.scale, "log") + times(0.5, call(self.df, "log")), 0.5 * math.log(math.pi)
+            )
+            + T.lgamma(times(0.5, self.df))
+            - T.lgamma(times(0.5, plus(self.df, 1.0)))
+        )
+        falling = T.log1p(call(y, "pow", 2.0) / self.df)
+        return times(-0.5, plus(self.df, 1.0)) * falling - norm
+
+    def entropy(self) -> Any:
+        half = times(0.5, plus(self.df, 1))
+        lbeta = plus(T.lgamma(times(0.5, self.df)), math.lgamma(0.5)) - T.lgamma(half)
+        change = T.digamma(half) - T.digamma(times(0.5, self.df))
+        return call(self.scale, "log") + half * change + times(0.5, call(self.df, "log")) + lbeta
+
+
+class FisherSnedecor(Distribution):
+    """The ratio of two means of squares, of `df1` and `df2` degrees of freedom."""
+
+    __slots__ = ("gammas",)
+
+    home = "torch.distributions.fishersnedecor"
+    constraints: ClassVar[dict[str, Constraint]] = {"df1": POSITIVE, "df2": POSITIVE}
+    support = POSITIVE
+    has_rsample = True
+
+    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+        self.set_up(validate_args, df1=df1, df2=df2)
+        self.gammas = [Gamma(times(df, 0.5), df) for df in (self.df1, self.df2)]
+
+    @property
+    def mean(self) -> Any:
+        df2 = T.where(T.le(self.df2, 2), math.nan, self.df2)
+        return df2 / minus(df2, 2)
+
+    @property
+    def mode(self) -> Any:
+        found = minus(self.df1, 2) / self.df1 * self.df2 / plus(self.df2, 2)
+        return T.where(T.le(self.df1, 2), math.nan, found)
+
+    @property
+    def variance(self) -> Any:
+        df2 = T.where(T.le(self.df2, 4), math.nan, self.df2)
+        above = times(2, call(df2, "pow", 2)) * minus(self.df1 + df2, 2)
+        return above / (self.df1 * call(minus(df2, 2), "pow", 2) * minus(df2, 4))
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape = self.shape_of(sample_shape)
+        one, other = (call(gamma.rsample(sample_shape), "view", shape) for gamma in self.gammas)
+        least = T.finfo(other.dtype).tiny
+        call(other, "clamp_", min=least)
+        ratio = one / other
+        call(ratio, "clamp_", min=least)
+        return ratio
+
+    def log_prob(self, value: Any) -> Any:
+        self.check_value(value)
+        half1, half2 = times(self.df1, 0.5), times(self.df2, 0.5)
+        ratio = self.df1 / self.df2
+        both = half1 + half2
+        norm = call(both, "lgamma") - call(half1, "lgamma") - call(half2, "lgamma")
+        rising = half1 * call(ratio, "log") + minus(half1, 1) * T.log(value)
+        return norm + rising - both * T.log1p(ratio * value)

@@ -1,0 +1,435 @@
+"""Distributions that are functions of simpler ones: `HalfNormal HalfCauchy Gumbel Weibull Pareto
+Kumaraswamy InverseGamma RelaxedBernoulli RelaxedOneHotCategorical`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from gradcli.library.torch.distributions.constraints import (
+    NONNEGATIVE,
+    POSITIVE,
+    REAL,
+    REAL_VECTOR,
+    SIMPLEX,
+    UNIT,
+    Constraint,
+    greater_than_eq,
+)
+from gradcli.library.torch.distributions.continuous import (
+    Cauchy,
+    Exponential,
+    Gamma,
+    Normal,
+    Uniform,
+)
+from gradcli.library.torch.distributions.discrete import (
+    BINARY,
+    CATEGORICAL,
+    Categorical,
+    clamped,
+    one_of,
+)
+from gradcli.library.torch.distributions.distribution import (
+    Distribution,
+    Formulas,
+    T,
+    broadcast_all,
+    call,
+    minus,
+    over,
+    plus,
+    read_from,
+    times,
+)
+from gradcli.library.torch.distributions.transforms import (
+    AbsTransform,
+    AffineTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    TransformedDistribution,
+)
+
+EULER = 0.57721566490153286060
+
+
+class _Half(TransformedDistribution):
+    """The base of those of absolute values."""
+
+    constraints: ClassVar[dict[str, Constraint]] = {"scale": POSITIVE}
+    computed: ClassVar[Formulas] = read_from("base_dist", "scale")
+    support = NONNEGATIVE
+    whole: ClassVar[type[Distribution]]
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        base: Any = self.whole
+        super().__init__(base(0, scale, validate_args=False), AbsTransform(), validate_args)
+        if self.is_checked:
+            self.check_parameter("scale", self.base_dist.scale)
+
+    @property
+    def mode(self) -> Any:
+        return T.zeros_like(self.scale)
+
+    def log_prob(self, value: Any) -> Any:
+        self.check_value(value)
+        found = plus(self.base_dist.log_prob(value), math.log(2))
+        return T.where(T.ge(value, 0), found, -math.inf)
+
+    def cdf(self, value: Any) -> Any:
+        self.check_value(value)
+        return minus(times(2, self.base_dist.cdf(value)), 1)
+
+    def icdf(self, value: Any) -> Any:
+        return self.base_dist.icdf(over(plus(value, 1), 2))
+
+    def entropy(self) -> Any:
+        return minus(self.base_dist.entropy(), math.log(2))
+
+
+class HalfNormal(_Half):
+    """Absolute values of normally distributed numbers around 0."""
+
+    whole = Normal
+
+    @property
+    def mean(self) -> Any:
+        return times(self.scale, math.sqrt(2 / math.pi))
+
+    @property
+    def variance(self) -> Any:
+        return times(call(self.scale, "pow", 2), 1 - 2 / math.pi)
+
+
+class HalfCauchy(_Half):
+    """Absolute values of a Cauchy distribution's numbers around 0."""
+
+    whole = Cauchy
+
+    @property
+    def mean(self) -> Any:
+        return T.full(self.batch_shape, math.inf, dtype=self.scale.dtype)
+
+    @property
+    def variance(self) -> Any:
+        return self.base_dist.variance
+
+
+class Gumbel(TransformedDistribution):
+    """The largest of many numbers."""
+
+    constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
+    support = REAL
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        first, second = broadcast_all(loc, scale)
+        self.given = {"loc": first, "scale": second}
+        info = T.finfo(first.dtype)
+        bounds = [T.full_like(first, bound) for bound in (info.tiny, 1 - info.eps)]
+        steps = [
+            ExpTransform().inv,
+            AffineTransform(0, -T.ones_like(second)),
+            ExpTransform().inv,
+            AffineTransform(loc, -second),
+        ]
+        super().__init__(Uniform(bounds[0], bounds[1], validate_args), steps, validate_args)
+
+    def log_prob(self, value: Any) -> Any:
+        self.check_value(value)
+        y = (self.loc - value) / self.scale
+        return y - call(y, "exp") - call(self.scale, "log")
+
+    @property
+    def mean(self) -> Any:
+        return self.loc + times(self.scale, EULER)
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def stddev(self) -> Any:
+        return times(math.pi / math.sqrt(6), self.scale)
+
+    @property
+    def variance(self) -> Any:
+        return call(self.stddev, "pow", 2)
+
+    def entropy(self) -> Any:
+        return plus(call(self.scale, "log"), 1 + EULER)
+
+
+class Weibull(TransformedDistribution):
+    """Times until something breaks that ages, or does not, as `concentration` says."""
+
+    constraints: ClassVar[dict[str, Constraint]] = {"scale": POSITIVE, "concentration": POSITIVE}
+    computed: ClassVar[Formulas] = {
+        "concentration_reciprocal": lambda self: call(self.concentration, "reciprocal")
+    }
+    support = POSITIVE
+
+    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+        first, second = broadcast_all(scale, concentration)
+        self.given = {"scale": first, "concentration": second}
+        steps = [PowerTransform(self.concentration_reciprocal), AffineTransform(0, first)]
+        super().__init__(
+            Exponential(T.ones_like(first), validate_args=validate_args), steps, validate_args
+        )
+
+    def _moment(self, power: int) -> Any:
+        powered = self.concentration_reciprocal
+        powered = powered if power == 1 else times(power, powered)
+        return T.lgamma(plus(1, powered))
+
+    @property
+    def mean(self) -> Any:
+        return self.scale * T.exp(self._moment(1))
+
+    @property
+    def mode(self) -> Any:
+        share = minus(self.concentration, 1) / self.concentration
+        return self.scale * call(share, "pow", call(self.concentration, "reciprocal"))
+
+    @property
+    def variance(self) -> Any:
+        spread = T.exp(self._moment(2)) - T.exp(times(2, self._moment(1)))
+        return call(self.scale, "pow", 2) * spread
+
+    def entropy(self) -> Any:
+        reciprocal = self.concentration_reciprocal
+        return plus(times(EULER, minus(1, reciprocal)) + T.log(self.scale * reciprocal), 1)
+
+
+class Pareto(TransformedDistribution):
+    """Numbers above `scale` that fall off as a power."""
+
+    constraints: ClassVar[dict[str, Constraint]] = {"alpha": POSITIVE, "scale": POSITIVE}
+
+    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
+        first, second = broadcast_all(scale, alpha)
+        self.given = {"alpha": second, "scale": first}
+        base = Exponential(second, validate_args=validate_args)
+        super().__init__(base, [ExpTransform(), AffineTransform(0, first)], validate_args)
+
+    @property
+    def mean(self) -> Any:
+        alpha = call(self.alpha, "clamp", min=1)
+        return alpha * self.scale / minus(alpha, 1)
+
+    @property
+    def mode(self) -> Any:
+        return self.scale
+
+    @property
+    def variance(self) -> Any:
+        alpha = call(self.alpha, "clamp", min=2)
+        below = call(minus(alpha, 1), "pow", 2) * minus(alpha, 2)
+        return call(self.scale, "pow", 2) * alpha / below
+
+    @property
+    def support(self) -> Constraint:  # type: ignore[override]
+        """From `scale` on."""
+        return greater_than_eq(self.scale)
+
+    def entropy(self) -> Any:
+        return call(self.scale / self.alpha, "log") + plus(1, call(self.alpha, "reciprocal"))
+
+
+class Kumaraswamy(TransformedDistribution):
+    """Shares between 0 and 1, much as `Beta` has them."""
+
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "concentration1": POSITIVE,
+        "concentration0": POSITIVE,
+    }
+    support = UNIT
+
+    def __init__(
+        self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
+    ) -> None:
+        one, zero = broadcast_all(concentration1, concentration0)
+        self.given = {"concentration1": one, "concentration0": zero}
+        bounds = [T.full_like(zero, bound) for bound in (0, 1)]
+        steps = [
+            PowerTransform(call(zero, "reciprocal")),
+            AffineTransform(1.0, -1.0),
+            PowerTransform(call(one, "reciprocal")),
+        ]
+        super().__init__(Uniform(bounds[0], bounds[1], validate_args), steps, validate_args)
+
+    def _moment(self, power: int) -> Any:
+        a, b = self.concentration1, self.concentration0
+        first = plus(1, over(power, a))
+        return b * T.exp(T.lgamma(first) + T.lgamma(b) - T.lgamma(first + b))
+
+    @property
+    def mean(self) -> Any:
+        return self._moment(1)
+
+    @property
+    def mode(self) -> Any:
+        a, b = self.concentration1, self.concentration0
+        found = call(b, "reciprocal") * call(-b, "log1p") - call(-b * a, "log1p")
+        none = T.logical_or(T.lt(b, 1), T.lt(a, 1))
+        return call(T.where(none, math.nan, found), "exp")
+
+    @property
+    def variance(self) -> Any:
+        return self._moment(2) - T.pow(self.mean, 2)
+
+    def entropy(self) -> Any:
+        a, b = self.concentration1, self.concentration0
+        harmonic = plus(T.digamma(plus(b, 1)), EULER)
+        rest = minus(1, call(b, "reciprocal")) + minus(1, call(a, "reciprocal")) * harmonic
+        return rest - T.log(a) - T.log(b)
+
+
+class InverseGamma(TransformedDistribution):
+    """Reciprocals of a gamma distribution's numbers."""
+
+    constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE, "rate": POSITIVE}
+    computed: ClassVar[Formulas] = read_from("base_dist", "concentration", "rate")
+    support = POSITIVE
+
+    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+        base = Gamma(concentration, rate, validate_args)
+        minus_one = -call(base.rate, "new_ones", ())
+        super().__init__(base, PowerTransform(minus_one), validate_args)
+
+    @property
+    def mean(self) -> Any:
+        found = self.rate / minus(self.concentration, 1)
+        return T.where(T.gt(self.concentration, 1), found, math.inf)
+
+    @property
+    def mode(self) -> Any:
+        return self.rate / plus(self.concentration, 1)
+
+    @property
+    def variance(self) -> Any:
+        below = call(minus(self.concentration, 1), "square") * minus(self.concentration, 2)
+        found = call(self.rate, "square") / below
+        return T.where(T.gt(self.concentration, 2), found, math.inf)
+
+    def entropy(self) -> Any:
+        concentration = self.concentration
+        known = concentration + call(self.rate, "log") + call(concentration, "lgamma")
+        return known - plus(1, concentration) * call(concentration, "digamma")
+
+
+class LogitRelaxedBernoulli(Distribution):
+    """Logits of numbers between 0 and 1 that are close to a Bernoulli distribution's."""
+
+    home = "torch.distributions.relaxed_bernoulli"
+    language_attributes = Distribution.language_attributes | {"temperature"}
+    constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
+    computed: ClassVar[Formulas] = BINARY
+    support = REAL
+    __slots__ = ("temperature",)
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.temperature = temperature
+        name = one_of(probs, logits)
+        self.set_up(validate_args, **{name: logits if probs is None else probs})
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape = self.shape_of(sample_shape)
+        probs = clamped(self.expanded("probs", shape))
+        uniform = clamped(T.rand(shape, dtype=probs.dtype))
+        drawn = call(uniform, "log") - call(-uniform, "log1p")
+        return over(drawn + call(probs, "log") - call(-probs, "log1p"), self.temperature)
+
+    def log_prob(self, value: Any) -> Any:
+        self.check_value(value)
+        logits, value = broadcast_all(self.logits, value)
+        apart = logits - call(value, "mul", self.temperature)
+        scaled = call(self.temperature, "log") + apart
+        return scaled - times(2, call(call(apart, "exp"), "log1p"))
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """Numbers between 0 and 1 that are the closer to one of them the lower the temperature."""
+
+    constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
+    computed: ClassVar[Formulas] = read_from("base_dist", "temperature", "probs", "logits")
+    support = UNIT
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = LogitRelaxedBernoulli(temperature, probs, logits)
+        super().__init__(base, SigmoidTransform(), validate_args)
+
+
+class ExpRelaxedCategorical(Distribution):
+    """Logarithms of what `RelaxedOneHotCategorical` draws."""
+
+    __slots__ = ("categorical", "temperature")
+
+    home = "torch.distributions.relaxed_categorical"
+    language_attributes = Distribution.language_attributes | {"temperature"}
+    constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
+    computed: ClassVar[Formulas] = CATEGORICAL
+    support = REAL_VECTOR
+    has_rsample = True
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.categorical = Categorical(probs, logits)
+        self.temperature = temperature
+        shape = self.categorical.param_shape
+        super().__init__(self.categorical.batch_shape, shape[-1:], validate_args)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape = self.shape_of(sample_shape)
+        uniform = clamped(T.rand(shape, dtype=self.logits.dtype))
+        gumbels = -call(-call(uniform, "log"), "log")
+        scores = over(self.logits + gumbels, self.temperature)
+        return scores - call(scores, "logsumexp", dim=-1, keepdim=True)
+
+    def log_prob(self, value: Any) -> Any:
+        self.check_value(value)
+        count = self.event_shape[0]
+        logits, value = broadcast_all(self.logits, value)
+        temperature = self.temperature
+        norm = call(T.full_like(temperature, float(count)), "lgamma")
+        norm = norm - call(call(temperature, "log"), "mul", -(count - 1))
+        score = logits - call(value, "mul", temperature)
+        score = call(score - call(score, "logsumexp", dim=-1, keepdim=True), "sum", -1)
+        return score + norm
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """Shares of categories that are the closer to a single one the lower the temperature."""
+
+    home = "torch.distributions.relaxed_categorical"
+    constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
+    computed: ClassVar[Formulas] = read_from("base_dist", "temperature", "probs", "logits")
+    support = SIMPLEX
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
+        super().__init__(base, ExpTransform(), validate_args)

@@ -1,0 +1,288 @@
+"""`vmap`: a function of one example, run once for a whole batch.
+
+Its tensors are batched values (`gradcli.autograd.batched`), and each op computes all examples at
+once (`gradcli.library.torch.func.batching`). Reading the value of a single example is an error:
+branching on it, `item()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.autograd.batched import batched_tensor
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
+from gradcli.library.torch.func.batching import load  # noqa: F401  (the rules)
+from gradcli.library.torch.func.batching.custom import no_tensor, shown_class
+from gradcli.library.torch.func.batching.frame import Frame
+from gradcli.library.torch.func.structure import leaves, rebuilt
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.random import generator_of
+from gradcli.ops.shape.joining import cat_
+from gradcli.ops.shape.slicing import narrow
+from gradcli.state import active
+
+Function = Callable[..., Any]
+
+
+@function(module="torch.func")
+def vmap(
+    func: Function,
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Function:
+    """A function mapped over a dimension of its inputs: it computes all examples at once.
+
+    Args:
+        func: takes and returns tensors, in structures.
+        in_dims: which dimension of the inputs counts the examples, None for an input that all
+            share; one for all, or a structure like the arguments.
+        out_dims: where that dimension goes in the outputs; one for all, or a structure like them.
+        randomness: "error" raises for random numbers, "different" draws for each example, "same"
+            gives all of them the same ones.
+        chunk_size: how many examples to compute at a time; None for all of them.
+
+    Example: torch.vmap(sum, in_dims=1)(tensor([[2., 1.], [1., 3.]]))
+    """
+    if randomness not in ("error", "different", "same"):
+        raise runtime_error(
+            "Only allowed values for randomness are 'error', 'different', or 'same'. Got"
+            f" {randomness}"
+        )
+    _check_chunk_size(chunk_size)
+    name = name_of(func)
+
+    def batched(*args: Any, **kwargs: Any) -> Any:
+        _check_out_dims(name, out_dims)
+        flat = leaves(args)
+        dims = _dims_for(name, args, flat, in_dims)
+        size = _batch_size(flat, dims)
+
+        def run(part: list[Any], count: int) -> tuple[Any, list[Any], list[int | None]]:
+            return _run(name, func, args, kwargs, part, dims, count, out_dims, randomness)
+
+        if chunk_size is None or chunk_size >= size:
+            structure, found, _ = run(flat, size)
+            return rebuilt(structure, found)
+        parts = []
+        generator = generator_of(None)
+        drawn = generator.snapshot() if randomness == "same" else None
+        for start in range(0, size, chunk_size):
+            if drawn is not None:  # the examples of every part see the same numbers
+                generator.restore(drawn)
+            count = min(chunk_size, size - start)
+            part = [
+                leaf if dim is None else narrow(leaf, dim, start, count)
+                for leaf, dim in zip(flat, dims, strict=True)
+            ]
+            parts.append(run(part, count))
+        structure, _, to = parts[0]
+        columns = zip(*(found for _, found, _ in parts), strict=True)
+        joined = [
+            column[0] if dim is None else cat_(list(column), dim)
+            for column, dim in zip(columns, to, strict=True)
+        ]
+        return rebuilt(structure, joined)
+
+    batched.__name__ = name
+    return batched
+
+
+def name_of(func: Any) -> str:
+    """How errors name a function: by its name, or as it is printed."""
+    name = getattr(func, "__name__", None)
+    return name if type(name) is str else repr(func)
+
+
+def _run(
+    name: str,
+    func: Function,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    flat: list[Any],
+    dims: list[int | None],
+    size: int,
+    out_dims: Any,
+    randomness: str,
+) -> tuple[Any, list[Any], list[int | None]]:
+    """What the function returned, its tensors for all examples, and where the examples are."""
+    state = active.state
+    frame = state.batch = Frame(len(state.transforms) + 1, size, randomness, state.batch)
+    state.transforms.append(frame)
+    try:
+        inputs = [
+            leaf if dim is None else batched_tensor(leaf, dim, frame.level)
+            for leaf, dim in zip(flat, dims, strict=True)
+        ]
+        returned = func(*rebuilt(args, inputs), **kwargs)
+    finally:
+        state.transforms.pop()
+        state.batch = frame.outer
+    wanted = leaves(returned)
+    to = _broadcast(returned, out_dims)
+    if to is None:
+        raise _misfit(name, f"..., out_dims={out_dims}", "out", out_dims, "outputs", returned)
+    found = []
+    for leaf, dim in zip(wanted, to, strict=True):
+        if not isinstance(leaf, Tensor):
+            raise no_tensor(name, leaf)
+        if dim is None and frame.is_batched(leaf):
+            raise _wrong(
+                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None"
+            )
+        found.append(frame.plain(leaf) if dim is None else frame.moved(leaf, dim))
+    return returned, found, to
+
+
+# --- arguments ----------------------------------------------------------------------------------
+
+
+def _wrong(message: str) -> GradcliError:
+    return value_error(message)
+
+
+def _check_chunk_size(chunk_size: Any) -> None:
+    if chunk_size is None:
+        return
+    if type(chunk_size) not in (bool, int, float):
+        raise type_error(
+            f"'>' not supported between instances of '{type(chunk_size).__name__}' and 'int'"
+        )
+    if chunk_size <= 0:
+        raise _wrong(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+
+def _check_out_dims(name: str, out_dims: Any) -> None:
+    if all(dim is None or type(dim) is int for dim in leaves(out_dims)):
+        return
+    raise _wrong(
+        f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python"
+        " collection of ints representing where in the outputs the vmapped dimension should"
+        " appear."
+    )
+
+
+def _dims_for(name: str, args: tuple[Any, ...], flat: list[Any], in_dims: Any) -> list[int | None]:
+    """The batch dimension of each leaf of the arguments, None for those that all examples share."""
+    given = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
+    if not isinstance(in_dims, (int, tuple)):
+        raise _wrong(
+            f"{given}: expected `in_dims` to be int or a (potentially nested) tuple matching the"
+            f" structure of inputs, got: {shown_class(in_dims)}."
+        )
+    if not args:
+        raise _wrong(
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are"
+            " trying to vmap over a function with no inputs. The latter is unsupported."
+        )
+    found = _broadcast(args, in_dims)
+    if found is None:
+        raise _misfit(name, f"in_dims={in_dims}, ...", "in", in_dims, "inputs", args)
+    dims: list[int | None] = []
+    for leaf, dim in zip(flat, found, strict=True):
+        if dim is not None and not isinstance(dim, int):
+            raise _wrong(
+                f"{given}: Got in_dim={dim} for an input but in_dim must be either an integer"
+                " dimension or None."
+            )
+        if dim is not None and not isinstance(leaf, Tensor):
+            raise _wrong(
+                f"{given}: Got in_dim={dim} for an input but the input is of type"
+                f" {shown_class(leaf)}."
+                " We cannot vmap over non-Tensor arguments, please use None as the respective"
+                " in_dim"
+            )
+        count = leaf.array.ndim if dim is not None else 0
+        if dim is not None and not -count <= dim < count:
+            raise _wrong(
+                f"{given}: Got in_dim={dim} for some input, but that input is a Tensor of"
+                f" dimensionality {count} so expected in_dim to satisfy -{count} <= in_dim <"
+                f" {count}."
+            )
+        dims.append(None if dim is None else dim % count)
+    return dims
+
+
+def _batch_size(flat: list[Any], dims: list[int | None]) -> int:
+    pairs = zip(flat, dims, strict=True)
+    sizes = [leaf.array.shape[dim] for leaf, dim in pairs if dim is not None]
+    if not sizes:
+        raise _wrong("vmap: Expected at least one Tensor to vmap over")
+    if any(size != sizes[0] for size in sizes):
+        raise _wrong(
+            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes"
+            f" {sizes} for the mapped dimension"
+        )
+    return int(sizes[0])
+
+
+def _broadcast(structure: Any, dims: Any) -> list[Any] | None:
+    """An entry of `dims` for each leaf of a structure: what is no container stands for all below
+    it. None where the two do not fit.
+    """
+    if isinstance(dims, (tuple, list)):
+        if type(structure) is not type(dims) or len(structure) != len(dims):
+            return None
+        parts = zip(structure, dims, strict=True)
+    elif isinstance(dims, dict):
+        if not isinstance(structure, dict) or structure.keys() != dims.keys():
+            return None
+        parts = zip(structure.values(), [dims[key] for key in structure], strict=True)
+    else:
+        return [dims] * len(leaves(structure))
+    found: list[Any] = []
+    for part, below in parts:
+        entries = _broadcast(part, below)
+        if entries is None:
+            return None
+        found += entries
+    return found
+
+
+def _misfit(
+    name: str, given: str, which: str, dims: Any, what: str, structure: Any
+) -> GradcliError:
+    """The error of dimensions whose structure is not that of what they are for."""
+    wrapped = (dims,) if isinstance(dims, int) else dims
+    return _wrong(
+        f"vmap({name}, {given})(<inputs>): {which}_dims is not compatible with the structure of"
+        f" `{what}`. {which}_dims has structure {_spec(wrapped)} but {what} has structure"
+        f" {_spec(structure)}."
+    )
+
+
+def _spec(structure: Any, indent: int = 0) -> str:
+    """A structure as PyTorch describes it."""
+    if not isinstance(structure, (tuple, list, dict)):
+        return "*"
+    if isinstance(structure, dict):
+        head, parts = f"dict, {list(structure)}", list(structure.values())
+    else:
+        kind = "list" if isinstance(structure, list) else "tuple"
+        head, parts = f"{kind}, None", list(structure)
+    inner = indent + 2
+    texts = [_spec(part, inner) for part in parts]
+    return f"TreeSpec({head}, [" + (",\n" + " " * inner).join(texts) + "])"
+
+
+def of_rows(function: Function, seeds: list[Any]) -> tuple[Any, ...]:
+    """The gradients that a function returns for all rows of seeds at once; None where there is
+    none, or no seed.
+    """
+    given = [seed for seed in seeds if seed is not None]
+    without: list[int] = []
+
+    def rows(*parts: Any) -> list[Any]:
+        each = iter(parts)
+        found = function(*[None if seed is None else next(each) for seed in seeds])
+        without.extend(n for n, gradient in enumerate(found) if gradient is None)
+        return [gradient for gradient in found if gradient is not None]
+
+    result: list[Any] = list(vmap(rows)(*given))
+    for n in without:
+        result.insert(n, None)
+    return tuple(result)

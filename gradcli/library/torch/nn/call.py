@@ -1,0 +1,283 @@
+"""Calling a module: its `forward`, and the hooks before and after it and in the backward pass."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.autograd.naming import ModuleCall
+from gradcli.autograd.node import RemovableHandle
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, runtime_error
+from gradcli.library.torch.nn.backward_hooks import BackwardHooks, Hook
+from gradcli.library.torch.nn.state_dict import OrderedDict
+from gradcli.library.torch.nn.traversal import Members
+from gradcli.state import active
+
+
+class ModuleHooks:
+    """The hooks of one module by kind, each in the order of calling.
+
+    Attributes:
+        pre_with_kwargs, with_kwargs: the keys of the forward pre-hooks, and of the forward hooks,
+            that take the keywords too.
+        always: the keys of those that are called even if the module ends with an error.
+    """
+
+    __slots__ = (
+        "always",
+        "backward",
+        "backward_pre",
+        "forward",
+        "forward_pre",
+        "load_state",
+        "load_state_pre",
+        "of_last_node",
+        "pre_with_kwargs",
+        "state",
+        "state_pre",
+        "with_kwargs",
+    )
+
+    def __init__(self) -> None:
+        self.pre_with_kwargs: set[int] = set()
+        self.with_kwargs: set[int] = set()
+        self.always: set[int] = set()
+        self.forward_pre = OrderedDict()
+        self.forward = OrderedDict()
+        self.backward_pre = OrderedDict()
+        self.backward = OrderedDict()
+        self.of_last_node = OrderedDict()
+        self.state_pre: dict[int, Any] = {}
+        self.state: dict[int, Any] = {}
+        self.load_state_pre: dict[int, Any] = {}
+        self.load_state: dict[int, Any] = {}
+
+
+def _check_given(module: Any, args: tuple[Any, ...]) -> None:
+    """Raise E202 for an argument of a module that is no tensor, after `forward` failed to read an
+    attribute that only tensors have.
+    """
+    for given in args:
+        if type(given) is not Tensor:
+            raise GradcliError(
+                "E202",
+                f"{type(module).__name__} takes tensors, not {type(given).__name__}",
+                text=f"'{type(given).__name__}' object has no attribute 'dim'",
+                raises="AttributeError",
+            ) from None
+
+
+class Calling(Members):
+    """A module as a function."""
+
+    __slots__ = ("_hooks",)
+
+    _hooks: ModuleHooks | None
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "_hooks", None)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The module's computation; raises E205 where a module defines none."""
+        name = type(self).__name__
+        raise GradcliError(
+            "E205",
+            f"{name} has no forward()",
+            text=f'Module [{name}] is missing the required "forward" function',
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        state = active.state
+        try:
+            if self._hooks is None and state.recorder is None:
+                # A function that was assigned to the instance comes before the class's method.
+                return (self._values.get("forward") or self.forward)(*args, **kwargs)
+            call = ModuleCall(self)
+            state.calls.append(call)
+            try:
+                result = self._observed(args, kwargs)
+                if type(result) is Tensor and result.grad_fn is not None:
+                    call.result = weakref.ref(result.grad_fn)
+                return result
+            finally:
+                state.calls.pop()
+        except AttributeError:
+            _check_given(self, args)
+            raise
+        except GradcliError as error:
+            error.modules += ((self, args),)
+            raise
+
+    def _observed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The call of a module with hooks, or of one that a recorder hears."""
+        forward = self._values.get("forward") or self.forward
+        hooks = self._hooks
+        if hooks is None:
+            return forward(*args, **kwargs)
+        for key, prehook in list(hooks.forward_pre.items()):
+            args, kwargs = _after_prehook(self, prehook, key in hooks.pre_with_kwargs, args, kwargs)
+        backward = None
+        if hooks.backward or hooks.backward_pre:
+            backward = BackwardHooks(
+                self, list(hooks.backward_pre.values()), list(hooks.backward.values())
+            )
+            args = backward.watch_inputs(args)
+        called: set[int] = set()
+        result = None
+        try:
+            result = forward(*args, **kwargs)
+            for key, hook in list(hooks.forward.items()):
+                called.add(key)
+                given = (args, kwargs) if key in hooks.with_kwargs else (args,)
+                returned = hook(self, *given, result)
+                result = result if returned is None else returned
+        except Exception:
+            for key in hooks.always - called:
+                if key in hooks.forward:
+                    given = (args, kwargs) if key in hooks.with_kwargs else (args,)
+                    hooks.forward[key](self, *given, result)
+            raise
+        if backward is not None:
+            result = backward.watch_outputs(result)
+        if hooks.of_last_node:
+            _watch_last_node(self, list(hooks.of_last_node.values()), result)
+        return result
+
+    # --- registering hooks --------------------------------------------------------------------
+
+    @property
+    def _forward_hooks(self) -> OrderedDict:
+        """The forward hooks by key; a program may take some out."""
+        return self._hook_tables().forward
+
+    @property
+    def _forward_pre_hooks(self) -> OrderedDict:
+        """The forward pre-hooks by key."""
+        return self._hook_tables().forward_pre
+
+    @property
+    def _backward_hooks(self) -> OrderedDict:
+        """The backward hooks by key."""
+        tables = self._hook_tables()
+        return tables.backward or tables.of_last_node
+
+    def _hook_tables(self) -> ModuleHooks:
+        if self._hooks is None:
+            object.__setattr__(self, "_hooks", ModuleHooks())
+        tables: Any = self._hooks
+        return tables
+
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before `forward`; what it returns replaces the arguments."""
+        tables = self._hook_tables()
+        handle = RemovableHandle(tables.forward_pre, hook, prepend)
+        if with_kwargs:
+            tables.pre_with_kwargs.add(handle.id)
+        return handle
+
+    def register_forward_hook(
+        self,
+        hook: Hook,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Call `hook(module, args, output)` after `forward`; what it returns replaces the output.
+        With `always_call` it is called, with None, where `forward` ends with an error too.
+        """
+        tables = self._hook_tables()
+        handle = RemovableHandle(tables.forward, hook, prepend)
+        if with_kwargs:
+            tables.with_kwargs.add(handle.id)
+        if always_call:
+            tables.always.add(handle.id)
+        return handle
+
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_output)` when the gradients of the outputs are known; what it
+        returns replaces them.
+        """
+        return RemovableHandle(self._hook_tables().backward_pre, hook, prepend)
+
+    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known;
+        what it returns replaces them. Raises E204 beside a hook of `register_backward_hook`.
+        """
+        tables = self._hook_tables()
+        _check_no_other_kind(tables.of_last_node)
+        return RemovableHandle(tables.backward, hook, prepend)
+
+    def register_backward_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` with the gradients of the node that made
+        the output. Raises E204 beside a hook of `register_full_backward_hook`.
+        """
+        tables = self._hook_tables()
+        _check_no_other_kind(tables.backward)
+        return RemovableHandle(tables.of_last_node, hook)
+
+    def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(module, prefix, keep_vars)` before `state_dict` reads the module."""
+        return RemovableHandle(self._hook_tables().state_pre, hook)
+
+    def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, metadata)` when the module's part is there."""
+        return RemovableHandle(self._hook_tables().state, hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)`
+        before `load_state_dict` reads a copy of the state, which the hook may change.
+        """
+        return RemovableHandle(self._hook_tables().load_state_pre, hook)
+
+    def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(module, incompatible_keys)` when the module and all below it are loaded, and
+        before missing and unexpected keys, which it may change, are an error.
+        """
+        return RemovableHandle(self._hook_tables().load_state, hook)
+
+
+def _check_no_other_kind(hooks: dict[int, Any]) -> None:
+    if hooks:
+        raise runtime_error(
+            "a module has backward hooks of one kind, and it has one of the other kind already",
+            help="register them all with register_full_backward_hook()",
+        )
+
+
+# --- calling hooks --------------------------------------------------------------------------------
+
+
+def _after_prehook(
+    module: Any, hook: Hook, with_kwargs: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of `forward` after a pre-hook."""
+    returned = hook(module, args, kwargs) if with_kwargs else hook(module, args)
+    if returned is None:
+        return args, kwargs
+    if not with_kwargs:
+        return (returned if isinstance(returned, tuple) else (returned,)), kwargs
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise runtime_error(
+            "a hook with keywords has to return None, or arguments and keywords in a tuple"
+        )
+    return returned
+
+
+def _watch_last_node(module: Any, hooks: list[Hook], result: Any) -> None:
+    """Let the hooks see the gradients of the node that made the first tensor of a result."""
+    while not isinstance(result, Tensor):
+        result = next(iter(result.values())) if isinstance(result, dict) else result[0]
+    if result.grad_fn is None:
+        return
+    for hook in hooks:
+        result.grad_fn.register_hook(_of_module(hook, module))
+
+
+def _of_module(hook: Hook, module: Any) -> Callable[[Any, Any], Any]:
+    return lambda grad_inputs, grad_outputs: hook(module, grad_inputs, grad_outputs)

@@ -1,0 +1,111 @@
+"""Activations as layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, value_error
+from gradcli.library.torch.nn.init import constant_
+from gradcli.library.torch.nn.layer import FUNCTIONS, Layer, layer, new_parameter, register
+from gradcli.library.torch.nn.module import Module
+
+for _name, _function, _settings, _template in (
+    ("CELU", "celu", "alpha inplace", None),
+    ("ELU", "elu", "alpha inplace", None),
+    ("GELU", "gelu", "approximate", "approximate='{approximate}'"),
+    ("GLU", "glu", "dim", None),
+    ("Hardshrink", "hardshrink", "lambd", "{lambd}"),
+    ("Hardsigmoid", "hardsigmoid", "inplace", None),
+    ("Hardswish", "hardswish", "inplace", None),
+    ("LeakyReLU", "leaky_relu", "negative_slope inplace", None),
+    ("LogSigmoid", "logsigmoid", "", None),
+    ("LogSoftmax", "log_softmax", "dim", None),
+    ("Mish", "mish", "inplace", None),
+    ("ReLU", "relu", "inplace", None),
+    ("ReLU6", "relu6", "inplace", None),
+    ("SELU", "selu", "inplace", None),
+    ("SiLU", "silu", "inplace", None),
+    ("Sigmoid", "sigmoid", "", None),
+    ("Softmax", "softmax", "dim", None),
+    ("Softmin", "softmin", "dim", None),
+    ("Softplus", "softplus", "beta threshold", None),
+    ("Softshrink", "softshrink", "lambd", "{lambd}"),
+    ("Softsign", "softsign", "", None),
+    ("Tanh", "tanh", "", None),
+    ("Tanhshrink", "tanhshrink", "", None),
+    ("Threshold", "threshold", "threshold value inplace", None),
+):
+    layer("activation", _name, _function, _settings, _template)
+
+
+class _Hardtanh(Layer):
+    """A hardtanh whose bounds are in order."""
+
+    def check(self) -> None:
+        low, high = self._values["min_val"], self._values["max_val"]
+        if not low < high:
+            raise GradcliError(
+                "E204",
+                f"Hardtanh(): min_val has to be below max_val, and {low} is not below {high}",
+                raises="AssertionError",
+            )
+
+
+layer("activation", "Hardtanh", "hardtanh", "min_val max_val inplace", base=_Hardtanh)
+
+
+class _Randomised(Layer):
+    """An activation that is random in training only."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        values = self._values
+        return FUNCTIONS["rrelu"](
+            input, values["lower"], values["upper"], self.training, values["inplace"]
+        )
+
+
+_EVALUATED = "nn.RReLU().eval()(tensor([-1.5, 0., 2.5]))"
+layer("activation", "RReLU", "rrelu", "lower upper inplace", None, _Randomised, _EVALUATED)
+
+
+class PReLU(Module):
+    """max(0, x) + weight · min(0, x), one weight for all channels or one for each.
+
+    Example: nn.PReLU()(tensor([-1.5, 0., 2.5]))
+    """
+
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = new_parameter((num_parameters,), device, dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weights to the first value again."""
+        constant_(self.weight, self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return FUNCTIONS["prelu"](input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of (N, C, H, W) or (C, H, W).
+
+    Example: nn.Softmax2d()(arange(16.).reshape(1, 1, 4, 4))
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim not in (3, 4):
+            raise value_error(f"Softmax2d takes 3 or 4 dimensions, not {input.ndim}")
+        return FUNCTIONS["softmax"](input, -3)
+
+
+for _kind in (PReLU, Softmax2d):
+    register("activation", _kind)

@@ -1,0 +1,415 @@
+"""Recurrent layers: `RNN LSTM GRU`.
+
+A layer's inputs are projected for all steps at once; the steps then go one by one, composed of
+ops as in PyTorch. One direction of an LSTM in single precision is one node, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, value_error
+from gradcli.language.objects.classes.extensible import arguments_of
+from gradcli.library.torch.nn.layer import FUNCTIONS, new_parameter, register, register_base
+from gradcli.library.torch.nn.layers.recurrent.cells import Recurrent, State, linear
+from gradcli.library.torch.nn.layers.recurrent.packed_sequences import PackedSequence
+from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.creation.autocast import autocast_to_lower_precision
+from gradcli.ops.nn.recurrent import mkldnn_rnn_layer
+from gradcli.ops.shape.joining import cat_, stack_
+from gradcli.state import active, charge_tensors
+
+_LAYER_TENSORS = 32
+"""Tensors that are made in the time that a layer's parameters take, with their initial values."""
+
+
+def _rows(state: State, start: int, end: int) -> State:
+    """The state of some sequences of a batch."""
+    return tuple(methods["narrow"](each, 0, start, end - start) for each in state)
+
+
+def _joined(states: Sequence[State]) -> State:
+    """The states of sequences, side by side."""
+    return tuple(cat_(list(parts), 0) for parts in zip(*states, strict=True))
+
+
+class _Layers(Recurrent):
+    """Layers of steps over inputs (time, batch, input_size), or (batch, time, …) if
+    `batch_first`; without a batch (time, input_size).
+
+    Example: isinstance(nn.LSTM(1, 1), nn.RNNBase)
+    """
+
+    language_attributes = Recurrent.language_attributes | {
+        "_all_weights",
+        "_flat_weights",
+        "_flat_weights_names",
+        "all_weights",
+        "flatten_parameters",
+        "mode",
+    }
+
+    @property
+    def mode(self) -> str:
+        """What PyTorch calls the kind of layer."""
+        name = self._get_name()
+        return f"RNN_{self.nonlinearity.upper()}" if self.gates == 1 else name
+
+    @property
+    def _all_weights(self) -> list[list[str]]:
+        """The names of the parameters of each layer and direction."""
+        suffixes = [each for layer in range(self.num_layers) for each in self._suffixes(layer)]
+        return [
+            [name for name in self._parameters if name.endswith(f"_{suffix}")]
+            for suffix in suffixes
+        ]
+
+    @property
+    def all_weights(self) -> list[list[Tensor | None]]:
+        """The parameters of each layer and direction."""
+        return [[self._parameters[name] for name in names] for names in self._all_weights]
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Tensor | None]:
+        return [weight for weights in self.all_weights for weight in weights]
+
+    def flatten_parameters(self) -> None:
+        """Nothing: it is for a GPU's kernels."""
+
+    def _set_up(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int,
+        bias: bool,
+        batch_first: bool,
+        dropout: float,
+        bidirectional: bool,
+        proj_size: int,
+        device: Any,
+        dtype: Any,
+    ) -> None:
+        if isinstance(dropout, bool) or not 0 <= dropout <= 1:
+            raise value_error(
+                "dropout should be a number in range [0, 1] representing the probability of an"
+                " element being zeroed"
+            )
+        for what, count in (("hidden_size", hidden_size), ("num_layers", num_layers)):
+            if count <= 0:
+                raise value_error(f"{what} must be greater than zero")
+        charge_tensors(_LAYER_TENSORS * num_layers)
+        if not 0 <= proj_size < hidden_size:
+            raise value_error(
+                "proj_size should be a positive integer or zero to disable projections"
+                if proj_size < 0
+                else "proj_size has to be smaller than hidden_size"
+            )
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        width = proj_size or hidden_size
+        rows = self.gates * hidden_size
+        for layer in range(num_layers):
+            inputs = input_size if layer == 0 else width * (2 if bidirectional else 1)
+            for suffix in self._suffixes(layer):
+                shapes: dict[str, tuple[int, ...]] = {
+                    "weight_ih": (rows, inputs),
+                    "weight_hh": (rows, width),
+                }
+                if bias:
+                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                for kind, shape in shapes.items():
+                    self.register_parameter(f"{kind}_{suffix}", new_parameter(shape, device, dtype))
+        self.reset_parameters()
+
+    def _suffixes(self, layer: int) -> list[str]:
+        """The ends of the parameters' names of a layer, one for each direction."""
+        return [f"l{layer}", f"l{layer}_reverse"] if self.bidirectional else [f"l{layer}"]
+
+    def _direction(self, input: Tensor, suffix: str, state: State) -> tuple[Tensor, State]:
+        """The outputs of all steps in one direction, one after the other, and the last state."""
+        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        weights = [self._parameters.get(f"{kind}_{suffix}") for kind in kinds]
+        if not self._is_one_node(input):
+            return self._steps(input, suffix, state, weights)
+        # PyTorch uses zeros for biases that are left out.
+        rows = self.gates * self.hidden_size
+        present = [self._zeros(input, rows) if weight is None else weight for weight in weights]
+
+        output, *last, _ = autocast_to_lower_precision(mkldnn_rnn_layer.apply)(
+            input, *present, *state, suffix.endswith("_reverse")
+        )
+        return output, tuple(last)
+
+    def _is_one_node(self, input: Tensor) -> bool:
+        """Whether PyTorch has a kernel for a whole direction."""
+        casting = active.state.autocast
+        fits = input.array.dtype == np.float32 or (casting and input.dtype is casting.dtype)
+        return bool(fits and input.array.size and self.gates == 4 and not self.proj_size)
+
+    def _steps(
+        self, input: Tensor, suffix: str, state: State, weights: Sequence[Any]
+    ) -> tuple[Tensor, State]:
+        """The same, composed of ops."""
+        input_weight, hidden_weight, input_bias, hidden_bias = weights
+        projected = FUNCTIONS["linear"](input, input_weight, input_bias)
+        steps = list(methods["unbind"](projected, 0))
+        backward = suffix.endswith("_reverse")
+        outputs = []
+        for step in reversed(steps) if backward else steps:
+            state = self._step(step, suffix, state, hidden_weight, hidden_bias)
+            outputs.append(state[0])
+        return stack_(outputs[::-1] if backward else outputs), state
+
+    def _step(self, step: Tensor, suffix: str, state: State, weight: Any, bias: Any) -> State:
+        """The next state, from the projection of an input."""
+        state = self.next_state(step, linear(state[0], weight, bias), state)
+        projection = self._parameters.get(f"weight_hr_{suffix}")
+        if projection is None:
+            return state
+        return linear(state[0], projection, None), *state[1:]
+
+    def _packed_direction(
+        self, data: Tensor, suffix: str, first: State, counts: list[int]
+    ) -> tuple[Tensor, State]:
+        """The outputs of all steps of packed sequences, and the last state of each sequence."""
+        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        weights: list[Any] = [self._parameters.get(f"{kind}_{suffix}") for kind in kinds]
+        input_weight, weight, input_bias, bias = weights
+        projected = linear(data, input_weight, input_bias)
+        charge_tensors(len(counts))
+        steps = []
+        at = 0
+        for count in counts:
+            steps.append(methods["narrow"](projected, 0, at, count))
+            at += count
+        backward = suffix.endswith("_reverse")
+        before = counts[-1 if backward else 0]
+        state = _rows(first, 0, before) if backward else first
+        outputs, ended = [], []
+        for step in reversed(steps) if backward else steps:
+            count = step.array.shape[0]
+            if count > before:  # backwards, the shorter sequences begin later
+                state = _joined([state, _rows(first, before, count)])
+            elif count < before:
+                ended.append(_rows(state, count, before))
+                state = _rows(state, 0, count)
+            before = count
+            state = self._step(step, suffix, state, weight, bias)
+            outputs.append(state[0])
+        if backward:
+            return cat_(outputs[::-1], 0), state
+        return cat_(outputs, 0), _joined([state, *reversed(ended)])
+
+    def _check(self, input: Tensor) -> None:
+        name = self._get_name()
+        if input.dtype is not self.weight_ih_l0.dtype and active.state.autocast is None:
+            raise GradcliError(
+                "E203",
+                f"RNN input dtype ({input.dtype}) does not match weight dtype"
+                f" ({self.weight_ih_l0.dtype}). Convert input: input.to({self.weight_ih_l0.dtype}),"
+                f" or convert model: model.to({input.dtype})",
+                raises="ValueError",
+            )
+        if input.ndim not in (2, 3):
+            raise value_error(f"{name}: Expected input to be 2D or 3D, got {input.ndim}D instead")
+        if input.array.shape[-1] != self.input_size:
+            raise GradcliError(
+                "E301",
+                f"{name} takes inputs of size {self.input_size}, not {input.array.shape[-1]}",
+                text="input.size(-1) must be equal to input_size. Expected"
+                f" {self.input_size}, got {input.array.shape[-1]}",
+            )
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        given: State = () if hx is None else (hx,)
+        if isinstance(hx, (tuple, list)):
+            given = tuple(hx)
+        if len(given) < self.states and isinstance(hx, Tensor):
+            given = tuple(methods["select"](hx, 0, number) for number in range(self.states))
+        if isinstance(input, PackedSequence):
+            return self._packed(input, given)
+        self._check(input)
+        batched = input.ndim == 3
+        batch_dim = 0 if self.batch_first else 1
+        if not batched:
+            input = methods["unsqueeze"](input, batch_dim)
+            given = tuple(methods["unsqueeze"](state, 1) for state in given)
+        if self.batch_first:
+            input = methods["transpose"](input, 0, 1)
+            if self._is_one_node(input):
+                input = methods["contiguous"](input)
+        first = self._first(input, given, input.array.shape[1], self._is_one_node(input))
+        input, last = self._through(input, first, self._direction)
+        if self.batch_first:
+            # As PyTorch does, whose node each makes.
+            swap = methods["transpose" if self._is_one_node(input) else "transpose_"]
+            input = swap(input, 0, 1)
+        if not batched:
+            input = methods["squeeze"](input, batch_dim)
+            last = tuple(methods["squeeze"](state, 1) for state in last)
+        return input, (last if self.states > 1 else last[0])
+
+    def _packed(self, input: PackedSequence, given: State) -> Any:
+        """The outputs for packed sequences, packed, and the last states in the order as given."""
+        data, sizes, order, back = input
+        self._check(data)
+        counts = input.counts
+        if data.ndim != 2 or not counts or counts != sorted(counts, reverse=True):
+            raise value_error(f"{self._get_name()} takes what pack_padded_sequence() gives")
+        if order is not None:
+            given = tuple(methods["index_select"](state, 1, order) for state in given)
+        data, last = self._through(
+            data,
+            self._first(data, given, counts[0], False),
+            lambda data, suffix, state: self._packed_direction(data, suffix, state, counts),
+        )
+        if back is not None:
+            last = tuple(methods["index_select"](state, 1, back) for state in last)
+        packed = PackedSequence(data, sizes, order, back)
+        return packed, (last if self.states > 1 else last[0])
+
+    def _through(
+        self,
+        input: Tensor,
+        first: list[State],
+        run: Callable[[Tensor, str, State], tuple[Tensor, State]],
+    ) -> tuple[Tensor, State]:
+        """The outputs of the last layer and the last states of all; `run` runs a direction."""
+        finals: list[State] = []
+        for layer in range(self.num_layers):
+            directions = []
+            for suffix in self._suffixes(layer):
+                outputs, state = run(input, suffix, first[len(finals)])
+                finals.append(state)
+                directions.append(outputs)
+            input = cat_(directions, -1) if self.bidirectional else directions[0]
+            if self.dropout and self.training and layer < self.num_layers - 1:
+                input = FUNCTIONS["dropout"](input, self.dropout, True)
+        return input, tuple(stack_(list(states)) for states in zip(*finals, strict=True))
+
+    def _first(self, input: Tensor, given: State, batch: int, one_node: bool) -> list[State]:
+        """The first state of each layer and direction; E301 where one does not fit."""
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        widths = (self.proj_size or self.hidden_size, self.hidden_size)[: self.states]
+        if not given:
+            given = tuple(self._zeros(input, count, batch, width) for width in widths)
+        for number, (state, width) in enumerate(zip(given, widths, strict=True)):
+            if state.array.shape != (count, batch, width):
+                raise GradcliError(
+                    "E301",
+                    f"Expected hidden{f'[{number}]' if self.states > 1 else ''} size"
+                    f" {(count, batch, width)}, got {list(state.array.shape)}",
+                )
+        if one_node:
+            apart = [[methods["select"](state, 0, n) for n in range(count)] for state in given]
+        else:
+            apart = [methods["unbind"](state, 0) for state in given]
+        return list(zip(*apart, strict=True))
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        for name, default in (
+            ("proj_size", 0),
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0.0),
+            ("bidirectional", False),
+        ):
+            if self.lookup(name) != default:
+                text += f", {name}={self.lookup(name)}"
+        return text
+
+
+class RNN(_Layers):
+    """h = tanh(W x + b + U h + c), or relu in place of tanh.
+
+    Example: nn.RNN(2, 4)
+    """
+
+    gates: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if nonlinearity not in ("tanh", "relu"):
+            raise value_error(
+                f"Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'."
+            )
+        self.nonlinearity = nonlinearity
+        shape = (input_size, hidden_size, num_layers)
+        self._set_up(*shape, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+
+
+class _Gated(_Layers):
+    """Layers with gates, which `RNN` does without."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if proj_size and self.states == 1:
+            raise value_error(f"{self._get_name()}() has no proj_size; LSTM has")
+        self._set_up(**arguments_of(locals()))
+
+
+class LSTM(_Gated):
+    """Long short-term memory: a cell that gates open and close.
+
+    Example: nn.LSTM(2, 4)
+    """
+
+    gates: ClassVar[int] = 4
+    states: ClassVar[int] = 2
+
+
+class GRU(_Gated):
+    """Gated recurrent units: the state is mixed with a new one.
+
+    Example: nn.GRU(2, 4)
+    """
+
+    gates: ClassVar[int] = 3
+
+
+for _kind in (RNN, LSTM, GRU):
+    register("rnn", _kind)
+
+register_base("rnn", "RNNBase", _Layers)

@@ -1,0 +1,328 @@
+"""Transformers: `TransformerEncoderLayer TransformerEncoder TransformerDecoderLayer
+TransformerDecoder Transformer`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, runtime_error
+from gradcli.library.torch.nn.copies import clone
+from gradcli.library.torch.nn.init import xavier_uniform_
+from gradcli.library.torch.nn.layer import FUNCTIONS, register
+from gradcli.library.torch.nn.layers.attention import MultiheadAttention
+from gradcli.library.torch.nn.layers.containers import ModuleList
+from gradcli.library.torch.nn.layers.linear import Linear
+from gradcli.library.torch.nn.layers.normalisation import LayerNorm
+from gradcli.library.torch.nn.module import Module
+from gradcli.ops.binding.catalogue import modules
+
+
+def _activation(chosen: Any) -> Callable[[Any], Any]:
+    """The function between the two linear layers; raises E204 for an unknown name."""
+    if not isinstance(chosen, str):
+        return chosen
+    if chosen not in ("gelu", "relu"):
+        raise runtime_error(f"activation should be relu/gelu, not {chosen}")
+    return lambda input: FUNCTIONS[chosen](input)
+
+
+class _Layer(Module):
+    """The base of both kinds of layer: attention, two linear layers, and what is around each."""
+
+    _attentions: ClassVar[tuple[str, ...]] = ("self_attn",)
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Any = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        place = {"bias": bias, "device": device, "dtype": dtype}
+        for name in self._attentions:
+            attention = MultiheadAttention(
+                d_model, nhead, dropout=dropout, batch_first=batch_first, **place
+            )
+            self.register_module(name, attention)
+        self.linear1 = Linear(d_model, dim_feedforward, **place)
+        self.dropout = modules["torch.nn"]["Dropout"](dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **place)
+        self.norm_first = norm_first
+        count = len(self._attentions) + 1
+        for number in range(1, count + 1):
+            self.register_module(f"norm{number}", LayerNorm(d_model, eps=layer_norm_eps, **place))
+        for number in range(1, count + 1):
+            self.register_module(f"dropout{number}", modules["torch.nn"]["Dropout"](dropout))
+        self.activation = _activation(activation)
+
+    def _around(self, x: Tensor, number: int, block: Callable[[Tensor], Tensor]) -> Tensor:
+        """A block with its normalisation, before it or behind the sum."""
+        norm = self._modules[f"norm{number}"]
+        dropout = self._modules[f"dropout{number}"]
+        if self.norm_first:
+            return x + dropout(block(norm(x)))
+        return norm(x + dropout(block(x)))
+
+    def _attend(
+        self, x: Tensor, source: Tensor, name: str, mask: Any, padding: Any, is_causal: bool
+    ) -> Tensor:
+        """What the attention of a name makes of queries x, and keys and values from a source."""
+        return self._modules[name](
+            x,
+            source,
+            source,
+            attn_mask=mask,
+            key_padding_mask=padding,
+            need_weights=False,
+            is_causal=is_causal,
+        )[0]
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and two linear layers, each added to its input and normalised.
+
+    Raises E204 for an unknown activation.
+
+    Example: nn.TransformerEncoderLayer(2, 1, 4, dropout=0.)(ones(3, 1, 2)).shape
+    """
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        def attend(x: Tensor) -> Tensor:
+            return self._attend(x, x, "self_attn", src_mask, src_key_padding_mask, is_causal)
+
+        return self._around(self._around(src, 1, attend), 2, self._feed_forward)
+
+
+class TransformerDecoderLayer(_Layer):
+    """Self-attention, attention to an encoder's output, and two linear layers.
+
+    Raises E204 for an unknown activation.
+
+    Example: nn.TransformerDecoderLayer(2, 1, 4)(ones(3, 1, 2), ones(3, 1, 2)).shape
+    """
+
+    _attentions = ("self_attn", "multihead_attn")
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        def attend(x: Tensor) -> Tensor:
+            return self._attend(x, x, "self_attn", tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+
+        def attend_to_memory(x: Tensor) -> Tensor:
+            padding = memory_key_padding_mask
+            return self._attend(x, memory, "multihead_attn", memory_mask, padding, memory_is_causal)
+
+        x = self._around(self._around(tgt, 1, attend), 2, attend_to_memory)
+        return self._around(x, 3, self._feed_forward)
+
+
+class _Stack(Module):
+    """The base of both stacks: copies of a layer, one on the other."""
+
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__()
+        self.layers = ModuleList([clone(layer) for _ in range(num_layers)])
+        self.num_layers = num_layers
+        self.norm = norm
+
+    def _normalised(self, x: Tensor) -> Tensor:
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerEncoder(_Stack):
+    """`num_layers` copies of an encoder's layer.
+
+    Example: nn.TransformerEncoder(nn.TransformerEncoderLayer(2, 1, 4), 2)(ones(3, 1, 2)).shape
+    """
+
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
+        super().__init__(encoder_layer, num_layers, norm)
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        x = src
+        for layer in self.layers:
+            x = layer(x, src_mask=mask, src_key_padding_mask=src_key_padding_mask)
+        return self._normalised(x)
+
+
+class TransformerDecoder(_Stack):
+    """`num_layers` copies of a decoder's layer.
+
+    Example:
+        layer = nn.TransformerDecoderLayer(2, 1, 4)
+        nn.TransformerDecoder(layer, 1)(ones(3, 1, 2), ones(3, 1, 2)).shape
+    """
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__(decoder_layer, num_layers, norm)
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        x = tgt
+        for layer in self.layers:
+            x = layer(
+                x,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask,
+            )
+        return self._normalised(x)
+
+
+class Transformer(Module):
+    """An encoder and a decoder.
+
+    Example: nn.Transformer(2, 1, 1, 1, 4)(ones(3, 1, 2), ones(2, 1, 2)).shape
+    """
+
+    language_class_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"generate_square_subsequent_mask"}
+    )
+    language_attributes = Module.language_attributes | language_class_attributes
+
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Any = "relu",
+        custom_encoder: Any = None,
+        custom_decoder: Any = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        looks = (activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
+        layer = (d_model, nhead, dim_feedforward, dropout, *looks)
+        end = {"eps": layer_norm_eps, "bias": bias, "device": device, "dtype": dtype}
+        if custom_encoder is None:
+            inner: Module = TransformerEncoderLayer(*layer)
+            custom_encoder = TransformerEncoder(
+                inner, num_encoder_layers, LayerNorm(d_model, **end)
+            )
+        self.encoder = custom_encoder
+        if custom_decoder is None:
+            inner = TransformerDecoderLayer(*layer)
+            custom_decoder = TransformerDecoder(
+                inner, num_decoder_layers, LayerNorm(d_model, **end)
+            )
+        self.decoder = custom_decoder
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                xavier_uniform_(parameter)
+        self.d_model = d_model
+        self.nhead = nhead
+        self.batch_first = batch_first
+
+    def _check_sizes(self, src: Tensor, tgt: Tensor) -> None:
+        """Raise E301 where the two do not fit each other, or the model."""
+        if (
+            src.ndim == 3
+            and src.array.shape[not self.batch_first] != (tgt.array.shape[not self.batch_first])
+        ):
+            raise GradcliError("E301", "the batch number of src and tgt must be equal")
+        if not src.array.shape[-1] == tgt.array.shape[-1] == self.d_model:
+            raise GradcliError("E301", "the feature number of src and tgt must be equal to d_model")
+
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        self._check_sizes(src, tgt)
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask)
+        return self.decoder(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+        )
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+        """A mask that hides what comes later: minus infinity above the diagonal."""
+        torch = modules["torch"]
+        full = torch["full"]((sz, sz), -math.inf, dtype=dtype, device=device)
+        return torch["triu"](full, diagonal=1)
+
+
+for _kind in (
+    TransformerEncoderLayer,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerDecoder,
+    Transformer,
+):
+    register("transformer", _kind)

@@ -1,0 +1,116 @@
+"""Paths of modules and parameters: `net.layers.2.weight`, from the names of the program down.
+
+A path is worked out when a report names a module, from the tree of modules as it is then, so
+that naming costs a running program nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.objects.classes.instances import Instance, attributes_of
+from gradcli.library.torch.nn.attributes import Attributes, is_initialised
+from gradcli.state import active
+
+_DEEPEST = 3
+"""So many lists, dicts and objects of the program's are looked into, one inside the other."""
+
+_MOST = 1000
+"""So many elements of each."""
+
+
+def module_paths() -> dict[int, tuple[str, Any]]:
+    """Every module that is alive, by its `id`, with its path.
+
+    A path begins with the name of the program that leads to the module, or, where none does (it is
+    in a function's variable), with the module's class.
+    """
+    state = active.state
+    found: dict[int, tuple[str, Any]] = {}
+    # A model's own name comes before a list that holds its layers too.
+    for name, value in sorted(state.values.items(), key=lambda each: not _is_module(each[1])):
+        for path, module in _modules_in(name, value, _DEEPEST):
+            _enter(found, path, module)
+    living = [] if state.modules is None else list(state.modules.values())
+    rest = [module for module in living if id(module) not in found]
+    inner = {id(child) for module in rest for child in _children(module)}
+    taken = {path for path, _ in found.values()}
+    for module in rest:
+        if id(module) not in inner and id(module) not in found:
+            path = name = type(module).__name__
+            number = 1
+            while path in taken:
+                number += 1
+                path = f"{name}#{number}"
+            taken.add(path)
+            _enter(found, path, module)
+    return found
+
+
+def _is_module(value: Any) -> bool:
+    return isinstance(value, Attributes)
+
+
+def _enter(found: dict[int, tuple[str, Any]], path: str, module: Any) -> None:
+    """Enter a module and all below it, each under the first path that leads to it."""
+    waiting = [(path, module)]
+    while waiting:
+        path, module = waiting.pop()
+        if id(module) in found:
+            continue
+        found[id(module)] = path, module
+        if not is_initialised(module):
+            continue
+        below = [(f"{path}.{name}", each) for name, each in module._modules.items()]
+        for name, value in module._values.items():
+            below += _modules_in(f"{path}.{name}", value, 1)
+        waiting += [each for each in reversed(below) if each[1] is not None]
+
+
+def _children(module: Any) -> list[Any]:
+    if not is_initialised(module):
+        return []
+    held = [each for _, value in module._values.items() for _, each in _modules_in("", value, 1)]
+    return [*(each for each in module._modules.values() if each is not None), *held]
+
+
+def _modules_in(path: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    """The modules that a value is or holds, with their paths."""
+    if isinstance(value, Attributes):
+        yield path, value
+        return
+    if not depth:
+        return
+    parts: Iterator[tuple[str, Any]] = iter(())
+    if isinstance(value, (list, tuple)):
+        parts = ((f"{path}[{n}]", each) for n, each in enumerate(value[:_MOST]))
+    elif isinstance(value, dict):
+        parts = ((f"{path}[{key!r}]", each) for key, each in list(value.items())[:_MOST])
+    elif isinstance(value, Instance):
+        parts = ((f"{path}.{name}", each) for name, each in list(attributes_of(value).items()))
+    for inner, part in parts:
+        yield from _modules_in(inner, part, depth - 1)
+
+
+def named_parameters() -> Iterator[tuple[str, Tensor]]:
+    """Every parameter of a living module, once, with its path."""
+    seen = set()
+    for path, module in list(module_paths().values()):
+        if is_initialised(module):
+            for name, parameter in module._parameters.items():
+                if parameter is not None and id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield f"{path}.{name}", parameter
+
+
+def name_parameters() -> None:
+    """Name the parameters that have no name yet by their path; a variable's name stays."""
+    values: Mapping[str, Any] = active.state.values
+    for path, parameter in named_parameters():
+        meta = parameter.meta
+        if meta is None or (meta.name and "." in meta.name):
+            continue
+        if not meta.name or values.get(meta.name) is not parameter:
+            meta.name = path

@@ -1,0 +1,293 @@
+"""Adam and its relatives: `Adam AdamW Adamax NAdam RAdam`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.kernels import in_c
+from gradcli.library.torch.optim.arithmetic import (
+    add_product,
+    add_quotient,
+    interpolate,
+    narrowed,
+    rounded,
+    scale,
+)
+from gradcli.library.torch.optim.optimizer import (
+    Group,
+    Optimizer,
+    State,
+    check_not_negative,
+    check_range,
+    decayed,
+    number,
+    scalar,
+    settings_of,
+    stepped,
+    zeros_like,
+)
+
+
+def _check(lr: Any, betas: tuple[float, float], eps: float, weight_decay: float) -> None:
+    check_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
+    check_range("betas[0]", number(betas[0]), 0.0, 1.0)
+    check_range("betas[1]", number(betas[1]), 0.0, 1.0)
+
+
+def _averages(state: State, array: Any, *more: str) -> None:
+    """The initial state: a step count, and running averages of zero."""
+    state["step"] = scalar(0.0)
+    for name in ("exp_avg", *more):
+        state[name] = zeros_like(array)
+
+
+def _decayed(array: Any, gradient: Any, group: Group) -> tuple[Any, int]:
+    """The gradient with the decay of the weights, or the weights decayed; how often they were
+    written.
+    """
+    decay = group["weight_decay"]
+    if decay == 0 or not group["decoupled_weight_decay"]:
+        return decayed(array, gradient, decay), 0
+    scale(array, 1 - number(group["lr"]) * decay)
+    return gradient, 1
+
+
+def _moments(state: State, gradient: Any, group: Group) -> tuple[Any, Any]:
+    """The running averages of the gradient and of its square, after one more gradient."""
+    beta1, beta2 = map(number, group["betas"])
+    average, square = state["exp_avg"].array, state["exp_avg_sq"].array
+    interpolate(average, gradient, 1 - beta1)
+    scale(square, beta2)
+    add_product(square, gradient, gradient, 1 - beta2)
+    return average, square
+
+
+def _step_in_c(array: Any, gradient: Any, state: State, group: Group, step: float) -> bool:
+    """A step of Adam by the kernel in C; False where there is none for these arrays."""
+    lr, decay = number(group["lr"]), group["weight_decay"]
+    beta1, beta2 = map(number, group["betas"])
+    shrink = 1 - lr * decay if group["decoupled_weight_decay"] else 1
+    return in_c.adam(
+        (array, gradient, state["exp_avg"].array, state["exp_avg_sq"].array),
+        (
+            0 if group["decoupled_weight_decay"] else decay,
+            shrink,
+            beta1,
+            beta2,
+            (1 - beta2**step) ** 0.5,
+            group["eps"],
+            -(lr / (1 - beta1**step)),
+        ),
+    )
+
+
+class Adam(Optimizer):
+    """Steps of about `lr`: the running average of the gradient over the root of its square's.
+
+    Raises E204 for a setting out of range.
+
+    Example: torch.optim.Adam([tensor(1., requires_grad=True)], lr=0.1)
+    """
+
+    written_by = "addcdiv_"
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        _check(lr, betas, eps, weight_decay)
+        super().__init__(params, settings_of(locals(), maximize="foreach"))
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        if not state:
+            more = ("max_exp_avg_sq",) if group["amsgrad"] else ()
+            _averages(state, array, "exp_avg_sq", *more)
+        step = stepped(state)
+        if not group["amsgrad"] and _step_in_c(array, gradient, state, group, step):
+            return 2 if group["weight_decay"] != 0 and group["decoupled_weight_decay"] else 1
+        gradient, writes = _decayed(array, gradient, group)
+        average, square = _moments(state, gradient, group)
+        beta1, beta2 = map(number, group["betas"])
+        if group["amsgrad"]:
+            largest = state["max_exp_avg_sq"].array
+            np.maximum(largest, square, out=largest)
+            square = largest
+        root = narrowed(np.sqrt(square) / rounded((1 - beta2**step) ** 0.5, square), square)
+        root = narrowed(root + rounded(group["eps"], square), square)
+        add_quotient(array, average, root, -(number(group["lr"]) / (1 - beta1**step)))
+        return 1 + writes
+
+
+class AdamW(Adam):
+    """Adam with weight decay apart from the gradient.
+
+    Example: torch.optim.AdamW([tensor(1., requires_grad=True)], lr=0.1)
+    """
+
+    written_by = "mul_"
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(params, **settings_of(locals()), decoupled_weight_decay=True)
+
+
+class Adamax(Optimizer):
+    """Adam with the largest gradient so far, which fades, in place of the root of the average.
+
+    Example: torch.optim.Adamax([tensor(1., requires_grad=True)], lr=0.1)
+    """
+
+    written_by = "addcdiv_"
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        _check(lr, betas, eps, weight_decay)
+        super().__init__(params, settings_of(locals()))
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        if not state:
+            _averages(state, array, "exp_inf")
+        step = stepped(state)
+        beta1, beta2 = group["betas"]
+        gradient = decayed(array, gradient, group["weight_decay"])
+        average, largest = state["exp_avg"].array, state["exp_inf"].array
+        interpolate(average, gradient, 1 - beta1)
+        scale(largest, beta2)
+        np.maximum(largest, np.abs(gradient) + rounded(group["eps"], array), out=largest)
+        add_quotient(array, average, largest, -(number(group["lr"]) / (1 - beta1**step)))
+        return 1
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov's momentum, which looks one step ahead.
+
+    Example: torch.optim.NAdam([tensor(1., requires_grad=True)], lr=0.1)
+    """
+
+    written_by = "addcdiv_"
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        _check(lr, betas, eps, weight_decay)
+        check_not_negative(momentum_decay=momentum_decay)
+        super().__init__(params, settings_of(locals(), maximize="foreach"))
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        if not state:
+            state["step"], state["mu_product"] = scalar(0.0), scalar(1.0)
+            state["exp_avg"], state["exp_avg_sq"] = zeros_like(array), zeros_like(array)
+        step = stepped(state)
+        lr = number(group["lr"])
+        beta1, beta2 = group["betas"]
+        gradient, writes = _decayed(array, gradient, group)
+        decay = group["momentum_decay"]
+        mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * decay)))
+        mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * decay)))
+        product = state["mu_product"]
+        product.array = product.array * rounded(mu, product.array)
+        so_far = float(product.array)
+        average, square = _moments(state, gradient, group)
+        root = np.sqrt(square / rounded(1 - beta2**step, square))
+        root = root + rounded(group["eps"], square)
+        add_quotient(array, gradient, root, -lr * (1.0 - mu) / (1.0 - so_far))
+        add_quotient(array, average, root, (-lr * mu_next) / (1.0 - so_far * mu_next))
+        return 2 + writes
+
+
+class RAdam(Optimizer):
+    """Adam that goes by the gradient's average alone until its square's is reliable.
+
+    Example: torch.optim.RAdam([tensor(1., requires_grad=True)], lr=0.1)
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        _check(lr, betas, eps, weight_decay)
+        super().__init__(
+            params,
+            settings_of(locals(), decoupled_weight_decay="differentiable", maximize="foreach"),
+        )
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        if not state:
+            _averages(state, array, "exp_avg_sq")
+        step = stepped(state)
+        lr = number(group["lr"])
+        beta1, beta2 = group["betas"]
+        gradient, writes = _decayed(array, gradient, group)
+        average, square = _moments(state, gradient, group)
+        correction = 1 - beta2**step
+        change = average / rounded(1 - beta1**step, array) * rounded(lr, array)
+        longest = 2 / (1 - beta2) - 1
+        length = longest - 2 * step * (beta2**step) / correction
+        if length > 5.0:
+            root = np.sqrt(square) + rounded(group["eps"], array)
+            change = change * (rounded(correction**0.5, array) / root)
+            rectified = (length - 4) * (length - 2) * longest
+            rectified = (rectified / ((longest - 4) * (longest - 2) * length)) ** 0.5
+            change = change * rounded(rectified, array)
+        array -= change.astype(array.dtype)
+        return 1 + writes

@@ -1,0 +1,263 @@
+"""L-BFGS: quasi-Newton steps, with a curvature estimate from the last gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.modes import EnableGrad, NoGrad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, runtime_error, value_error
+from gradcli.library.torch.optim.arithmetic import add_scaled
+from gradcli.library.torch.optim.line_search import LineSearch, Point
+from gradcli.library.torch.optim.optimizer import (
+    Group,
+    Optimizer,
+    State,
+    check_range,
+    number,
+    settings_of,
+)
+from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.ops.linalg.products.matrix_products import product
+from gradcli.ops.shape.joining import cat_
+
+Closure = Callable[[], Any]
+
+
+def _dot(left: Tensor, right: Tensor) -> Any:
+    return methods["dot"](left, right)
+
+
+def _largest(tensor: Tensor) -> Any:
+    return methods["max"](methods["abs"](tensor))
+
+
+class LBFGS(Optimizer):
+    """Steps along the gradient times an estimate of the inverse Hessian.
+
+    A step takes `max_iter` iterations at most, and `closure` computes the loss and its gradients
+    anew in each. The state is kept with the first parameter.
+
+    Raises E204 for a setting out of range and for several groups of parameters.
+
+    Example: torch.optim.LBFGS([tensor(1., requires_grad=True)], lr=0.1)
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        check_range("lr", number(lr))
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        super().__init__(params, settings_of(locals()))
+        if len(self.param_groups) != 1:
+            raise value_error("LBFGS doesn't support per-parameter options (parameter groups)")
+
+    def _step(self, closure: Closure | None = None) -> Any:
+        if closure is None:
+            raise GradcliError(
+                "E201",
+                "LBFGS.step() needs a closure, which computes the loss and its gradients",
+                text="LBFGS.step() missing 1 required positional argument: 'closure'",
+            )
+        with NoGrad():
+            return _Step(self.param_groups[0], self.state, closure).run()
+
+
+class _Step:
+    """One step of the optimiser.
+
+    Attributes:
+        group: the parameters and settings.
+        state: what is kept from step to step.
+        closure: computes the loss and its gradients.
+        evaluations: how often it was called in this step.
+        loss, gradient: its last results, the gradients of all parameters as one vector.
+        direction: where the parameters go.
+        length: how far along the direction, a number or a tensor.
+    """
+
+    def __init__(self, group: Group, state: Any, closure: Closure) -> None:
+        self.group = group
+        self.parameters: list[Tensor] = group["params"]
+        self.state: State = state[self.parameters[0]]
+        self.closure = closure
+        self.evaluations = 0
+        self.loss = 0.0
+        self.gradient: Any = None
+        self.direction: Any = self.state.get("d")
+        self.length: Any = self.state.get("t")
+
+    def run(self) -> Any:
+        """Iterate until convergence or a limit; returns the loss before the step."""
+        state, group = self.state, self.group
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        loss = self._evaluate()
+        state["func_evals"] += 1
+        if self._at_minimum():
+            return loss
+        for iteration in range(1, group["max_iter"] + 1):
+            state["n_iter"] += 1
+            before = self.loss
+            self._turn()
+            previous_gradient = methods["clone"](self.gradient)
+            slope = _dot(self.gradient, self.direction)
+            if slope > -group["tolerance_change"]:
+                state["prev_flat_grad"], state["prev_loss"] = previous_gradient, before
+                break
+            self._move(slope, last=iteration == group["max_iter"])
+            state["prev_flat_grad"], state["prev_loss"] = previous_gradient, before
+            if self._is_done(before):
+                break
+        self._remember()
+        return loss
+
+    def _is_done(self, before: float) -> bool:
+        group = self.group
+        return bool(
+            self.evaluations >= group["max_eval"]
+            or self._at_minimum()
+            or _largest(self.direction * self.length) <= group["tolerance_change"]
+            or abs(self.loss - before) < group["tolerance_change"]
+        )
+
+    def _at_minimum(self) -> bool:
+        return bool(_largest(self.gradient) <= self.group["tolerance_grad"])
+
+    def _remember(self) -> None:
+        """Store the step's results in the state, in PyTorch's order."""
+        state = self.state
+        kept = {"d": self.direction, "t": self.length}
+        for name in ("old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss"):
+            kept[name] = state.pop(name)
+        for name in ("d", "t"):
+            state.pop(name, None)
+        state.update(kept)
+
+    # --- where to go --------------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        """Compute the direction and the first step length."""
+        state, lr = self.state, number(self.group["lr"])
+        if state["n_iter"] == 1:
+            self.direction = -self.gradient
+            state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
+            total = methods["sum"](methods["abs"](self.gradient))
+            self.length = min(1.0, 1.0 / total) * lr
+            return
+        self._learn()
+        self.direction = self._times_inverse_hessian(-self.gradient)
+        self.length = lr
+
+    def _learn(self) -> None:
+        """Store how the gradient changed along the last step, if the curvature is positive."""
+        state = self.state
+        change = self.gradient - state["prev_flat_grad"]
+        step = self.direction * self.length
+        curvature = _dot(change, step)
+        if curvature > 1e-10:
+            if len(state["old_dirs"]) == self.group["history_size"]:
+                for name in ("old_dirs", "old_stps", "ro"):
+                    state[name].pop(0)
+            state["old_dirs"].append(change)
+            state["old_stps"].append(step)
+            state["ro"].append(1.0 / curvature)
+            state["H_diag"] = curvature / _dot(change, change)
+
+    def _times_inverse_hessian(self, vector: Tensor) -> Tensor:
+        """The vector times the estimate from the stored changes and steps."""
+        state = self.state
+        changes, steps, ratios = (
+            [forced(tensor.array) for tensor in state[name]]
+            for name in ("old_dirs", "old_stps", "ro")
+        )
+        array = forced(vector.array)
+        shares = state.setdefault("al", [None] * self.group["history_size"])
+        for number_ in reversed(range(len(steps))):
+            share = product(steps[number_], array) * ratios[number_]
+            shares[number_] = Tensor(share)
+            add_scaled(array, changes[number_], -float(share))
+        array = forced((Tensor(array) * state["H_diag"]).array)
+        for change, step, ratio, share in zip(changes, steps, ratios, shares, strict=False):
+            add_scaled(array, step, float(share.array - product(change, array) * ratio))
+        return Tensor(array)
+
+    # --- going --------------------------------------------------------------------------------
+
+    def _move(self, slope: Any, last: bool) -> None:
+        """Update the parameters, and evaluate the loss again where it will be needed."""
+        before = self.evaluations
+        if self.group["line_search_fn"] is not None:
+            self._search(slope)
+        else:
+            self._add(self.length)
+            if not last:
+                self._evaluate()
+        self.state["func_evals"] += self.evaluations - before
+
+    def _search(self, slope: Any) -> None:
+        if self.group["line_search_fn"] != "strong_wolfe":
+            raise runtime_error("line_search_fn is 'strong_wolfe' or None")
+        origin = [methods["clone"](parameter) for parameter in self.parameters]
+
+        def evaluate(position: Any) -> Point:
+            self._add(position)
+            self._evaluate()
+            for parameter, value in zip(self.parameters, origin, strict=True):
+                methods["copy_"](parameter, value)
+            return Point(position, self.loss, self.gradient, _dot(self.gradient, self.direction))
+
+        search = LineSearch(
+            evaluate,
+            Point(0, self.loss, methods["clone"](self.gradient), slope),
+            _largest(self.direction),
+            1e-9,
+            self.group["max_eval"] - self.evaluations,
+        )
+        found = search.run(self.length)
+        self.loss, self.gradient, self.length = found.value, found.gradient, found.position
+        self._add(self.length)
+
+    def _evaluate(self) -> Any:
+        """Compute the loss and the gradient anew; returns what the closure did."""
+        with EnableGrad():
+            loss = self.closure()
+        self.evaluations += 1
+        self.loss = float(loss)
+        self.gradient = cat_(
+            [
+                methods["reshape"](
+                    _real(parameter * 0 if parameter.grad is None else parameter.grad), -1
+                )
+                for parameter in self.parameters
+            ]
+        )
+        return loss
+
+    def _add(self, length: Any) -> None:
+        """Move the parameters along the direction."""
+        start = 0
+        for parameter in map(_real, self.parameters):
+            count = parameter.array.size
+            part = methods["narrow"](self.direction, 0, start, count)
+            part = methods["view_as"](part, parameter)
+            methods["add_"](parameter, part, alpha=number(length))
+            start += count
+
+
+def _real(tensor: Tensor) -> Tensor:
+    """The tensor, complex numbers as pairs of real ones."""
+    if tensor.array.dtype.kind != "c":
+        return tensor
+    pairs: Tensor = modules["torch"]["view_as_real"](tensor)
+    return pairs

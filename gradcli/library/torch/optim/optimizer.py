@@ -1,0 +1,460 @@
+"""The base of optimisers: parameters in groups with settings, and a state for each parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.fusion.write_barrier import write_barrier
+from gradcli.autograd.inplace.writes import check_captured
+from gradcli.autograd.modes import EnableGrad
+from gradcli.autograd.node import RemovableHandle
+from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.errors import GradcliError, runtime_error, type_error, value_error
+from gradcli.language.objects.classes.extensible import Extensible, Slotted, arguments_of
+from gradcli.library.torch.nn.attributes import kind_of
+from gradcli.library.torch.nn.module import clear_grad
+from gradcli.library.torch.optim.arithmetic import scaled_sum
+from gradcli.library.torch.optim.lints import FirstSteps, note_held
+from gradcli.ops.creation.copies import to
+from gradcli.state import active
+
+Group = dict[str, Any]
+State = dict[str, Any]
+
+
+class States(dict[Tensor, State]):
+    """The state of each parameter, empty at first."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "collections.defaultdict"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"clear", "get", "items", "keys", "pop", "setdefault", "update", "values"}
+    )
+
+    def __missing__(self, parameter: Tensor) -> State:
+        state: State = {}
+        self[parameter] = state
+        return state
+
+    def __repr__(self) -> str:
+        return f"defaultdict(<class 'dict'>, {dict(self)!r})"
+
+
+def check_range(name: str, value: float, low: float = 0.0, high: float = float("inf")) -> None:
+    """Raise E204 for a setting outside [low, high), or a negative one."""
+    if not low <= value or (value >= high and high != float("inf")):
+        wanted = f"from {low:g} to {high:g}" if high != float("inf") else f"{low:g} or more"
+        what = _SETTINGS.get(name, f"Invalid {name} value")
+        raise value_error(f"{name} has to be {wanted}, and is {value}", text=f"{what}: {value}")
+
+
+_SETTINGS = {
+    "lr": "Invalid learning rate",
+    "eps": "Invalid epsilon value",
+    "betas[0]": "Invalid beta parameter at index 0",
+    "betas[1]": "Invalid beta parameter at index 1",
+}
+"""How PyTorch's errors name settings, where not by their own names."""
+
+
+def number(value: Any) -> float:
+    """A setting as a number; a tensor of one element counts as one."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def check_not_negative(**settings: Any) -> None:
+    """Raise E204 for the first setting below 0."""
+    for name, value in settings.items():
+        check_range(name, number(value))
+
+
+def settings_of(arguments: Group, **before: str) -> Group:
+    """The settings among the arguments of an optimiser's `__init__`, its `locals()`. In
+    `param_groups` PyTorch has some before others that are arguments before them: `eps="rho"`; at
+    the end where the other is "".
+    """
+    names = [name for name in arguments_of(arguments) if name != "params"]
+    for name, other in before.items():
+        names.remove(name)
+        names.insert(names.index(other) if other else len(names), name)
+    return {name: arguments[name] for name in names}
+
+
+class Optimizer(Extensible, metaclass=Slotted):
+    """The base of all optimisers; a subclass defines how a parameter is updated by its gradient.
+
+    Attributes:
+        defaults: the settings of groups that do not set their own.
+        param_groups: dictionaries, each with the list `params` and the settings.
+        state: the state of a parameter, by parameter.
+        stepped: whether a step was taken since a schedule was made; None without a schedule.
+        written_by: the op that changes a parameter first in PyTorch.
+    """
+
+    written_by: ClassVar[str] = "add_"
+
+    __slots__ = ("_hooks", "_lint", "_state_hooks", "defaults", "param_groups", "state", "stepped")
+
+    home = "torch.optim.{lower}"
+    tables = ("torch.optim",)
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {
+            "add_param_group",
+            "defaults",
+            "load_state_dict",
+            "param_groups",
+            "register_load_state_dict_post_hook",
+            "register_load_state_dict_pre_hook",
+            "register_state_dict_post_hook",
+            "register_state_dict_pre_hook",
+            "register_step_post_hook",
+            "register_step_pre_hook",
+            "state",
+            "state_dict",
+            "step",
+            "zero_grad",
+        }
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset({"defaults", "param_groups", "state"})
+
+    def __init__(self, params: Any, defaults: Group) -> None:
+        if isinstance(params, Tensor):
+            raise type_error(
+                "an optimizer takes a list of tensors, and was given a tensor",
+                text="params argument given to the optimizer should be an iterable of Tensors or"
+                f" dicts, but got torch.{params.dtype.scalar_type}Tensor",
+                help="write `[x]` for one tensor",
+            )
+        if not isinstance(defaults, dict):
+            raise type_error("the defaults of an optimizer are a dict")
+        for name in ("differentiable", "capturable"):
+            if defaults.get(name):
+                raise GradcliError("E205", f"{name}=True is outside the language")
+        if isinstance(defaults.get("lr"), Tensor) and defaults["lr"].array.size != 1:
+            raise value_error("a learning rate is one number")
+        self.defaults = defaults
+        self.param_groups: list[Group] = []
+        self.state: States = States()
+        self._hooks: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
+        self._state_hooks: dict[str, dict[int, Any]] = {}
+        self._lint: FirstSteps | None = FirstSteps()
+        self.stepped: bool | None = None
+        given = list(params)
+        if not given:
+            raise value_error(
+                "the optimizer was given no parameters",
+                text="optimizer got an empty parameter list",
+            )
+        for group in given if isinstance(given[0], dict) else [{"params": given}]:
+            self.add_param_group(group)
+
+    # --- groups -------------------------------------------------------------------------------
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Add a group: a dict with `params`, and settings where they are not the defaults.
+
+        Raises E202 for what is no tensor, E204 for a tensor that is no leaf or is in another group
+        already, E207 for a group without `params`.
+        """
+        if not isinstance(param_group, dict):
+            raise type_error(
+                f"param_group must be a dict, but got <class '{type(param_group).__name__}'>"
+            )
+        if "params" not in param_group:
+            raise GradcliError("E207", "a group needs the key 'params'", text="'params'")
+        params = param_group["params"]
+        if isinstance(params, set):
+            raise type_error("parameters need an order, and a set has none")
+        named = [params] if isinstance(params, Tensor) else list(params)
+        names = [item[0] for item in named if isinstance(item, tuple)]
+        tensors = [item[1] if isinstance(item, tuple) else item for item in named]
+        for tensor in tensors:
+            _check_parameter(tensor)
+        group = {"params": tensors}
+        if names:
+            group["param_names"] = names
+        group.update({key: value for key, value in param_group.items() if key != "params"})
+        for key, value in self.defaults.items():
+            group.setdefault(key, value)
+        taken = {id(tensor) for other in self.param_groups for tensor in other["params"]}
+        if any(id(tensor) in taken for tensor in tensors):
+            raise value_error("some parameters appear in more than one parameter group")
+        self.param_groups.append(group)
+        note_held(tensors)
+
+    def _groups(self) -> list[Group]:
+        """The groups, which a program may change; raises E202 for one that is none."""
+        for group in self.param_groups:
+            if not isinstance(group, dict):
+                raise type_error(f"a group is a dict, not {kind_of(group)}")
+            for parameter in group["params"]:
+                if not isinstance(parameter, Tensor):
+                    raise GradcliError(
+                        "E202",
+                        f"an optimizer changes tensors, not {kind_of(parameter)}",
+                        raises="AttributeError",
+                    )
+        return self.param_groups
+
+    # --- stepping -----------------------------------------------------------------------------
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradients of the parameters, or set them to zero."""
+        for group in self._groups():
+            for parameter in group["params"]:
+                clear_grad(parameter, set_to_none)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change each parameter that has a gradient; returns what `closure` returned, which
+        computes the loss and its gradients anew.
+        """
+        if self._lint is not None:
+            self._lint = self._lint.begin(self)
+        if self.stepped is False:
+            self.stepped = True
+        before, after = self._hooks
+        if not before and not after:
+            return self._step(closure)
+        args: tuple[Any, ...] = (self,) if closure is None else (self, closure)
+        kwargs: dict[str, Any] = {}
+        for hook in list(before.values()):
+            replaced = hook(self, args, kwargs)
+            if replaced is not None:
+                args, kwargs = _arguments(replaced)
+        loss = self._step(*args[1:], **kwargs)
+        for hook in list(after.values()):
+            hook(self, args, kwargs)
+        return loss
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` before each step; what it returns replaces both."""
+        return RemovableHandle(self._hooks[0], hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return RemovableHandle(self._hooks[1], hook)
+
+    def _state_hook(self, kind: str, hook: Callable[..., Any], prepend: bool) -> RemovableHandle:
+        return RemovableHandle(self._state_hooks.setdefault(kind, {}), hook, prepend)
+
+    def _called(self, kind: str, *given: Any) -> Any:
+        """What the hooks of a kind leave of what they are given, if anything."""
+        for hook in list(self._state_hooks.get(kind, {}).values()):
+            returned = hook(self, *given)
+            given = given if returned is None else (returned,)
+        return given[0] if given else None
+
+    def register_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer)` before `state_dict` reads the optimizer."""
+        return self._state_hook("state_pre", hook, prepend)
+
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` after; what it returns is the state."""
+        return self._state_hook("state", hook, prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` before a state is loaded; what it returns is."""
+        return self._state_hook("load_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer)` when a state is loaded."""
+        return self._state_hook("load", hook, prepend)
+
+    def _step(self, closure: Callable[[], Any] | None = None) -> Any:
+        loss = None
+        if closure is not None:
+            with EnableGrad():
+                loss = closure()
+        for group in self._groups():
+            negated = group.get("maximize", False)
+            for parameter in group["params"]:
+                meta = parameter.meta
+                if meta is None or meta.grad is None:
+                    continue
+                storage = parameter.storage or storage_of(parameter)
+                gradient = forced(meta.grad.array)
+                if negated:
+                    gradient = -gradient
+                if active.state.born is not None:
+                    check_captured(self.written_by, parameter)
+                state = self.state[parameter]
+                write_barrier(parameter.array)
+                if gradient.dtype.kind == "c":
+                    writes = self._update_complex(parameter.array, gradient, state, group)
+                else:
+                    writes = self.update(parameter.array, gradient, state, group)
+                storage.count_write(writes)
+                if not state:
+                    del self.state[parameter]  # plain gradient descent has no state
+        return loss
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        """Change one parameter's array in place; returns how often PyTorch writes to it."""
+        raise NotImplementedError
+
+    def _update_complex(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        """`update` of complex numbers as pairs of real ones, as which they are kept complex."""
+        shape, dtype = (*array.shape, 2), array.dtype
+        pairs = {
+            key: Tensor(_as_pairs(kept.array)) if _is_complex(kept) else kept
+            for key, kept in state.items()
+        }
+        writes = self.update(_as_pairs(array), _as_pairs(gradient), pairs, group)
+        for key, kept in pairs.items():
+            if isinstance(kept, Tensor) and kept.array.shape == shape:
+                whole = np.ascontiguousarray(kept.array).view(dtype)[..., 0]
+                if _is_complex(state.get(key)):
+                    state[key].array = whole
+                else:
+                    state[key] = Tensor(whole)
+            else:
+                state[key] = kept
+        return writes
+
+    # --- saving -------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """The groups with numbers for parameters, and the states by those numbers."""
+        self._called("state_pre")
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                numbers.setdefault(id(parameter), len(numbers))
+            packed = {key: value for key, value in group.items() if key != "params"}
+            packed["params"] = [numbers[id(parameter)] for parameter in group["params"]]
+            groups.append(packed)
+        state = {numbers[id(tensor)]: kept for tensor, kept in self.state.items() if kept}
+        packed_state: dict[str, Any] = self._called(
+            "state", {"state": state, "param_groups": groups}
+        )
+        return packed_state
+
+    def load_state_dict(self, state_dict: Any) -> None:
+        """Load the settings and the states of a `state_dict`; tensors are shared with it, as in
+        PyTorch.
+
+        Raises E204 where it belongs to groups of other sizes.
+        """
+        if not isinstance(state_dict, dict):
+            raise GradcliError(
+                "E202",
+                f"load_state_dict() takes a dict, not {kind_of(state_dict)}",
+                raises="AttributeError",
+            )
+        state_dict = self._called("load_pre", dict(state_dict))
+        saved = state_dict["param_groups"]
+        if len(self.param_groups) != len(saved):
+            raise value_error("loaded state dict has a different number of parameter groups")
+        sizes = [len(group["params"]) for group in self.param_groups]
+        if sizes != [len(group["params"]) for group in saved]:
+            raise value_error(
+                "loaded state dict contains a parameter group that doesn't match the size of"
+                " optimizer's group"
+            )
+        by_number: dict[Any, Tensor] = {}
+        for group, packed in zip(self.param_groups, saved, strict=True):
+            by_number.update(zip(packed["params"], group["params"], strict=True))
+            group.update({key: value for key, value in packed.items() if key != "params"})
+        self.state = States(
+            {
+                by_number[key]: {name: _fitted(by_number[key], name, kept[name]) for name in kept}
+                for key, kept in state_dict["state"].items()
+            }
+        )
+        self._called("load")
+
+    # --- text ---------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        shown = []
+        for index, group in enumerate(self.param_groups):
+            settings = [
+                f"    {key}: {_shown(group[key])}" for key in sorted(group) if key != "params"
+            ]
+            shown.append("\n".join([f"Parameter Group {index}", *settings, ""]))
+        return f"{type(self).__name__} (\n" + "\n".join(shown) + ")"
+
+
+def _shown(value: Any) -> Any:
+    """A setting as it is printed: a tensor of one number as that number."""
+    return value.item() if isinstance(value, Tensor) and value.ndim == 0 else value
+
+
+def _arguments(replaced: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments that a hook returned for a step."""
+    if not isinstance(replaced, tuple) or len(replaced) != 2:
+        raise runtime_error(
+            "a hook before a step has to return None, or arguments and keywords in a tuple"
+        )
+    args, kwargs = replaced
+    return args, kwargs
+
+
+def _check_parameter(tensor: Any) -> None:
+    if not isinstance(tensor, Tensor):
+        raise type_error(
+            f"an optimizer changes tensors, not {kind_of(tensor)}",
+            text="optimizer can only optimize Tensors, but one of the params is"
+            f" {type(tensor).__name__}",
+        )
+    if not tensor.is_leaf and not tensor.retains_grad:
+        raise value_error(
+            "an optimizer changes leaves, and a tensor is none",
+            text="can't optimize a non-leaf Tensor",
+        )
+
+
+def _fitted(parameter: Tensor, name: str, value: Any) -> Any:
+    """A loaded state in the dtype of its parameter; step counts keep theirs."""
+    if name == "step" or not isinstance(value, Tensor):
+        return value
+    return to(value, dtype=parameter.dtype)
+
+
+# --- what is remembered ---------------------------------------------------------------------------
+
+
+def zeros_like(array: Any) -> Tensor:
+    """A tensor of zeros like a parameter, for the state."""
+    return Tensor(np.zeros_like(array))
+
+
+def scalar(value: float) -> Tensor:
+    """A number for the state, of the default dtype."""
+    return Tensor(dtypes.default_dtype().numpy_dtype.type(value))
+
+
+def stepped(state: State) -> float:
+    """Increment the step count, and return it."""
+    counter = state["step"]
+    counter.array = counter.array + 1
+    return float(counter.array)
+
+
+def decayed(array: Any, gradient: Any, weight_decay: float) -> Any:
+    """The gradient with that of a penalty on the parameter's square."""
+    return scaled_sum(gradient, array, weight_decay) if weight_decay else gradient
+
+
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.array.dtype.kind == "c"
+
+
+def _as_pairs(array: Any) -> Any:
+    """A view of complex numbers as pairs of real ones."""
+    return array[..., None].view(array.real.dtype)

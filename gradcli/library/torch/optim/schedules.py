@@ -1,0 +1,528 @@
+"""`torch.optim.lr_scheduler`: learning rates that change from epoch to epoch.
+
+A schedule is made for an optimiser, sets the rates of epoch 0 at once, and those of the next epoch
+at each `step()`. Most derive a rate from the one before, as PyTorch does, so that a program may
+change it in between.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.language.objects.classes.extensible import Extensible, store_value, stored_value
+from gradcli.library.torch.nn.attributes import kind_of
+from gradcli.library.torch.optim.optimizer import Group, Optimizer
+from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.ops.creation.copies import clone
+from gradcli.state import active
+
+
+def check_optimizer(optimizer: Any, raises: str | None = None) -> None:
+    """Raise E202 for what is no optimiser, as the class that PyTorch raises."""
+    if not isinstance(optimizer, Optimizer):
+        raise GradcliError(
+            "E202",
+            f"a schedule is for an optimizer, not {kind_of(optimizer)}",
+            text=f"{type(optimizer).__name__} is not an Optimizer",
+            raises=raises,
+        )
+
+
+def apart(rate: Any) -> Any:
+    """A rate that later writes to a tensor rate leave as it is."""
+    return clone(rate) if isinstance(rate, Tensor) else rate
+
+
+def for_each(name: str, value: Any, groups: list[Group]) -> list[float]:
+    """A setting for each group: the same one, or its own; of a tensor a copy, as a rate is written
+    to.
+    """
+    values = value if isinstance(value, (list, tuple)) else [value] * len(groups)
+    if len(values) != len(groups):
+        raise value_error(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(values)}"
+            f" values, param_groups has {len(groups)}."
+        )
+    return [apart(each) for each in values]
+
+
+def written(value: Any) -> Any:
+    """A value as PyTorch's errors write it: for a tensor without dimensions its number."""
+    return value.item() if isinstance(value, Tensor) and not value.array.ndim else value
+
+
+def set_rate(group: Group, rate: Any) -> None:
+    """Give a group its rate: a rate that is a tensor stays that tensor, and is written to."""
+    if isinstance(group["lr"], Tensor):
+        methods["fill_"](group["lr"], rate.item() if isinstance(rate, Tensor) else rate)
+    else:
+        group["lr"] = rate
+
+
+def rates_of(optimizer: Optimizer) -> list[Any]:
+    """The rates of an optimizer's groups now."""
+    return [apart(group["lr"]) for group in optimizer.param_groups]
+
+
+class LRScheduler(Extensible):
+    """The base of all schedules; a subclass computes the next rate.
+
+    Attributes:
+        optimizer: whose rates it sets.
+        base_lrs: the rates that its groups began with.
+        last_epoch: the epoch whose rates are set now.
+
+    The underscored attributes stand in `state_dict()` under PyTorch's names.
+    """
+
+    home = "torch.optim.lr_scheduler"
+    tables = ("torch.optim.lr_scheduler",)
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {
+            "base_lrs",
+            "get_last_lr",
+            "get_lr",
+            "last_epoch",
+            "load_state_dict",
+            "optimizer",
+            "state_dict",
+            "step",
+        }
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset({"base_lrs", "last_epoch"})
+
+    may_raise: ClassVar[bool] = True
+    """Whether a step may raise at some epoch; functions of the program always may."""
+
+    _get_lr_called_within_step = False
+
+    _functions_of_program: ClassVar[frozenset[str]] = frozenset()
+    """Attributes that `state_dict()` does not keep."""
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        check_optimizer(optimizer)
+        self.optimizer = optimizer
+        optimizer.stepped = bool(optimizer.stepped)
+        for group in optimizer.param_groups:
+            if last_epoch == -1:
+                group.setdefault("initial_lr", apart(group["lr"]))
+            elif "initial_lr" not in group:
+                raise GradcliError("E207", "a group has no 'initial_lr' to go on from")
+        self.base_lrs: list[float] = [
+            apart(group["initial_lr"]) for group in optimizer.param_groups
+        ]
+        self.last_epoch = last_epoch
+        self.begin()
+
+    def begin(self) -> None:
+        """Set the rates of the first epoch."""
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
+
+    def rate(self, group: Group, base: float) -> float:
+        """The rate of the epoch `last_epoch` for a group whose rate is `group["lr"]`."""
+        raise NotImplementedError
+
+    def rate_at(self, base: float) -> float:
+        """The rate of an epoch in closed form, for a jump to it, where there is one."""
+        raise NotImplementedError
+
+    def get_lr(self) -> list[float]:
+        """The rates of the epoch `last_epoch`, one for each group."""
+        if not self._get_lr_called_within_step:
+            message = "`get_lr()` computes the rates of the next step"
+            active.state.warn("W015", message, text=_LAST, help="write `get_last_lr()`")
+        groups = self.optimizer.param_groups
+        bases = [*self.base_lrs, *(group["lr"] for group in groups[len(self.base_lrs) :])]
+        return [self.rate(group, base) for group, base in zip(groups, bases, strict=False)]
+
+    def step(self, epoch: int | None = None) -> None:
+        """Set the rates of the next epoch, or of the one given."""
+        if self._step_count == 1:
+            self._check_order()
+        warn_of_epoch(epoch)
+        self._step_count += 1
+        self.move(epoch)
+
+    def _check_order(self) -> None:
+        """Warn (W026) where the optimizer has taken no step before the schedule's first one."""
+        optimizer = self.optimizer
+        if "step" in optimizer.values:
+            message = "the optimizer's `step` was replaced after the schedule was made"
+            active.state.warn("W026", message, text=_REPLACED)
+        elif not optimizer.stepped and type(optimizer).__module__.startswith(
+            "gradcli.library.torch.optim."
+        ):
+            message = "the schedule steps before its optimizer, which misses the first rate"
+            help = "call `step()` of the optimizer first"
+            active.state.warn("W026", message, text=_TOO_EARLY, help=help)
+
+    def move(self, epoch: int | None = None) -> None:
+        """Go to the next epoch or to another one, without counting a step."""
+        self._get_lr_called_within_step = True
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if epoch is None or type(self).rate_at is LRScheduler.rate_at:
+            rates = self.get_lr()
+        else:
+            rates = [self.rate_at(base) for base in self.base_lrs]
+        self._get_lr_called_within_step = False
+        self.set_rates(rates)
+
+    def set_rates(self, rates: list[float]) -> None:
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=False):
+            set_rate(group, rate)
+        self._last_lr = rates_of(self.optimizer)
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that were set last, one for each group."""
+        return self._last_lr
+
+    def _saved(self) -> dict[str, Any]:
+        own = {name: value for name, value in vars(self).items() if name != "optimizer"}
+        return {**self.values, **own}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state that a later run needs to continue."""
+        return self._saved()
+
+    def language_getattr(self, name: str) -> Any:
+        """A setting, under the name that it has in PyTorch, or what the program stored."""
+        return vars(self)[name] if name in vars(self) else stored_value(self, name)
+
+    def language_setattr(self, name: str, value: Any) -> None:
+        """Change a setting, or store a value."""
+        if name in vars(self):
+            setattr(self, name, value)
+        else:
+            store_value(self, name, value)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load what `state_dict` returned; raises E207 for a key of another schedule."""
+        if not isinstance(state_dict, dict):
+            raise type_error(f"load_state_dict() takes a dict, not {kind_of(state_dict)}")
+        known = self._saved()
+        for name, value in state_dict.items():
+            if name not in known:
+                raise GradcliError("E207", f"the schedule has no {name!r}")
+            if name in self.values:
+                self.values[name] = value
+            elif name not in self._functions_of_program:
+                setattr(self, name, value)
+
+
+class _LRScheduler(LRScheduler):
+    """The name that the base had before: programs derive their schedules from it."""
+
+    language_name = "torch.optim.lr_scheduler._LRScheduler"
+
+
+modules["torch.optim.lr_scheduler"]["_LRScheduler"] = _LRScheduler
+
+
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where"
+    " possible. Please use `scheduler.step()` to step the scheduler. During the deprecation, if"
+    " epoch is different from None, the closed form is used instead of the new chainable form,"
+    " where available. Please open an issue if you are unable to replicate your use case:"
+    " https://github.com/pytorch/pytorch/issues/new/choose."
+)
+
+modules["torch.optim.lr_scheduler"]["EPOCH_DEPRECATION_WARNING"] = EPOCH_DEPRECATION_WARNING
+
+_SEE = " See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+_TOO_EARLY = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later,"
+    " you should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`."
+    "  Failure to do this will result in PyTorch skipping the first value of the learning rate"
+    f" schedule.{_SEE}"
+)
+_REPLACED = (
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler"
+    " initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`."
+    f"{_SEE}"
+)
+_LAST = "To get the last learning rate computed by the scheduler, please use `get_last_lr()`."
+
+
+def warn_of_epoch(epoch: Any) -> None:
+    """Warn (W015) of an epoch that is given to `step`."""
+    if epoch is not None:
+        message = "the epoch of `scheduler.step(epoch)` is deprecated"
+        active.state.warn(
+            "W015", message, text=EPOCH_DEPRECATION_WARNING, help="write `scheduler.step()`"
+        )
+
+
+def _held_by(function: Any) -> dict[str, Any] | None:
+    """What an object of the program that is called as a function holds, None for a function."""
+    held = getattr(function, "values", None)
+    return held if isinstance(held, dict) else None
+
+
+def _functions(lr_lambda: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
+    count = len(optimizer.param_groups)
+    if not isinstance(lr_lambda, (list, tuple)):
+        return [lr_lambda] * count
+    if len(lr_lambda) != count:
+        raise value_error(f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
+    return list(lr_lambda)
+
+
+class LambdaLR(LRScheduler):
+    """The first rate times a function of the epoch.
+
+    Example:
+        torch.optim.lr_scheduler.LambdaLR(torch.optim.SGD([tensor(1.)], lr=0.1), lambda epoch: 0.9)
+    """
+
+    _functions_of_program = frozenset({"lr_lambdas"})
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        # PyTorch counts the groups before it checks the type.
+        check_optimizer(optimizer, "AttributeError")
+        self.lr_lambdas = _functions(lr_lambda, optimizer)
+        super().__init__(optimizer, last_epoch)
+
+    def _function(self, group: Group) -> Callable[[int], float]:
+        groups = self.optimizer.param_groups
+        return next(f for f, other in zip(self.lr_lambdas, groups, strict=True) if other is group)
+
+    def rate(self, group: Group, base: float) -> float:
+        return base * self._function(group)(self.last_epoch)
+
+    def _saved(self) -> dict[str, Any]:
+        saved = super()._saved()
+        del saved["lr_lambdas"]
+        kept = [_held_by(each) for each in self.lr_lambdas]
+        return {**saved, "lr_lambdas": [None if held is None else dict(held) for held in kept]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        for each, kept in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
+            held = _held_by(each)
+            if held is not None and kept is not None:
+                held.update(kept)
+
+
+class MultiplicativeLR(LambdaLR):
+    """The rate before times a function of the epoch.
+
+    Example:
+        torch.optim.lr_scheduler.MultiplicativeLR(torch.optim.SGD([tensor(1.)], lr=0.1),
+            lambda epoch: 0.9)
+    """
+
+    def rate(self, group: Group, base: float) -> float:
+        return (
+            group["lr"]
+            if self._is_initial
+            else group["lr"] * self._function(group)(self.last_epoch)
+        )
+
+
+class StepLR(LRScheduler):
+    """The rate times gamma, every `step_size` epochs.
+
+    Example: torch.optim.lr_scheduler.StepLR(torch.optim.SGD([tensor(1.)], lr=0.1), 2)
+    """
+
+    may_raise = False
+
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.step_size = step_size
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        if self.last_epoch == 0 or self.last_epoch % self.step_size:
+            return group["lr"]
+        return group["lr"] * self.gamma
+
+    def rate_at(self, base: float) -> float:
+        return base * self.gamma ** (self.last_epoch // self.step_size)
+
+
+class MultiStepLR(LRScheduler):
+    """The rate times gamma at each of the epochs `milestones`.
+
+    Example: torch.optim.lr_scheduler.MultiStepLR(torch.optim.SGD([tensor(1.)], lr=0.1), [1, 2])
+    """
+
+    may_raise = False
+
+    def __init__(
+        self, optimizer: Optimizer, milestones: Any, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.milestones = sorted(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        times = self.milestones.count(self.last_epoch)
+        return group["lr"] * self.gamma**times if times else group["lr"]
+
+    def rate_at(self, base: float) -> float:
+        return base * self.gamma ** bisect_right(self.milestones, self.last_epoch)
+
+
+class ConstantLR(LRScheduler):
+    """The rate times a factor until an epoch, then the rate itself.
+
+    Example: torch.optim.lr_scheduler.ConstantLR(torch.optim.SGD([tensor(1.)], lr=0.1), 0.9)
+    """
+
+    may_raise = False
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise value_error(f"factor has to be from 0 to 1, and is {factor}")
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        if self.last_epoch == 0:
+            return group["lr"] * self.factor
+        if self.last_epoch != self.total_iters:
+            return group["lr"]
+        return group["lr"] * (1.0 / self.factor)
+
+    def rate_at(self, base: float) -> float:
+        return base * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor))
+
+
+class LinearLR(LRScheduler):
+    """The rate times a factor that goes evenly from one number to another.
+
+    Example: torch.optim.lr_scheduler.LinearLR(torch.optim.SGD([tensor(1.)], lr=0.1), 0.9)
+    """
+
+    may_raise = False
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 < start_factor <= 1:
+            raise value_error(f"start_factor has to be in (0, 1], and is {start_factor}")
+        if not 0 <= end_factor <= 1:
+            raise value_error(f"end_factor has to be from 0 to 1, and is {end_factor}")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        if self.last_epoch == 0:
+            return group["lr"] * self.start_factor
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return group["lr"]
+        change = self.end_factor - self.start_factor
+        before = self.total_iters * self.start_factor + (self.last_epoch - 1) * change
+        return group["lr"] * (1.0 + change / before)
+
+    def rate_at(self, base: float) -> float:
+        change = self.end_factor - self.start_factor
+        done = min(self.total_iters, self.last_epoch)
+        return base * (self.start_factor + change * done / self.total_iters)
+
+
+class ExponentialLR(LRScheduler):
+    """The rate times gamma, every epoch.
+
+    Example: torch.optim.lr_scheduler.ExponentialLR(torch.optim.SGD([tensor(1.)], lr=0.1), 0.9)
+    """
+
+    may_raise = False
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        return group["lr"] if self._is_initial else group["lr"] * self.gamma
+
+    def rate_at(self, base: float) -> float:
+        return base * self.gamma**self.last_epoch
+
+
+class PolynomialLR(LRScheduler):
+    """The rate falls to 0 as a power of the epochs that are left.
+
+    Example: torch.optim.lr_scheduler.PolynomialLR(torch.optim.SGD([tensor(1.)], lr=0.1), 2)
+    """
+
+    may_raise = False
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        total_iters: int = 5,
+        power: float = 1.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return group["lr"]
+        now = 1.0 - self.last_epoch / self.total_iters
+        before = 1.0 - (self.last_epoch - 1) / self.total_iters
+        return group["lr"] * (now / before) ** self.power
+
+    def rate_at(self, base: float) -> float:
+        done = min(self.total_iters, self.last_epoch)
+        return base * (1.0 - done / self.total_iters) ** self.power
+
+
+class CosineAnnealingLR(LRScheduler):
+    """The rate follows half a cosine wave down to `eta_min`, in `T_max` epochs.
+
+    Example: torch.optim.lr_scheduler.CosineAnnealingLR(torch.optim.SGD([tensor(1.)], lr=0.1), 2)
+    """
+
+    may_raise = False
+
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        self.T_max = T_max
+        self.eta_min = eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        if self._is_initial:
+            return group["lr"]
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
+            rise = (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
+            return group["lr"] + rise
+        now = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
+        before = 1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
+        return now / before * (group["lr"] - self.eta_min) + self.eta_min
+
+    def rate_at(self, base: float) -> float:
+        wave = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
+        return self.eta_min + (base - self.eta_min) * wave / 2

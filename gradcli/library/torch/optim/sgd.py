@@ -1,0 +1,116 @@
+"""Stochastic gradient descent: `SGD ASGD`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import value_error
+from gradcli.library.torch.optim.arithmetic import add_scaled, scale, scaled_sum
+from gradcli.library.torch.optim.optimizer import (
+    Group,
+    Optimizer,
+    State,
+    check_not_negative,
+    decayed,
+    number,
+    scalar,
+    settings_of,
+    stepped,
+    zeros_like,
+)
+
+
+class SGD(Optimizer):
+    """parameter -= lr · gradient, or · a running sum of gradients with momentum.
+
+    Raises E204 for a setting out of range, and for `nesterov` without momentum or with dampening.
+
+    Example: torch.optim.SGD([tensor(1., requires_grad=True)], lr=0.1)
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise value_error("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, settings_of(locals()))
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        weight_decay, momentum = group["weight_decay"], group["momentum"]
+        if weight_decay:
+            gradient = scaled_sum(gradient, array, weight_decay)
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = Tensor(module_of(gradient).array(gradient))
+            else:
+                scale(buffer.array, momentum)
+                add_scaled(buffer.array, gradient, 1 - group["dampening"])
+            if group["nesterov"]:
+                gradient = scaled_sum(gradient, buffer.array, momentum)
+            else:
+                gradient = buffer.array
+        add_scaled(array, gradient, -number(group["lr"]))
+        return 1
+
+
+class ASGD(Optimizer):
+    """Stochastic gradient descent with the average of the parameters over time.
+
+    Raises E204 for a setting out of range.
+
+    Example: torch.optim.ASGD([tensor(1., requires_grad=True)], lr=0.1)
+    """
+
+    written_by = "mul_"
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_not_negative(lr=lr, weight_decay=weight_decay)
+        super().__init__(params, settings_of(locals()))
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        lr, lambd = number(group["lr"]), group["lambd"]
+        if not state:
+            state["step"] = scalar(0.0)
+            state["eta"] = scalar(lr)
+            state["mu"] = scalar(1.0)
+            state["ax"] = zeros_like(array)
+        step = stepped(state)
+        gradient = decayed(array, gradient, group["weight_decay"])
+        rate, share = state["eta"], state["mu"]
+        average = state["ax"].array
+        scale(array, 1 - lambd * float(rate.array))
+        add_scaled(array, gradient, -float(rate.array))
+        if float(share.array) == 1:
+            average[...] = array
+        else:
+            average += (array - average) * share.array.astype(array.dtype)
+        rate.array = rate.array.dtype.type(lr / ((1 + lambd * lr * step) ** group["alpha"]))
+        share.array = share.array.dtype.type(1 / max(1, step - group["t0"]))
+        return 2

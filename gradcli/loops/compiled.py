@@ -1,0 +1,236 @@
+"""A compiled iteration: the functions that do the same as an interpreted one, and what they rely
+on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gradcli.arrays.storage import InferenceStorage, Storage
+from gradcli.autograd.engine.accumulate import kept
+from gradcli.autograd.tensor import Tensor, meta_of, storage_of
+from gradcli.errors import GradcliError
+from gradcli.language.tree.scopes import Variables
+from gradcli.limits import Steps
+from gradcli.loops.guards import Guard
+from gradcli.loops.locations import Location
+from gradcli.loops.lower_backward import forget_values
+from gradcli.loops.symbols import on_memory_of
+from gradcli.trace.guards import kind_of
+
+if TYPE_CHECKING:
+    from gradcli.library.torch.optim.optimizer import Optimizer
+
+Arrays = tuple[Any, ...]
+
+
+class LeftInEffects(Exception):
+    """An iteration failed in the middle of its effects, where nothing may raise."""
+
+
+Kind = tuple[Any, ...]
+"""How an array lies in memory: its type, dtype, shape and strides; or the type of a number."""
+
+
+def is_new_leaf(tensor: Tensor) -> bool:
+    """Whether a tensor is a leaf that no pass has reached, and nothing but its value and its name
+    tell it from others.
+    """
+    meta = tensor.meta
+    if not tensor.requires_grad or tensor.grad_fn is not None:
+        return False
+    return meta is None or (
+        meta.grad is None
+        and meta.base is None
+        and not (meta.hooks or meta.accumulated_hooks or meta.is_parameter)
+    )
+
+
+class Input(NamedTuple):
+    """What an iteration is given that may be another thing in every one.
+
+    Attributes:
+        is_leaf: whether it is a leaf, which a pass gives a gradient.
+        is_detached: whether the iteration takes it out of whatever graph it has.
+    """
+
+    read: Callable[[Variables], Any]
+    kind: Kind
+    is_leaf: bool = False
+    is_detached: bool = False
+
+    def fits(self, variables: Variables) -> bool:
+        """Whether it is of that kind now."""
+        try:
+            found = self.read(variables)
+        except (GradcliError, LookupError, TypeError):
+            return False
+        if type(found) is Tensor:
+            fits = is_new_leaf(found) if self.is_leaf else not found.requires_grad
+            return (fits or self.is_detached) and kind_of(found.array) == self.kind
+        return (type(found),) == self.kind
+
+
+class InputItems(NamedTuple):
+    """A tuple or list of such inputs, which may be another one in every iteration."""
+
+    read: Callable[[Variables], Any]
+    kind: type[tuple[Any, ...] | list[Any]]
+    size: int
+    is_leaf: bool = False
+
+    def fits(self, variables: Variables) -> bool:
+        """Whether it has that many items now."""
+        try:
+            found = self.read(variables)
+        except (GradcliError, LookupError, TypeError):
+            return False
+        return type(found) is self.kind and len(found) == self.size
+
+
+class Named(NamedTuple):
+    """A tensor that an iteration leaves where the program can see it.
+
+    Attributes:
+        former: that of the iteration that was recorded, whose graph is like those of all others.
+    """
+
+    location: Location
+    former: Tensor
+
+
+class Shown:
+    """The tensors that stand for those of the recorded iteration: with like graphs, and on memory
+    that they share as those do.
+
+    Args:
+        arrays: those that the iteration made, by the recorded tensor; tensors that it was given.
+        lasting: the storages of tensors from outside.
+    """
+
+    def __init__(self, arrays: dict[Tensor, Any], lasting: set[Storage]) -> None:
+        self.arrays = arrays
+        self.lasting = lasting
+        self.made: dict[Tensor, Tensor] = {}
+        self.storages: dict[Storage, Storage] = {}
+        given = [each for each, found in arrays.items() if type(found) is Tensor]
+        self.given = {each.storage: each for each in given if each.storage is not None}
+
+    def tensor(self, former: Tensor) -> Tensor:
+        """The tensor that stands for a recorded one; one from outside stands for itself."""
+        found = self.made.get(former, self.arrays.get(former, former))
+        if type(found) is Tensor:
+            return found
+        tensor = self.made[former] = Tensor(self.arrays[former], former.requires_grad)
+        tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
+        storage, base = former.storage, former.base
+        if type(storage) is InferenceStorage:
+            tensor.array, tensor.storage = np.asarray(tensor.array), InferenceStorage()
+        elif base is not None and former.meta is not None:
+            on_memory_of(tensor, self.tensor(base), former.meta, storage)
+        elif storage is not None and (storage.version or storage in self.given):
+            self._share(tensor, storage)
+        return tensor
+
+    def _share(self, tensor: Tensor, former: Storage) -> None:
+        """Give a tensor the storage that stands for a recorded one."""
+        known = former if former in self.lasting else self.storages.get(former)
+        if known is None and former in self.given:
+            known = storage_of(self.arrays[self.given[former]])
+        if known is None:
+            known = self.storages[former] = storage_of(tensor)
+            known.version = former.version
+        tensor.storage, tensor.array = known, np.asarray(tensor.array)
+
+
+class CompiledIteration(NamedTuple):
+    """An iteration as straight-line Python.
+
+    Attributes:
+        run: does what an iteration does; returns what `finish` needs.
+        finish: the arrays of the tensors that the iteration names, those of their bases, and those
+            of gradients that it leaves to be seen only when the next one fails.
+        bases: what named tensors are views of, and the iteration made too.
+        lasting: the storages of tensors from outside.
+        leaves: those whose gradients it leaves as an interpreted iteration does.
+        called: the objects of ours with methods that it calls as they are: schedules.
+        steps: what it counts as steps, beside itself.
+        since: the sequence number that the recorded iteration began with.
+        settled: whether the leaves that have gradients at the end had some at the beginning.
+        generators: those that it draws from.
+        goes_back: whether it may be left when it has drawn random numbers.
+        undoes: whether it may be left behind other effects.
+        forgotten: the named tensors whose graphs have been freed of their values.
+    """
+
+    begin: Callable[[], None]
+    run: Callable[[], Arrays]
+    finish: Callable[[Arrays], Arrays]
+    namespace: dict[str, Any]
+    guard: Guard
+    inputs: list[Input | InputItems]
+    named: list[Named]
+    bases: list[Tensor]
+    lasting: set[Storage]
+    updated: list[Tensor]
+    leaves: list[Tensor]
+    unseen: list[Tensor]
+    optimizers: list[Optimizer]
+    counted: list[Location]
+    grown: list[list[Any]]
+    called: list[Any]
+    generators: list[Any]
+    steps: int
+    since: int
+    side_exits: int
+    settled: bool
+    goes_back: bool
+    undoes: bool
+    forgotten: set[Tensor]
+
+    def fits(self, variables: Variables, steps: Steps) -> bool:
+        """Whether an iteration is given what this one is for, and will not end in its middle."""
+        return steps.left >= self.steps and all(each.fits(variables) for each in self.inputs)
+
+    def enter(self, variables: Variables) -> None:
+        """Compiled iterations begin, after an interpreted one."""
+        self.namespace["frame"] = variables
+        self.begin()
+
+    def execute(self) -> Arrays:
+        """Run an iteration; raises SideExit, and whatever else it may raise, ahead of its effects
+        unless it `undoes` them, with the random numbers as they were.
+        """
+        if not self.goes_back:
+            return self.run()
+        stands = [(each, each.snapshot()) for each in self.generators]
+        try:
+            return self.run()
+        except BaseException:
+            for generator, snapshot in stands:
+                generator.restore(snapshot)
+            raise
+
+    def named_arrays(self, left: Arrays) -> list[Any]:
+        """The arrays of the tensors that an iteration names."""
+        shown = self.finish(left)[: len(self.named)]
+        return [each.array if type(each) is Tensor else each for each in shown]
+
+    def show(self, left: Arrays, variables: Variables) -> None:
+        """Let a program see what an iteration left, with the recorded one's graph, whose values are
+        freed.
+        """
+        arrays = self.finish(left)
+        formers = [*[each.former for each in self.named], *self.bases]
+        for former in formers:
+            if former.grad_fn is not None and former not in self.forgotten:
+                forget_values(former.grad_fn, self.since)
+                self.forgotten.add(former)
+        shown = Shown(dict(zip(formers, arrays, strict=False)), self.lasting)
+        for location, former in self.named:
+            location.store(variables, shown.tensor(former))
+        for leaf, array in zip(self.unseen, arrays[len(formers) :], strict=True):
+            meta_of(leaf).grad = Tensor(kept(array, leaf.array))

@@ -1,0 +1,194 @@
+"""What an iteration does to the gradients of leaves, as straight-line Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.engine import accumulate
+from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
+from gradcli.loops.compiled import Input
+from gradcli.loops.lower_backward import ADD
+from gradcli.loops.outside import Outside
+from gradcli.loops.symbols import IterationBuilder
+from gradcli.ops.codegen.promotion import EVERYDAY
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.guards import kind_of, same_bits
+from gradcli.trace.ir import Inline, Kernel, Value
+
+_ARRIVE = Inline("{0}.grad = {1}({2}({3}, {4}))", "arrive")
+"""A leaf is given its first gradient."""
+
+_ARRIVE_AT = Inline("{0}({1}).grad = {2}({3}({4}, {5}))", "arrive")
+"""A leaf that is another one in every iteration is given its gradient."""
+
+_FORGET = Inline("{0}.grad = None", "forget")
+"""A leaf's gradient is forgotten."""
+
+_LOAD = Inline("{0}.grad.array")
+"""The array of the gradient that a leaf has."""
+
+_SHARE = Inline("{0}({1}.grad)", "share")
+"""Whatever gradient a leaf has gets a version."""
+
+_COUNT_WRITE = Inline("{0}({1})", "count_write")
+"""The version of whatever gradient a leaf has goes up."""
+
+
+_KEPT = Kernel("kept", accumulate.kept, raises=False)
+
+
+class Gradients:
+    """The `.grad` of each leaf in the course of an iteration.
+
+    Attributes:
+        lasting: the gradients that are the same tensor in every iteration, which adds to them, and
+            their leaves.
+        used: those whose gradients it reads as it finds them.
+        settled: whether the leaves have gradients at the end that had some at the beginning.
+        given: the leaves that are others in every iteration.
+        now: what each leaf has that the iteration gave or took a gradient, None for nothing.
+    """
+
+    def __init__(
+        self,
+        builder: IterationBuilder,
+        outside: Outside,
+        carried: set[Any],
+        inputs: list[Any],
+    ) -> None:
+        self.builder = builder
+        self.outside = outside
+        self.carried = carried
+        self.inputs = inputs
+        self.lasting: dict[Tensor, Tensor] = {}
+        self.given: dict[Tensor, Value] = {}
+        self.now: dict[Tensor, Value | None] = {}
+        self.forgotten: set[Tensor] = set()
+        self.unseen: dict[Tensor, Value] = {}
+        self.used: set[Tensor] = set()
+        self.loaded: set[Value] = set()
+        self.settled = True
+
+    def arrive(self, leaf: Tensor, gradient: Value) -> None:
+        """A backward pass is about to give a leaf a gradient, or to add to the one it has."""
+        old = leaf.grad
+        if not self.outside.is_made(leaf):
+            self.outside.tensor(leaf)
+            self.find(leaf)
+        if old is None:
+            self.now[leaf] = gradient
+        elif leaf in self.now and old not in self.lasting:
+            self.now[leaf] = self.builder.call(ADD, (self.builder.value_of(old.array), gradient))
+        else:
+            total = self._lasting(leaf, old)
+            self.builder.effect(np.add, [total, gradient, total], writes=[total])
+            self.count_write(leaf, old, total)
+            self.now[leaf] = self.builder.value_of(old.array)
+
+    def find(self, leaf: Tensor) -> None:
+        """Note whether the iteration found a leaf with a gradient."""
+        self.outside.guard.gradients.setdefault(leaf, leaf.grad is not None)
+
+    def _lasting(self, leaf: Tensor, gradient: Tensor) -> Value:
+        """The array of a gradient that was there before, and is written to."""
+        array = gradient.array
+        if type(array) is not np.ndarray or array.dtype not in EVERYDAY:
+            raise GraphBreak("B04", "a gradient is no array of float32 or float64 on the host")
+        self.lasting[gradient] = leaf
+        return self._found(leaf, gradient)
+
+    def _found(self, leaf: Tensor, gradient: Tensor) -> Value:
+        """The array of a gradient that the iteration found, always the same tensor or any."""
+        if ("gradient", id(leaf)) not in self.carried:
+            self.outside.guard.lasting[leaf] = gradient
+            return self.outside.tensor(gradient)
+        if not self.builder.knows(gradient.array):
+            value = self.builder.load(_LOAD, [meta_of(leaf)], gradient.array)
+            self.loaded.add(value)
+            self.inputs.append(Input(lambda variables: leaf.grad, kind_of(gradient.array)))
+        return self.builder.value_of(gradient.array)
+
+    def check_arrived(self) -> None:
+        """Raise GraphBreak where the pass did not give what the text does."""
+        for leaf, gradient in self.now.items():
+            if gradient is None or not leaf.requires_grad:
+                continue
+            if leaf.grad is None or not same_bits(leaf.grad.array, gradient.array):
+                raise GraphBreak("B06", "a leaf's gradient came out differently than was recorded")
+            if leaf.grad in self.lasting:
+                continue
+            if leaf.grad.array.strides == gradient.array.strides:
+                self.builder.stand_for(leaf.grad.array, gradient)
+            else:  # it lies in memory as the leaf does
+                operands = [gradient, self.builder.constant(leaf.array)]
+                self.now[leaf] = self.builder.call(_KEPT, operands, result=leaf.grad.array)
+
+    def read(self, leaf: Tensor) -> None:
+        """`leaf.grad` of a leaf from outside was read."""
+        self.outside.tensor(leaf)
+        self.find(leaf)
+        gradient = leaf.grad
+        if leaf not in self.now:
+            self.used.add(leaf)
+            if gradient is not None:
+                self._found(leaf, gradient)
+
+    def forget(self, leaf: Tensor) -> None:
+        """`leaf.grad = None` is about to run."""
+        if self.outside.is_made(leaf):
+            self.now[leaf] = None
+            return
+        self.outside.tensor(leaf)
+        if leaf not in self.now and leaf not in self.used:
+            self.forgotten.add(leaf)
+        self.find(leaf)
+        self.now[leaf] = None
+
+    def count_write(self, leaf: Tensor, gradient: Tensor, target: Value) -> None:
+        """Record that the version of a gradient goes up, if it has one."""
+        if target in self.loaded:
+            self.builder.effect(_COUNT_WRITE, [_count_write, meta_of(leaf)], state=())
+        elif gradient.storage is not None:
+            self.outside.count_writes(self.outside.storage(gradient), 1)
+        else:
+            self.outside.guard.storages[gradient] = None
+
+    def share(self, leaf: Tensor) -> None:
+        """Record that the gradient of a leaf gets a version, as one does that is written to."""
+        self.builder.effect(_SHARE, [storage_of, meta_of(leaf)], state=())
+
+    def finish(self, unseen: bool) -> None:
+        """Write what leaves leaves their gradients; `unseen` if the next iteration forgets them
+        unread.
+        """
+        builder = self.builder
+        found = self.outside.guard.gradients
+        for leaf, gradient in self.now.items():
+            if leaf in self.given and gradient is not None:
+                made = [Tensor, accumulate.kept, gradient, builder.value_of(leaf.array)]
+                builder.effect(_ARRIVE_AT, [meta_of, self.given[leaf], *made], grad=())
+            if leaf not in found:
+                continue  # the iteration made it, or is given it
+            if found[leaf] is (gradient is None):
+                if leaf in self.forgotten:
+                    raise GraphBreak("B06", "a leaf got its first gradient")
+                self.settled = False
+                if gradient is None:
+                    builder.effect(_FORGET, [meta_of(leaf)], grad=())
+            if gradient is None or leaf.grad in self.lasting:
+                continue
+            if unseen and leaf in self.forgotten:
+                self.unseen[leaf] = gradient
+                continue
+            array = builder.constant(leaf.array)
+            builder.effect(
+                _ARRIVE, [meta_of(leaf), Tensor, accumulate.kept, gradient, array], grad=[array]
+            )
+
+
+def _count_write(meta: TensorMeta) -> None:
+    gradient = meta.grad
+    if gradient is not None and gradient.storage is not None:
+        gradient.storage.version += 1

@@ -1,0 +1,189 @@
+"""What a compiled iteration relies on, which interpreted ones and other code could change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import is_
+from types import MethodType
+from typing import Any
+
+from gradcli.arrays.storage import Storage
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language.objects.attributes import Method
+from gradcli.language.objects.classes.descriptors import BoundMethod
+from gradcli.language.tree.scopes import Variables
+from gradcli.state import State, is_unobserved
+from gradcli.trace.guards import Guard as ValueGuard
+
+Read = Callable[[Variables], Any]
+"""What reads a value, given the variables of the code with the loop."""
+
+
+class Guard:
+    """The values, lists and tensors that a compiled iteration takes for constants, and the modes.
+
+    Attributes:
+        values: what reads each value from outside, and the value, by where it is kept.
+        contents: each list, tuple or dict that it goes through, and what is in it.
+        tensors: each tensor from outside, its array, and whether it requires grad.
+        facts: what gives the parts of a thing that must stay the same objects, and those.
+        training: the modules that it calls or switches, and whether each is in training when an
+            iteration begins.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.modes = _modes(state)
+        self.values: dict[Any, tuple[Read, Any]] = {}
+        self.contents: dict[int, tuple[Any, Any]] = {}
+        self.tensors: dict[Tensor, tuple[Any, bool]] = {}
+        self.facts: list[tuple[Callable[[], list[Any]], list[Any]]] = []
+        self.checks: list[ValueGuard] = []
+        self.storages: dict[Tensor, Storage | None] = {}
+        self.gradients: dict[Tensor, bool] = {}
+        self.lasting: dict[Tensor, Tensor] = {}
+        self.training: dict[Any, bool] = {}
+
+    def rely_on(self, parts: Callable[[], list[Any]]) -> None:
+        """Rely on what a function gives to stay the same objects."""
+        self.facts.append((parts, parts()))
+
+    def rely_on_contents(self, values: Any) -> None:
+        """Rely on what is in a list, a tuple or a dict."""
+        if id(values) not in self.contents:
+            self.contents[id(values)] = (
+                values,
+                dict(values) if isinstance(values, dict) else list(values),
+            )
+
+    def ignore(self, values: dict[str, Any], name: str) -> None:
+        """Do not rely on one item of a dict: the iteration itself sets it."""
+        if id(values) in self.contents:
+            self.contents[id(values)][1][name] = _ANY
+
+    def watch(self, tensor: Tensor) -> None:
+        """Rely on a tensor from outside."""
+        self.tensors[tensor] = tensor.array, tensor.requires_grad
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return (
+            len(self.values)
+            + len(self.contents)
+            + len(self.facts)
+            + len(self.tensors)
+            + len(self.checks)
+            + len(self.gradients)
+        )
+
+    def holds(self, variables: Variables) -> bool:
+        """Whether everything is as it was, for code with these variables."""
+        return (
+            self.has_modes()
+            and all(_reads(read, variables, value) for read, value in self.values.values())
+            and all(_contains(values, items) for values, items in self.contents.values())
+            and all(_are_same(read(), parts) for read, parts in self.facts)
+            and all(_is_same(tensor, *known) for tensor, known in self.tensors.items())
+            and all(each.holds() for each in self.checks)
+            and all(tensor.storage is storage for tensor, storage in self.storages.items())
+            and all(leaf.grad is None or leaf.grad is g for leaf, g in self.lasting.items())
+            and all(module.training is mode for module, mode in self.training.items())
+        )
+
+    def has_modes(self) -> bool:
+        """Whether the modes are what they were."""
+        return _modes(self.state) == self.modes
+
+    def finds_gradients(self) -> bool:
+        """Whether the leaves with gradients are those of the capture, and written ones the same."""
+        return all((leaf.grad is not None) is had for leaf, had in self.gradients.items()) and all(
+            leaf.grad is gradient for leaf, gradient in self.lasting.items()
+        )
+
+    def replaced(self) -> set[Any]:
+        """What is known of the leaves that have another gradient than they had."""
+        leaves = [leaf for leaf, gradient in self.lasting.items() if leaf.grad is not gradient]
+        return {("gradient", id(leaf)) for leaf in leaves if leaf.grad is not None}
+
+    def changed(self, variables: Variables) -> set[Any]:
+        """Where values are kept that are no longer what they were."""
+        values = self.values.items()
+        found = {key for key, (read, value) in values if not _reads(read, variables, value)}
+        return found | self.replaced()
+
+    def changed_inputs(self, variables: Variables) -> set[Any]:
+        """Those of them that hold what code can be given: numbers, tensors without gradients."""
+        found = self.changed(variables)
+        values = {key: _found(self.values[key][0], variables) for key in found & {*self.values}}
+        return {key for key in found if is_input(values.get(key))}
+
+
+_ANY = object()
+"""Stands for whatever an item may be."""
+
+
+def is_same_value(now: Any, then: Any) -> bool:
+    """Whether a value is the same object, or an equal number, string or method."""
+    if now is then:
+        return True
+    kind = type(now)
+    if kind is not type(then):
+        return False
+    if kind is float:
+        return repr(now) == repr(then)
+    if kind in (int, bool, str, complex):
+        return bool(now == then)
+    if kind in (BoundMethod, Method):
+        return now.receiver is then.receiver and now.function is then.function
+    if kind is MethodType:
+        return bool(now == then)
+    return kind is tuple and len(now) == len(then) and all(map(is_same_value, now, then))
+
+
+def is_input(value: Any) -> bool:
+    """Whether code can be given a value, to which it need not be compiled again."""
+    if type(value) in (tuple, list):
+        return all(type(each) is Tensor and is_input(each) for each in value)
+    if type(value) is Tensor:
+        return not value.requires_grad
+    return type(value) in (int, float, bool)
+
+
+def _found(read: Read, variables: Variables) -> Any:
+    try:
+        return read(variables)
+    except (GradcliError, KeyError):  # it was deleted
+        return _ANY
+
+
+def _reads(read: Read, variables: Variables, value: Any) -> bool:
+    return is_same_value(_found(read, variables), value)
+
+
+def _contains(values: Any, items: Any) -> bool:
+    if len(values) != len(items):
+        return False
+    if isinstance(values, dict):
+        pairs = zip(values.items(), items.items(), strict=True)
+        return all(k is j and (u is _ANY or is_same_value(v, u)) for (k, v), (j, u) in pairs)
+    return all(map(is_same_value, values, items))
+
+
+def _are_same(values: Any, items: Any) -> bool:
+    return len(values) == len(items) and all(map(is_, values, items))
+
+
+def _is_same(tensor: Tensor, array: Any, requires_grad: bool) -> bool:
+    meta = tensor.meta
+    return (
+        tensor.array is array
+        and tensor.requires_grad is requires_grad
+        and tensor.grad_fn is None
+        and (meta is None or not (meta.hooks or meta.accumulated_hooks))
+    )
+
+
+def _modes(state: State) -> tuple[Any, ...]:
+    return is_unobserved(state), state.grad_enabled, state.lazy_from, state.default_dtype

@@ -1,0 +1,58 @@
+"""The classes by which a capture tells modules, optimizers and their like from all else.
+
+None of their modules is loaded for it: a class that was never loaded has no instances.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradcli.autograd.custom.context import FunctionNode
+    from gradcli.library.torch.distributions.distribution import Distribution
+    from gradcli.library.torch.nn.module import Module
+    from gradcli.library.torch.nn.traversal import Walk
+    from gradcli.library.torch.optim.optimizer import Optimizer
+
+
+class _NotLoaded:
+    """Stands for a class that was never loaded."""
+
+
+def module_class() -> type[Module]:
+    """`nn.Module`."""
+    return _loaded("gradcli.library.torch.nn.module", "Module")
+
+
+def walk_class() -> type[Walk]:
+    """What `model.parameters()` and its like give."""
+    return _loaded("gradcli.library.torch.nn.traversal", "Walk")
+
+
+def optimizer_class() -> type[Optimizer]:
+    """`optim.Optimizer`."""
+    return _loaded("gradcli.library.torch.optim.optimizer", "Optimizer")
+
+
+def context_class() -> type[FunctionNode]:
+    """The node of a custom function, which is the `ctx` of its methods."""
+    return _loaded("gradcli.autograd.custom.context", "FunctionNode")
+
+
+def distribution_class() -> type[Distribution]:
+    """`torch.distributions.Distribution`."""
+    return _loaded("gradcli.library.torch.distributions.distribution", "Distribution")
+
+
+def is_of_library(value: Any) -> bool:
+    """Whether a value is a layer, or of a class that extends one: its own methods read what it
+    holds.
+    """
+    base = module_class()
+    above = type(value).__mro__[: -len(base.__mro__)] if isinstance(value, base) else ()
+    return any("language_class" not in vars(each) for each in above)
+
+
+def _loaded(module: str, name: str) -> Any:
+    return getattr(sys.modules.get(module), name, _NotLoaded)

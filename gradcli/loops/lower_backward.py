@@ -1,0 +1,221 @@
+"""A backward pass as straight-line Python: the rules of its nodes, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.engine import accumulate
+from gradcli.autograd.modes import NoGrad
+from gradcli.autograd.node import FREED, AccumulateGrad, Node, reachable
+from gradcli.autograd.tensor import Tensor
+from gradcli.loops.kinds import context_class
+from gradcli.loops.symbols import IterationBuilder, Symbol
+from gradcli.ops.codegen.node_class import on_arrays
+from gradcli.ops.codegen.signature import signature_of
+from gradcli.ops.definition.doc import BY_VALUES
+from gradcli.ops.definition.op import Op, parameters_of
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.ir import Kernel, Stack, Value
+
+_LARGEST = 5_000
+"""Nodes of the largest graph that is written."""
+
+
+ADD = Kernel("add", accumulate.add_arrays, raises=False)
+SUM_TO = Kernel("sum_to", accumulate.sum_to, raises=False)
+
+
+def write_backward(
+    text: IterationBuilder, root: Node, seed: Any, since: int
+) -> dict[AccumulateGrad, Value]:
+    """Write the pass that begins with a gradient of the root's only output. The program's own
+    `backward` of a custom function runs for it, and is heard; the pass itself finds what it gave.
+
+    Args:
+        since: the sequence number that the iteration began with: nodes made before are not its own.
+    """
+    nodes = _nodes_of(root, since)
+    arrived: dict[tuple[Node, int], Value] = {(root, 0): text.constant(seed)}
+    stacks: dict[Any, Stack] = {}
+    for node in nodes:
+        outputs = [arrived.pop((node, number), None) for number in range(len(node.metadata))]
+        if all(gradient is None for gradient in outputs):
+            continue
+        place = node.node_name, node.place
+        text.span, text.stack = node.place, stacks.setdefault(place, (place,))
+        run = _run_custom if isinstance(node, context_class()) else _run
+        gradients = run(text, node, outputs)
+        # Each is fitted before the next is computed, while it lies in the cache.
+        for gradient, to, output_nr in zip(gradients, node.next_nodes, node.input_nrs, strict=True):
+            if gradient is None or to is None:
+                continue
+            shape, dtype = to.metadata[output_nr]
+            if gradient.array.dtype is not dtype:
+                raise GraphBreak(
+                    "B06", "a gradient has another dtype than what it is the gradient of"
+                )
+            if gradient.array.shape != shape:
+                gradient = text.call(SUM_TO, (gradient, shape))
+            earlier = arrived.get((to, output_nr))
+            if earlier is not None:
+                gradient = text.call(ADD, (earlier, gradient))
+            arrived[to, output_nr] = gradient
+    return {
+        node: gradient
+        for (node, _), gradient in arrived.items()
+        if isinstance(node, AccumulateGrad)
+    }
+
+
+def _nodes_of(root: Node, since: int) -> list[Node]:
+    """The nodes of ops below a root, in the order in which the engine runs them."""
+    nodes: list[Node] = []
+    for node in reachable([root]):
+        if node.extra is not None:
+            raise GraphBreak("B06", "a node of the graph has hooks")
+        if type(node) is AccumulateGrad:
+            meta = node.variable.meta
+            if meta is not None and (meta.hooks or meta.accumulated_hooks):
+                raise GraphBreak("B06", "a leaf has hooks")
+        elif not isinstance(node, context_class()) and (
+            not hasattr(type(node), "op") or node.refuses
+        ):
+            raise GraphBreak("B06", f"the backward pass runs {node.node_name}, which is no op's")
+        elif node.sequence_nr <= since:
+            raise GraphBreak(
+                "B06",
+                "the graph reaches back into an earlier iteration",
+                "detach() what one iteration hands to the next",
+            )
+        else:
+            nodes.append(node)
+    if len(nodes) > _LARGEST:
+        raise GraphBreak("B03", "the graph has too many nodes")
+    # Of the nodes that are ready the one made last runs first, and it waits only for later ones.
+    nodes.sort(key=lambda node: -node.sequence_nr)
+    return nodes
+
+
+def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Iterator[Value | None]:
+    """Write what a node's `run` does: the gradients of its inputs, one after the other."""
+    op: Op = node.op
+    if getattr(node, "mixed", False):
+        raise GraphBreak("B06", "an operand was promoted to another dtype")
+    values: dict[str, Any] = {"grads": outputs, "needs": [n is not None for n in node.next_nodes]}
+    if len(outputs) == 1:
+        values["grad"] = outputs[0]
+    layout = signature_of(op)
+    for name in layout.saved_tensors:
+        if hasattr(node, f"saved_{name}"):
+            values[name] = _saved(text, getattr(node, f"saved_{name}"))
+    for name in op.unread:
+        values[name] = text.zeros_like(values[name])
+    for name in layout.saved_results:
+        values[name] = _saved(text, getattr(node, f"saved_{name}"))
+    for name in layout.arguments:
+        argument = getattr(node, f"argument_{name}")
+        if not is_setting(argument) or (name in op.keeps and text.known(argument) is argument):
+            raise GraphBreak("B06", "a rule is given more than settings and arrays")
+        values[name] = _setting(text, argument)
+    for name in layout.sizes:
+        values[f"{name}_sizes"] = getattr(node, f"{name}_sizes")
+    for name in layout.strides:
+        values[f"{name}_strides"] = getattr(node, f"{name}_strides")
+    if op.joint is not None or op.lists:
+        rule = op.joint or op.rules[op.lists[0]]
+        called = Kernel(f"{op.name}.grads", on_arrays(rule), raises=op.raises == BY_VALUES)
+        given = text.call(called, [values[name] for name in parameters_of(rule)])
+        if type(given) is not tuple or len(given) != len(node.next_nodes):
+            raise GraphBreak("B06", "a rule gave another number of gradients than there are inputs")
+        yield from given
+        return
+    for name, to in zip(op.inputs, node.next_nodes, strict=True):
+        if to is None:
+            yield None
+            continue
+        operands = [values[each] for each in parameters_of(op.rules[name])]
+        kernel = _rule_on_arrays(op, name)
+        yield text.call(kernel, operands, op.reads_lazy and not kernel.raises)
+
+
+def _run_custom(text: IterationBuilder, node: Any, outputs: list[Value | None]) -> list[Any]:
+    """Run what a program wrote for the gradients of a custom function."""
+    given = [None if output is None else Tensor(output.array) for output in outputs]
+    with NoGrad():
+        gradients = node.run_recorded(given, True)
+    node.function = _Ran(node, gradients)
+    return [None if gradient is None else text.of(gradient) for gradient in gradients]
+
+
+class _Ran:
+    """Stands for the custom function of a node in the one pass that its `backward` ran for."""
+
+    def __init__(self, node: Any, gradients: Sequence[Tensor | None]) -> None:
+        self.node = node
+        self.function = node.function
+        self.gradients = iter([None if g is None else Tensor(g.array.copy()) for g in gradients])
+
+    def backward(self, *_: Any) -> tuple[Tensor | None, ...]:
+        self.node.function = self.function
+        return tuple([next(self.gradients) if each else None for each in self.node.is_tensor])
+
+
+@cache
+def _rule_on_arrays(op: Op, name: str) -> Kernel:
+    """The rule of an op for one of its inputs."""
+    rule = on_arrays(op.rules[name])
+    return Kernel(f"{op.name}.{name}", rule, raises=op.raises == BY_VALUES)
+
+
+def _saved(text: IterationBuilder, value: Any) -> Any:
+    if value is FREED:
+        raise GraphBreak("B01", "a node has lost what it saved")
+    if type(value) is Tensor:
+        return text.of(value)
+    return _setting(text, value) if is_setting(value) else text.value_of(value)
+
+
+def _setting(text: IterationBuilder, value: Any) -> Any:
+    """A setting, or the value of a number that is another one in every iteration."""
+    known = text.known(value)
+    if type(known) is Symbol:
+        return known.value
+    if text.varies(value):
+        raise GraphBreak("B06", "a rule is given numbers that vary, in a list")
+    return value
+
+
+def holds_values(root: Node, since: int) -> bool:
+    """Whether nodes made after a sequence number have values that no pass has freed."""
+    return any(True for _ in _values_of(root, since))
+
+
+def forget_values(root: Node, since: int) -> None:
+    """Free such values."""
+    for node, slot in _values_of(root, since):
+        setattr(node, slot, FREED)
+
+
+def _values_of(root: Node, since: int) -> Iterator[tuple[Node, str]]:
+    for node in reachable([root]):
+        if node.sequence_nr <= since:
+            continue
+        if isinstance(node, context_class()):
+            set_on_it = [*node.attributes.values()]  # which no pass frees
+            if (node.saved and node.saved is not FREED) or not is_setting(set_on_it):
+                yield node, "saved"
+        elif type(node) is not AccumulateGrad:
+            for slot in type(node).__slots__:
+                if slot.startswith("saved_") and getattr(node, slot, FREED) is not FREED:
+                    yield node, slot
+
+
+def is_setting(value: Any) -> bool:
+    """Whether an argument is no array, so that it is the same in every iteration."""
+    if type(value) in (tuple, list):
+        return all(map(is_setting, value))
+    return not isinstance(value, (Tensor, np.ndarray, np.generic))

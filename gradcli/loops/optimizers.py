@@ -1,0 +1,90 @@
+"""Optimizers in a compiled iteration: their steps, parameter by parameter, without tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.loops.kinds import module_class, optimizer_class
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.ir import Inline
+
+if TYPE_CHECKING:
+    from gradcli.library.torch.optim.optimizer import Optimizer
+    from gradcli.loops.gradients import Gradients
+
+
+def check_optimizer(optimizer: Any) -> None:
+    """Raise GraphBreak for what is no optimizer of ours that steps as they all do."""
+    kind = type(optimizer)
+    if (
+        not kind.__module__.startswith("gradcli.library.torch.optim.")
+        or not isinstance(optimizer, optimizer_class())
+        or kind.step is not optimizer_class().step
+        or kind._step is not optimizer_class()._step
+        or kind.zero_grad is not optimizer_class().zero_grad
+        or any(optimizer._hooks)
+    ):
+        raise GraphBreak("B06", "this optimizer does not step as they all do")
+
+
+def parts_of(optimizer: Optimizer) -> list[Any]:
+    """What a compiled iteration takes for constant of an optimizer; its settings are read."""
+    found: list[Any] = [optimizer.param_groups, *optimizer._hooks[0], *optimizer._hooks[1]]
+    for group in optimizer.param_groups:
+        found += [group, group["params"], *group["params"], group.get("maximize")]
+        found += [dict.get(optimizer.state, parameter) for parameter in group["params"]]
+    return found
+
+
+def gradients_of(target: Any) -> list[Tensor]:
+    """The tensors whose gradients `zero_grad()` of an optimizer or a module forgets."""
+    if isinstance(target, optimizer_class()):
+        check_optimizer(target)
+        return [parameter for _, parameter in parameters_of(target)]
+    if isinstance(target, module_class()) and (type(target).zero_grad is module_class().zero_grad):
+        return list(target.parameters())
+    raise GraphBreak("B06", "`zero_grad` of something that is no optimizer and no module")
+
+
+def memories_of(optimizer: Optimizer) -> list[dict[str, Any]]:
+    """What an optimizer remembers of its parameters."""
+    found = [dict.get(optimizer.state, parameter) for _, parameter in parameters_of(optimizer)]
+    return [memory for memory in found if memory is not None]
+
+
+def parameters_of(optimizer: Optimizer) -> Iterator[tuple[dict[str, Any], Tensor]]:
+    """The parameters, each with its group."""
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            yield group, parameter
+
+
+def write_step(gradients: Gradients, optimizer: Optimizer) -> list[Tensor]:
+    """Write what `step()` does; the parameters that it changes."""
+    builder, outside = gradients.builder, gradients.outside
+    changed = []
+    for group, parameter in parameters_of(optimizer):
+        gradient = gradients.now.get(parameter)
+        if gradient is None:
+            if parameter.grad is not None:
+                raise GraphBreak("B06", "a gradient came from elsewhere")
+            continue
+        if group.get("maximize"):
+            raise GraphBreak("B06", "an optimizer that maximizes")
+        if parameter.array.dtype.kind == "c":
+            raise GraphBreak("B06", "an optimizer of complex parameters")
+        target = outside.tensor(parameter)
+        storage = outside.storage(parameter)
+        memory = dict.get(optimizer.state, parameter)
+        outside.announce_write(target)
+        if memory is None:
+            step = Inline("{0}.version += {1}({2}, {3}, {{}}, {4})", "update")
+            operands = [storage, optimizer.update, target, gradient, group]
+        else:
+            step = Inline("{0}.version += {1}({2}, {3}, {4}, {5})", "update")
+            operands = [storage, optimizer.update, target, gradient, memory, group]
+        builder.effect(step, operands, writes=[target], state=())
+        changed.append(parameter)
+    return changed

@@ -1,0 +1,513 @@
+"""The recorder of an iteration: what ops, writes, checks and draws come to as instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+from weakref import WeakMethod
+
+import numpy as np
+
+from gradcli.arrays.layout.strides import in_row_order
+from gradcli.autograd.batched import BatchedArray
+from gradcli.autograd.recording.listeners import Listener
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import type_error
+from gradcli.language.objects.subscripts import get_item
+from gradcli.loops.gradients import Gradients
+from gradcli.loops.lower_backward import is_setting
+from gradcli.loops.outside import Outside
+from gradcli.loops.symbols import (
+    AS_ARRAY,
+    IterationBuilder,
+    OfKind,
+    OnTensors,
+    Symbol,
+    tensors_in,
+    with_bases,
+)
+from gradcli.ops.codegen.promotion import EVERYDAY, number_and_array
+from gradcli.ops.codegen.signature import signature_of
+from gradcli.ops.definition.doc import BY_VALUES
+from gradcli.ops.definition.op import Op
+from gradcli.ops.indexing.basic import key_of_positions
+from gradcli.state import active
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.guards import Guard, Kind, same
+from gradcli.trace.ir import Inline, Kernel, Value
+
+
+class Recorder(Listener):
+    """Hears what an iteration runs, and records it.
+
+    Attributes:
+        muted: whether what runs is recorded by somebody else.
+        taken: the arrays whose one number was taken out, while somebody asks for them.
+        escaped: the tensors that the iteration puts into lists which outlive it.
+        changed_inputs: what the iteration is given and writes to.
+        borrowed: the tensors that it takes out of lists, at places that vary.
+    """
+
+    in_ops = True
+
+    def __init__(
+        self, outside: Outside, gradients: Gradients, on_break: Callable[[GraphBreak], None]
+    ) -> None:
+        super().__init__()
+        self.outside = outside
+        self.builder: IterationBuilder = outside.builder
+        self.gradients = gradients
+        # With all its arrays, a capture is to go when it has been compiled, not in a collection.
+        self.on_break = WeakMethod(on_break)
+        self.muted = False
+        self.generators: list[Any] = []
+        self.taken: list[Any] | None = None
+        self.write_count = 0
+        self.escaped: list[Tensor] = []
+        self.changed_inputs: list[Value] = []
+        self.borrowed: set[Value] = set()
+        self._has_drawn = False
+
+    # --- the events it records --------------------------------------------------------------------
+
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
+        self._record(self._operation, op, operands, output)
+
+    def write(self, tensor: Tensor, new: Any, counted: bool = True) -> None:
+        self.write_count += 1
+        self._record(self._write, tensor, new, counted)
+
+    def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
+        self._record(self._computed, function, operands, result)
+
+    def read_value(self, check: Any, operands: tuple[Any, ...]) -> None:
+        if check is None and self.taken is not None:
+            self.taken.append(operands[0])
+        else:
+            self._record(self._read_value, check, operands)
+
+    def wrapped(self, tensor: Tensor) -> None:
+        self._record(self._know, tensor)
+
+    def backward(self, roots: Any, accumulate: bool) -> None:
+        if accumulate:
+            self._record(self._refuse_pass)
+        for _, _, seed in roots:
+            if type(seed) is Tensor:
+                self.wrapped(seed)
+
+    def _record(self, record: Callable[..., None], *args: Any) -> None:
+        if self.muted:
+            return
+        state = active.state
+        self.builder.span, stack = state.place, tuple(state.stack)
+        if stack != self.builder.stack:
+            self.builder.stack = stack
+        try:
+            record(*args)
+        except GraphBreak as found:
+            on_break = self.on_break()
+            assert on_break is not None
+            on_break(found)
+
+    def _refuse_pass(self) -> None:
+        raise GraphBreak("B06", "a backward pass that something else than the program began")
+
+    # --- ops ------------------------------------------------------------------------------------
+
+    def _operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
+        if not isinstance(op, Op):  # a custom function, whose forward was heard
+            if not all(map(self.builder.has, tensors_in(output))):
+                raise GraphBreak("B06", f"forward() of `{op.name}` gives what was not recorded")
+        else:
+            try:
+                self._on_arrays(op, operands, output)
+            except GraphBreak:
+                if any(each.requires_grad for each in tensors_in(output)):
+                    raise
+                self.on_tensors(op.apply, [operands[name] for name in op.parameters], {}, output)
+        for each in tensors_in(output):
+            self.builder.remember(each)
+
+    def _on_arrays(self, op: Op, arguments: dict[str, Any], output: Any) -> None:
+        """Record an op as a call of its forward function."""
+        builder = self.builder
+        operands = self._operands(op, arguments)
+        if op.keeps and output.array is arguments["self"].array:
+            raise GraphBreak("B06", "elements of a tensor are set by their positions")
+        if op.view and self._is_constant(operands):
+            for each in tensors_in(output):  # the same part of the same memory in every iteration
+                builder.constant(each.array)
+            return
+        forward = _forward_of(op)
+        several = type(output) is tuple
+        known = tuple([each.array for each in output]) if several else output.array
+        if forward.raises:  # values may decide how many come out, too
+            forward = Kernel(op.name, OfKind(forward.function, known, builder.span))
+        reads_lazy = op.reads_lazy and not forward.raises
+        if type(known) is np.ndarray and known.shape == ():  # made of a number, in inference mode
+            number = builder.call(forward, operands, reads_lazy, known[()])
+            builder.call(AS_ARRAY, [number], result=known)
+            return
+        if all(map(_lies_in_rows, operands)):
+            builder.call(forward, operands, reads_lazy, known)
+            return
+        # What comes out may have been laid out otherwise since.
+        result = builder.call(forward, operands, reads_lazy)
+        arrays: Any = zip(result, known, strict=True) if several else [(result, known)]
+        for value, array in arrays:
+            if value is not None and array.flags.c_contiguous:
+                value = builder.call(_IN_ROWS, [value])  # `apply` lays most results out so
+            if value is None or not same(value.array, array):
+                raise GraphBreak("B02", "a call gave other bits when it was made again")
+            builder.stand_for(array, value)
+
+    def on_tensors(
+        self, function: Any, arguments: list[Any], keywords: dict[str, Any], output: Any
+    ) -> None:
+        """Record a call with tensors of which none is in a graph."""
+        builder = self.builder
+        operands: list[Any] = []
+        placed = [builder.placed(each, operands) for each in arguments]
+        named = {name: builder.placed(each, operands) for name, each in keywords.items()}
+        given = [each for each in (*arguments, *keywords.values()) if type(each) is Tensor]
+        outer = {*given, *[each.base for each in given]}
+        made = enumerate(tensors_in(output))
+        based = [n for n, each in made if each.base not in outer and self._is_unknown(each.base)]
+        called = OnTensors(function, placed, named, output, based, builder.span)
+        arrays = tuple([each.array for each in with_bases(output, based)])
+        result = arrays if called.is_several else arrays[0]
+        if self.drew():
+            if called.is_several:
+                raise GraphBreak("B06", "a call draws random numbers for several tensors")
+            builder.draw(called, operands, result)
+        else:
+            called.is_quiet = any(value.array is None for value in operands)
+            builder.call(called, operands, result=result)
+
+    def _is_unknown(self, base: Tensor | None) -> bool:
+        """Whether what a view shows was made inside the call that gave the view."""
+        return (
+            base is not None
+            and not self.builder.has(base)
+            and base not in self.outside.guard.tensors
+            and (base.grad_fn is None and not base.requires_grad)
+        )
+
+    def cut(self, tensor: Tensor, rows: slice, output: Tensor) -> None:
+        """Record `tensor[start:stop]` with bounds that vary, of a tensor outside of all graphs."""
+        bounds = [self._bound(each) for each in (rows.start, rows.stop)]
+        if any(each is ... for each in bounds) or output.array.size == 0:
+            self.on_tensors(get_item, [tensor, rows], {}, output)
+            return
+        array = output.array
+        called = Kernel("slice", OfKind(get_rows, array, self.builder.span))
+        self.builder.call(called, [self.builder.of(tensor), *bounds], result=array)
+
+    def _bound(self, bound: Any) -> Any:
+        """The value of a bound, or the bound itself; `...` for what is no integer."""
+        if type(bound) is Symbol:
+            return bound.value if type(bound.now) is int else ...
+        if type(bound) is Tensor:
+            is_position = bound.array.shape == () and bound.array.dtype.kind == "i"
+            return self.builder.of(bound) if is_position else ...
+        return bound if bound is None or type(bound) is int else ...
+
+    def _operands(self, op: Op, arguments: dict[str, Any]) -> list[Any]:
+        """The operands of a forward function as `apply` prepares them; GraphBreak for promotion."""
+        builder = self.builder
+        found = dict(arguments)
+        for name in op.parameters:
+            operand = name in op.tensors or name in op.lists
+            if operand:
+                continue
+            if name in op.keeps:
+                found[name] = self._index(arguments[name], arguments["self"])
+            elif not is_setting(arguments[name]) or builder.varies(arguments[name]):
+                raise GraphBreak("B06", f"`{op.name}` is given settings that may vary")
+        for name in op.tensors:
+            if type(arguments[name]) is Tensor:
+                found[name] = builder.of(arguments[name])
+        for name in op.lists:
+            found[name] = [builder.of(tensor) for tensor in arguments[name]]
+        promoted = signature_of(op).promoted
+        dtypes = {found[t].array.dtype for t in promoted if isinstance(found[t], Value)}
+        if len(dtypes) > 1 or (op.floating and any(dtype.kind != "f" for dtype in dtypes)):
+            raise GraphBreak("B06", f"the operands of `{op.name}` are promoted to another dtype")
+        if len(promoted) == 2 and dtypes:
+            for name, other in (promoted, promoted[::-1]):
+                if not isinstance(found[name], Value):
+                    found[name] = self._number(found[other], found[name])
+        elif any(not isinstance(found[name], Value) for name in promoted):
+            raise GraphBreak("B06", f"`{op.name}` of a number where an array is expected")
+        return [found[name] for name in op.parameters]
+
+    def _index(self, key: Any, tensor: Tensor) -> Value:
+        """The index that picks elements of a tensor by position, made anew in every iteration."""
+        known = self.builder.known(key)
+        if type(known) is Symbol:
+            return known.value
+        parts = [part.array if type(part) is Tensor else part for part, _ in key.parts]
+        given = [part for part in parts if part is not None]
+        shape = tuple(tensor.array.shape)
+        if 0 in shape or any(part.dtype.kind != "i" for part in given):
+            raise GraphBreak("B06", "an index by a mask picks as many elements as it finds")
+        operands = [
+            part if array is None else self.builder.of(part) if type(part) is Tensor else array
+            for (part, _), array in zip(key.parts, parts, strict=True)
+        ]
+        made = self.builder.compute(key_of_positions, [shape, *operands], key, True)
+        return made.value
+
+    def _number(self, array: Value, number: Any) -> Any:
+        """A number beside an array, in the array's dtype."""
+        mixed, _, promoted = number_and_array(array.array, number)
+        if mixed:
+            raise GraphBreak("B06", "a number is promoted to another dtype")
+        symbol = self.builder.known(number)
+        return symbol.value if type(symbol) is Symbol else promoted
+
+    def _is_constant(self, operands: list[Any]) -> bool:
+        """Whether all values among some operands are the same objects in every iteration."""
+        is_constant = self.builder.is_constant
+        return all(is_constant(each) for each in operands if isinstance(each, Value))
+
+    def _computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
+        builder = self.builder
+        given: list[Any] = []
+        for each in operands:
+            known = builder.known(each)
+            if type(known) is Symbol:
+                given.append(known.value)
+            else:
+                given.append(each if is_setting(each) else builder.value_of(each))
+        kernel = Kernel(function.__name__, function)
+        if self.drew():
+            builder.draw(kernel, given, result)
+        else:
+            builder.call(kernel, given, result=result)
+
+    def _know(self, tensor: Tensor) -> None:
+        """Let the trace know a constant tensor that no op made: a saved number, a pass's ones."""
+        if type(tensor.array) is BatchedArray:
+            self._know(tensor.array.value)
+        elif not self.builder.has(tensor):
+            self.builder.constant(tensor.array)
+            self.builder.remember(tensor)
+
+    # --- random numbers -------------------------------------------------------------------------
+
+    def drawn(self, generator: Any) -> None:
+        self._has_drawn = True
+        if generator not in self.generators:
+            self.generators.append(generator)
+
+    def drew(self) -> bool:
+        """Whether random numbers were drawn since this was last asked."""
+        before, self._has_drawn = self._has_drawn, False
+        return before
+
+    # --- checks of values -----------------------------------------------------------------------
+
+    def _read_value(self, check: Any, operands: tuple[Any, ...]) -> None:
+        """Record a check of values that may vary; GraphBreak where one was taken out."""
+        builder = self.builder
+        given = [each if is_setting(each) else builder.value_of(each) for each in operands]
+        if self._is_constant(given):
+            read = check or _same_number(operands[0])
+            guard = Guard(Kind.VALUE, read, None, inputs=operands)
+            builder.trace.guards.append(guard)
+            self.outside.guard.checks.append(guard)
+            return  # a guard looks when something else may have changed it
+        if check is None:
+            raise GraphBreak(
+                "B06",
+                "a number is taken out of a tensor, and what runs next depends on it",
+            )
+        builder.check(check, given)
+
+    # --- writes ---------------------------------------------------------------------------------
+
+    def _write(self, tensor: Tensor, new: Any, counted: bool) -> None:
+        builder, array = self.builder, tensor.array
+        result = new if type(new) is Tensor else None
+        if result is not None and result.array.dtype is not array.dtype:
+            raise GraphBreak("B06", "a write of another dtype")
+        if result is not None and result.array is array:  # the op wrote there itself, unheard
+            raise GraphBreak("B06", "elements of a tensor are set by their positions")
+        if not builder.has(tensor):
+            raise GraphBreak("B01", "a write to a tensor that nobody recorded")
+        target = builder.value_of(array)
+        value = self._written(new) if result is None else builder.of(result)
+        if not self._is_kept(target):
+            self._check_replaced(tensor)
+            made = value.array if isinstance(value, Value) else None
+            if made is None or made.shape != array.shape:
+                value = builder.call(_FULL_LIKE, [target, value], result=array)
+            elif isinstance(made, np.generic):  # what is written to is an array
+                value = builder.call(AS_ARRAY, [value], result=array)
+            self._replace(tensor, value)
+            return
+        self._check_target(tensor)
+        last = None if result is None else builder.take_last(value)
+        self.outside.announce_write(target)
+        if last is None:
+            builder.effect(np.copyto, [target, value], writes=[target])
+        else:
+            builder.effect(last.op, [*last.inputs, target], writes=[target])
+            builder.forget(new.array)
+        self._count(tensor, target, counted)
+
+    def write_at(self, tensor: Tensor, at: Any, new: Any) -> None:
+        """Record that a tensor was set at a position that varies, or where a mask is true;
+        GraphBreak where what is written might not fit, or has a graph.
+        """
+        builder, array = self.builder, tensor.array
+        target = builder.of(tensor)
+        masked = type(at) is Tensor
+        fits = masked or type(at.now) is int
+        part = array.dtype.type() if masked else array[at.now] if fits else None
+        value = self._element(new, part) if fits else None
+        if value is None or tensor.requires_grad:
+            raise GraphBreak("B06", "an item is set at a place that varies")
+        place = builder.of(at) if masked else at.value
+        if masked and not self._is_kept(target):
+            self._check_replaced(tensor)
+            self._replace(tensor, builder.call(_filled, [target, place, value]))
+            return
+        if not self._is_kept(target):
+            self._check_not_given(target)
+            raise GraphBreak("B06", "a tensor of the iteration is set at a place that varies")
+        self._check_target(tensor)
+        if not masked:
+            within = "-{1} <= {0} < {1}"
+            builder.exit_unless(within, [place, len(array)], "a position is out of bounds")
+        self.outside.announce_write(target)
+        builder.effect(_SET_AT, [target, place, value], writes=[target])
+        self._count(tensor, target, counted=True)
+
+    def _element(self, new: Any, part: Any) -> Any:
+        """The value of what is written to a part of an array; None where it might not fit there."""
+        if type(new) is Tensor:
+            fits = new.array.shape == part.shape and new.array.dtype is part.dtype
+            return self.builder.of(new) if fits and not new.requires_grad else None
+        if part.dtype not in EVERYDAY:
+            return None
+        number = new.now if type(new) is Symbol else new
+        if type(number) is int:
+            as_float = Inline("float({0})")
+            return self.builder.compute(as_float, [self._written(new)], float(number), True).value
+        return self._written(new) if type(number) is float else None
+
+    def _written(self, new: Any) -> Any:
+        """The value of an array or a number that is written, or the number itself."""
+        number = self.builder.known(new)
+        if type(number) is Symbol:
+            return number.value
+        if not is_setting(new) and (isinstance(new, np.ndarray) or self.builder.knows(new)):
+            return self.builder.value_of(new)
+        return new
+
+    def _is_kept(self, target: Value) -> bool:
+        """Whether the memory of a value outlives the iteration, so that writes to it count."""
+        return self.builder.is_constant(target) or target in self.gradients.loaded
+
+    def _check_replaced(self, tensor: Tensor) -> None:
+        """Raise GraphBreak where a tensor that is written to may be seen as it was."""
+        builder, array = self.builder, tensor.array
+        if any(np.may_share_memory(array, each.array) for each in self.escaped):
+            raise GraphBreak("B06", "a tensor that was put into a list is written to")
+        self._check_not_given(builder.value_of(array))
+        if any(map(self._outlives, (array, *builder.aliases(array)))):
+            raise GraphBreak("B06", "a part of a tensor is written to, at a place that varies")
+
+    def _outlives(self, array: Any) -> bool:
+        """Whether memory that the iteration looked up is that of a tensor from outside."""
+        value = self.builder.value_of(array)
+        given = value in self.builder.trace.inputs or value in self.borrowed
+        return given or self._is_kept(value)
+
+    def _check_not_given(self, target: Value) -> None:
+        """Raise GraphBreak for a write to what the iteration is given."""
+        if target in self.builder.trace.inputs:
+            self.changed_inputs.append(target)
+            raise GraphBreak(
+                "B06",
+                "a tensor that is another one in every iteration is written to",
+                "compute a new one: `average = average * 0.9 + loss * 0.1`",
+            )
+
+    def _replace(self, tensor: Tensor, new: Value) -> None:
+        """A tensor that the iteration made has another value from here on."""
+        builder, array = self.builder, tensor.array
+        for alias in builder.aliases(array):
+            builder.forget(alias)
+        builder.stand_for(array, new)
+        for leaf in self.gradients.now:
+            if leaf.grad is tensor:
+                self.gradients.now[leaf] = new
+
+    def _check_target(self, tensor: Tensor) -> None:
+        array = tensor.array
+        if type(array) is not np.ndarray or (
+            array.dtype not in EVERYDAY and array.dtype.kind not in "iub"
+        ):
+            raise GraphBreak("B04", "a write to an array that is none of everyday numbers")
+
+    def _count(self, tensor: Tensor, target: Value, counted: bool) -> None:
+        """Record a write that the program can see; if it is `counted`, the version goes up."""
+        known = self.outside.guard.tensors
+        if target in self.gradients.loaded:
+            leaf = next(
+                each for each in self.gradients.outside.guard.gradients if each.grad is tensor
+            )
+            self.gradients.share(leaf)
+            self.gradients.count_write(leaf, tensor, target)
+            return
+        for each in known:
+            if counted and each.storage is not None and each.storage is tensor.storage:
+                self.outside.count_writes(self.outside.storage(each), 1)
+                break
+        owner = next((each for each in known if each.array is target.array), tensor)
+        self.outside.updated.append(owner)
+
+
+def _filled(array: Any, mask: Any, value: Any) -> Any:
+    """An array with a value where a mask is true."""
+    made = array.copy()
+    made[mask] = value
+    return made
+
+
+def get_rows(array: Any, start: Any, stop: Any) -> Any:
+    return array[start:stop]
+
+
+_FULL_LIKE = Kernel("full_like", np.full_like)
+_IN_ROWS = Kernel("in_row_order", in_row_order, raises=False)
+_SET_AT = Inline("{0}[{1}] = {2}", "set_item")
+
+
+def _same_number(array: Any) -> Callable[[Any], None]:
+    """A check that an array holds the number that it holds now."""
+    number = array.item()
+
+    def check(array: Any) -> None:
+        if array.item() != number:
+            raise type_error("the number is another one")
+
+    return check
+
+
+@cache
+def _forward_of(op: Op) -> Kernel:
+    """The forward function of an op, without the wrapper that serves half precision."""
+    forward = getattr(op.forward, "__wrapped__", op.forward)
+    return Kernel(op.name, forward, raises=op.raises == BY_VALUES)
+
+
+def _lies_in_rows(operand: Any) -> bool:
+    if isinstance(operand, Value):
+        return operand.array is None or bool(operand.array.flags.c_contiguous)
+    return type(operand) is not list or all(map(_lies_in_rows, operand))

@@ -1,0 +1,612 @@
+"""The trace of an iteration while it is recorded, and the numbers in it that are others in every
+iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.layout.sizes import Device, Size
+from gradcli.arrays.storage import Storage
+from gradcli.autograd.batched import BatchedArray
+from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
+from gradcli.loops.guards import is_same_value
+from gradcli.ops.indexing.basic import Key
+from gradcli.record import Record
+from gradcli.state import active
+from gradcli.trace.builder import TraceBuilder
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.guards import OTHER_KIND, SideExit, kind_of
+from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Operand, Value, values_in
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
+
+NUMBERS = (int, float, bool)
+
+SETTINGS = (*NUMBERS, str, complex, type(None), type(...), DType, Device, Size, range)
+"""What calls with tensors may be given beside them: it stays what it is."""
+
+CHANGED = "a number or a text that varies reaches what takes it for constant"
+"""Why an iteration is left, or recording ends."""
+
+
+class Symbol(Record):
+    """A number, a string or an index that is another one in every iteration."""
+
+    now: Any
+    value: Value
+
+
+def concrete(value: Any) -> Any:
+    """A value of the recorded iteration, without the symbols in tuples and slices."""
+    kind = type(value)
+    if kind is Symbol:
+        return value.now
+    if kind is tuple and is_symbolic(value):
+        return tuple([concrete(each) for each in value])
+    if kind is slice and is_symbolic(value):
+        return slice(concrete(value.start), concrete(value.stop), concrete(value.step))
+    return value
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether there are symbols in a value."""
+    kind = type(value)
+    if kind is Symbol:
+        return True
+    if kind is tuple:
+        return any(map(is_symbolic, value))
+    return kind is slice and is_symbolic((value.start, value.stop, value.step))
+
+
+def holds_tensor(value: Any) -> bool:
+    """Whether there are tensors in a value, in lists, tuples and slices too."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return any(map(holds_tensor, value))
+    return kind is Tensor or (kind is slice and holds_tensor((value.start, value.stop, value.step)))
+
+
+class IterationBuilder(TraceBuilder):
+    """Records an iteration.
+
+    Attributes:
+        side_exits: how many checks may send an iteration back to the interpreter.
+        lasting: the tensors from outside that stay what they are.
+        objects: how the tensors are read that are others in every iteration.
+        older: the tensors with a graph of an earlier iteration that it was given: it may detach
+            them, which leaves their arrays, and look at their shapes.
+    """
+
+    def __init__(self, least_lazy: int) -> None:
+        super().__init__(least_lazy)
+        self._symbols: dict[int, Symbol] = {}
+        self._numbers: dict[Value, Any] = {}
+        self._reads = 0
+        self.side_exits = 0
+        self.lasting: set[Tensor] = set()
+        self._escaped: dict[Tensor, Value] = {}
+        self.objects: dict[Tensor, tuple[Inline, Sequence[Operand]]] = {}
+        self.older: set[Tensor] = set()
+        self._lists: dict[int, tuple[list[Any], list[Any]]] = {}
+        # Tensors of one element, whose array changes its type when they are first aliased.
+        self._scalars: dict[Tensor, Value] = {}
+
+    @property
+    def count(self) -> int:
+        """How many instructions there are."""
+        return len(self.trace.instructions)
+
+    # --- tensors --------------------------------------------------------------------------------
+
+    def remember(self, tensor: Tensor) -> None:
+        """A tensor that an op made."""
+        if isinstance(tensor.array, np.generic) and self.knows(tensor.array):
+            self._scalars[tensor] = self.value_of(tensor.array)
+
+    def has(self, tensor: Tensor) -> bool:
+        """Whether the array of a tensor is known: of a batched one, that of all examples."""
+        if type(tensor.array) is BatchedArray:
+            return self.has(tensor.array.value)
+        if tensor in self.older:
+            return False
+        array = tensor.array
+        if self.knows(array):
+            return True
+        scalar = next((each for made, each in self._scalars.items() if made.array is array), None)
+        if scalar is None:
+            return False
+        self.call(AS_ARRAY, [scalar], result=array)
+        return True
+
+    def of(self, tensor: Tensor) -> Value:
+        """The value of a tensor's array: of a batched one, that of all examples."""
+        if type(tensor.array) is BatchedArray:
+            return self.of(tensor.array.value)
+        if tensor in self.older:
+            raise of_older_graph()
+        self.has(tensor)
+        return self.value_of(tensor.array)
+
+    # --- symbols --------------------------------------------------------------------------------
+
+    def known(self, value: Any) -> Any:
+        """The symbol of a float or an index, which its identity tells; any other value as it is."""
+        return self._symbols.get(id(value), value) if type(value) in (float, Key) else value
+
+    def know_list(self, made: list[Any], parts: list[Any]) -> None:
+        """A list that the iteration made has symbols among its parts."""
+        self._lists[id(made)] = made, parts
+
+    def parts_of(self, values: Any) -> Any:
+        """The parts of an unchanged list with its symbols; any other value as it is."""
+        known = self._lists.get(id(values))
+        if known is None:
+            return values
+        made, parts = known
+        now = [concrete(each) for each in parts]
+        if len(made) != len(now) or not all(map(is_same_value, now, made)):
+            raise GraphBreak("B06", "a list with numbers that vary changes")
+        return parts
+
+    def input(self, op: Inline, operands: Sequence[Operand], now: Any) -> Symbol:
+        """Record how the iteration reads a number that it begins with."""
+        value = self.trace.value(None, type(now).__name__)
+        self._read_first(op, operands, value)
+        return self._symbol(now, value)
+
+    def compute(
+        self, op: Any, operands: Sequence[Operand], now: Any, fixed: bool = False
+    ) -> Symbol:
+        """Record how a number is computed; where its type is not `fixed` by those of its operands,
+        it is checked.
+        """
+        value = self.trace.value(None, type(now).__name__)
+        self._add(op, operands, (value,))
+        if not fixed:
+            self._check_type(value, now)
+        return self._symbol(now, value)
+
+    def expect(self, symbol: Symbol) -> Any:
+        """Record a check that a number, a string or an index is what it is now; returns that."""
+        operands = [symbol.value, symbol.now, is_same_value]
+        plain = type(symbol.now) in (int, bool, str)
+        self.exit_unless("{0} == {1}" if plain else "{2}({0}, {1})", operands, CHANGED)
+        return symbol.now
+
+    def exit_unless(self, condition: str, operands: Sequence[Operand], reason: str) -> None:
+        """Record a check of a condition, with a side exit."""
+        leaves = Inline(f"if not ({condition}): raise {{{len(operands)}}}", "exit_unless")
+        self.check(leaves, [*operands, SideExit(reason, self.span)])
+        self.side_exits += 1
+
+    def behind(self, op: Any, operands: Sequence[Operand], now: Any) -> Symbol:
+        """Record a number that is read where it stands, after the effects so far."""
+        value = self.trace.value(None, type(now).__name__)
+        self._add(op, operands, (value,), effects={Effect.STATE: ()})
+        if type(now) is not float:  # what a schedule computes of a float stays one
+            self._check_type(value, now)
+        return self._symbol(now, value)
+
+    def _check_type(self, value: Value, now: Any) -> None:
+        self.exit_unless("type({0}) is {1}", [value, type(now)], "a number is of another type")
+
+    def _symbol(self, now: Any, value: Value) -> Symbol:
+        if type(now) is float:
+            now = now * 1.0  # an object of its own, whose identity tells it apart
+        made = Symbol(now, value)
+        self._numbers[value] = now
+        if type(now) in (float, Key):
+            self._symbols[id(now)] = made
+        return made
+
+    def symbols_in(self, value: Any, local: Mapping[int, Any]) -> list[Symbol]:
+        """The symbols in a value, and in the lists, dicts, sets and objects in it that are the
+        iteration's own.
+        """
+        found, seen, waiting = [], set(), [value]
+        while waiting:
+            value = self.known(waiting.pop())
+            kind = type(value)
+            if kind is Symbol:
+                found.append(value)
+            elif kind is slice:
+                waiting += (value.start, value.stop, value.step)
+            elif kind is tuple:
+                waiting += value
+            elif id(value) in local and id(value) not in seen:
+                seen.add(id(value))
+                if isinstance(value, (list, set, frozenset)):
+                    waiting += self.parts_of(value)
+                else:
+                    held = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+                    waiting += (*held, *held.values())
+        return found
+
+    # --- instructions ---------------------------------------------------------------------------
+
+    def load(self, op: Inline, operands: Sequence[Operand], array: Any) -> Value:
+        value = self.stand_for(array, self.trace.value_of(array))
+        self._read_first(op, operands, value)
+        self.trace.inputs.append(value)
+        return value
+
+    def read(self, op: Inline, operands: Sequence[Operand]) -> Value:
+        """Record how the iteration reads an object that it begins with."""
+        value = self.trace.value(None, "object")
+        self._read_first(op, operands, value)
+        return value
+
+    def object(self, op: Inline, operands: Sequence[Operand]) -> Value:
+        """Record how an object is read that the iteration was given, behind what that needs."""
+        value = self.trace.value(None, "object")
+        needed = set(values_in(operands))
+        places = [n for n, each in enumerate(self.trace.instructions) if needed & set(each.made)]
+        instruction = self._instruction(op, operands, (value,))
+        self.trace.instructions.insert(max([self._reads - 1, *places]) + 1, instruction)
+        return value
+
+    def _read_first(self, op: Inline, operands: Sequence[Operand], value: Value) -> None:
+        instruction = self._instruction(op, operands, (value,))
+        self.trace.instructions.insert(self._reads, instruction)
+        self._reads += 1
+
+    def call(
+        self,
+        function: Callable[..., Any] | Kernel,
+        operands: Sequence[Operand],
+        reads_lazy: bool = False,
+        result: Any = None,
+    ) -> Any:
+        if any(value in self._numbers for value in values_in(operands)):
+            reads_lazy = False  # the ufuncs would have the number that it is now
+            if result is None:
+                called = function.function if isinstance(function, Kernel) else function
+                result = called(*[self._now(operand) for operand in operands])
+        return super().call(function, operands, reads_lazy, result)
+
+    def _now(self, operand: Operand) -> Any:
+        if isinstance(operand, Value):
+            return self._numbers.get(operand, operand.array)
+        return [self._now(each) for each in operand] if type(operand) is list else operand
+
+    def draw(self, function: Any, operands: Sequence[Operand], result: Any) -> Value:
+        """Record a call that draws random numbers, which stays where it is."""
+        value = self.stand_for(result, self.trace.value_of(result))
+        self._add(function, operands, (value,), effects={Effect.RANDOM: ()})
+        return value
+
+    def take_last(self, value: Value) -> Instruction | None:
+        """Take away the last instruction if it is a ufunc of two operands that made the value."""
+        if not isinstance(value.array, np.ndarray):
+            return None
+        instructions = self.trace.instructions
+        if not instructions:
+            return None
+        last = instructions[-1]
+        if last.made != [value] or not isinstance(last.op, np.ufunc) or len(last.inputs) != 2:
+            return None
+        return instructions.pop()
+
+    def forget(self, array: Any) -> None:
+        """No value stands any longer for an array."""
+        self._values.pop(id(array), None)
+
+    def aliases(self, array: Any) -> list[Any]:
+        """The other arrays of the iteration that share memory with one."""
+        return [
+            each
+            for each in self._kept
+            if each is not array
+            and id(each) in self._values
+            and isinstance(each, np.ndarray)
+            and np.may_share_memory(each, array)
+        ]
+
+    # --- values as operands ---------------------------------------------------------------------
+
+    def varies(self, value: Any) -> bool:
+        """Whether a value may be another one in every iteration."""
+        value = self.known(value)
+        kind = type(value)
+        if kind is Symbol:
+            return True
+        if kind is Tensor:
+            return not self.has(value) or not self.is_constant(self.of(value))
+        if kind in (list, tuple):
+            return id(value) in self._lists or any(map(self.varies, value))
+        if kind is dict:
+            return any(map(self.varies, value.values()))
+        return kind is slice and self.varies((value.start, value.stop, value.step))
+
+    def written(self, value: Any, operands: list[Operand]) -> str:
+        """The text of a value for an `Inline`, whose operands grow; tensors in it are made anew."""
+        value = self.known(value)
+        kind = type(value)
+        if kind is Tensor and value not in self.lasting:
+            check_whole(value)
+            if value in self.objects:
+                return _at(operands, self.object(*self.objects[value]))
+            return _at(operands, self.escaped(value))
+        if kind in (list, tuple) and self.varies(value):
+            given = self.parts_of(value)
+            parts = "".join([f"{self.written(each, operands)}, " for each in given])
+            return f"[{parts}]" if kind is list else f"({parts})"
+        if kind is dict and self.varies(value):
+            items = [
+                f"{_at(operands, key)}: {self.written(each, operands)}, "
+                for key, each in value.items()
+            ]
+            return "{{" + "".join(items) + "}}"
+        if kind is slice and self.varies(value):
+            ends = [self.written(e, operands) for e in (value.start, value.stop, value.step)]
+            return f"{_at(operands, slice)}({', '.join(ends)})"
+        if kind is Tensor:
+            # As an operand, its array tells what has to stand ahead of a write to it.
+            operands.append(self.of(value))
+        return _at(operands, value.value if kind is Symbol else value)
+
+    def escaped(self, tensor: Tensor) -> Value:
+        """The tensor that stands for one that the iteration made, where the program sees it: one
+        object, in however many places.
+        """
+        made = self._escaped.get(tensor)
+        if made is None:
+            array, base = self.of(tensor), self._base_of(tensor)
+            made = self._escaped[tensor] = self.trace.value(None, "tensor")
+            effects = {Effect.ESCAPES: (array,)}
+            self._add(_LIKE, [tensor_like, array, tensor, base], (made,), effects=effects)
+        return made
+
+    def escaped_as(self, tensor: Tensor) -> Value | None:
+        """The tensor that stands for one that has escaped already; None for all others."""
+        return self._escaped.get(tensor)
+
+    def _base_of(self, tensor: Tensor) -> Any:
+        """What a tensor is a view of: a tensor from outside or one that is given, or the array of
+        one that the iteration made; None for none.
+        """
+        base = tensor.base
+        if base is None:
+            return self.shares_memory_with(tensor)
+        given = self.given_as(base)
+        if given is not None:
+            return given
+        return self.escaped(base) if base not in self.lasting and self.has(base) else base
+
+    def shares_memory_with(self, tensor: Tensor) -> Any:
+        """The tensor from outside, or one that is given, whose storage a tensor has too without
+        being its view, as what `detach()` gives; None for none.
+        """
+        storage = tensor.storage
+        if storage is None:
+            return None
+        for each in self.objects:
+            if each.storage is storage:
+                return self.object(*self.objects[each])
+        return next((each for each in self.lasting if each.storage is storage), None)
+
+    def given_as(self, tensor: Tensor) -> Value | None:
+        """The very tensor that stands for one that the iteration was given, or for the base of one;
+        None for all others.
+        """
+        if tensor in self.objects:
+            return self.object(*self.objects[tensor])
+        for each in self.objects:
+            if each.base is tensor:
+                view = self.object(*self.objects[each])
+                return self.object(Inline("{0}.base", raises=False), [view])
+        return None
+
+    def placed(self, value: Any, operands: list[Operand]) -> Any:
+        """A value for `OnTensors`, with slots where it varies; their operands are added."""
+        value = self.known(value)
+        kind = type(value)
+        if kind is Symbol or kind is Tensor:
+            check_whole(value)
+            operands.append(value.value if kind is Symbol else self.of(value))
+            return Slot(len(operands) - 1, kind is Tensor)
+        if kind in (list, tuple):
+            return kind([self.placed(each, operands) for each in self.parts_of(value)])
+        if kind is slice:
+            return slice(*[self.placed(e, operands) for e in (value.start, value.stop, value.step)])
+        if not isinstance(value, SETTINGS):
+            raise GraphBreak("B06", f"an op is given {kind.__name__}, whose parts may vary")
+        return value
+
+
+def _at(operands: list[Operand], value: Operand) -> str:
+    operands.append(value)
+    return f"{{{len(operands) - 1}}}"
+
+
+def of_older_graph() -> GraphBreak:
+    """What ends recording where a tensor takes part with a graph that is not the iteration's."""
+    return GraphBreak(
+        "B06",
+        "a tensor from an earlier iteration, or from before the loop, has a graph",
+        "detach() what one iteration hands to the next",
+    )
+
+
+def check_whole(value: Any) -> None:
+    """Raise GraphBreak for a batched tensor: code for arrays knows no examples."""
+    if type(value) is Tensor and type(value.array) is BatchedArray:
+        raise GraphBreak("B06", "a function of each example is given a number that varies")
+
+
+def tensor_like(array: Any, former: Tensor, base: Any = None) -> Tensor:
+    """A tensor with a history like a former one's.
+
+    Args:
+        base: the tensor that it is a view of, or whose storage it has; or the array of one that is
+            made for it to be a view of.
+    """
+    made = Tensor(array, former.requires_grad)
+    made.grad_fn, made.output_nr = former.grad_fn, former.output_nr
+    meta, storage = former.meta, former.storage
+    if meta is not None and (meta.name is not None or base is not None):
+        meta_of(made).name = meta.name
+    if meta is not None and meta.base is not None and base is not None:
+        whole = base if type(base) is Tensor else tensor_like(base, meta.base)
+        on_memory_of(made, whole, meta, storage)
+    elif type(base) is Tensor:
+        made.storage, made.array = storage_of(base), np.asarray(array)
+    elif storage is not None and storage.version:
+        storage_of(made).version = storage.version
+    return made
+
+
+def on_memory_of(made: Tensor, base: Tensor, former: TensorMeta, storage: Storage | None) -> None:
+    """Let a tensor be a view of another one, as a former one was, whose storage is given."""
+    meta = meta_of(made)
+    meta.base, meta.creation, meta.loose = base, former.creation, former.loose
+    made.storage, made.array = storage_of(base), np.asarray(made.array)
+    if storage is not None:
+        meta.attr_version = made.storage.version - (storage.version - former.attr_version)
+
+
+class Slot(Record):
+    """Where an operand goes in the arguments of a function: as a tensor, or as it is."""
+
+    number: int
+    is_tensor: bool
+
+    @staticmethod
+    def filled(value: Any, operands: Sequence[Any]) -> Any:
+        """A value with the operands in its slots."""
+        kind = type(value)
+        if kind is Slot:
+            found = operands[value.number]
+            return Tensor(found) if value.is_tensor else found
+        if kind in (list, tuple):
+            return kind([Slot.filled(each, operands) for each in value])
+        if kind is slice:
+            ends = (value.start, value.stop, value.step)
+            return slice(*[Slot.filled(each, operands) for each in ends])
+        return value
+
+
+_LIKE = Inline("{0}({1}, {2}, {3})", "tensor_like", raises=False)
+
+AS_ARRAY = Kernel("asarray", np.asarray, raises=False)
+
+
+class OfKind:
+    """A function of arrays whose results have to be as many, of the dtypes and shapes, as they were
+    in the recording.
+    """
+
+    __slots__ = ("__name__", "exit", "function", "kinds")
+
+    def __init__(self, function: Callable[..., Any], given: Any, span: Span | None) -> None:
+        self.__name__ = str(getattr(function, "__name__", "call"))
+        self.function = function
+        self.kinds = _kinds_in(given)
+        self.exit = SideExit(OTHER_KIND, span)
+
+    def __call__(self, *operands: Any) -> Any:
+        active.state.place = self.exit.span or active.state.place  # it may warn
+        made = self.function(*operands)
+        if _kinds_in(made) != self.kinds:
+            raise self.exit
+        return made
+
+
+def _kinds_in(made: Any) -> list[Any]:
+    parts = made if type(made) in (tuple, list) else (made,)
+    return [None if each is None else (each.dtype, each.shape) for each in parts]
+
+
+class OnTensors:
+    """A function of tensors as one of arrays.
+
+    Attributes:
+        arguments, keywords: what with, slots where an operand goes.
+        based: the numbers of the tensors whose bases it gives too, behind them.
+        is_quiet: whether it drew no random numbers, for numbers for which it might.
+        kinds: how what it gives lies in memory, in every iteration.
+    """
+
+    __slots__ = (
+        "__name__",
+        "arguments",
+        "based",
+        "exit",
+        "function",
+        "is_quiet",
+        "is_several",
+        "keywords",
+        "kinds",
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        keywords: dict[str, Any],
+        given: Any,
+        based: Sequence[int],
+        span: Span | None,
+    ) -> None:
+        self.__name__ = str(getattr(function, "__name__", "call"))
+        self.function = function
+        self.based = based
+        self.is_quiet = False
+        self.is_several = type(given) is not Tensor or bool(based)
+        self.arguments = arguments
+        self.keywords = keywords
+        self.kinds = self._kinds(with_bases(given, self.based))
+        self.exit = SideExit(OTHER_KIND, span)
+
+    @staticmethod
+    def _kinds(tensors: Sequence[Tensor]) -> list[Any]:
+        return [(kind_of(each.array), each.version) for each in tensors]
+
+    def __call__(self, *operands: Any) -> Any:
+        arguments = [Slot.filled(each, operands) for each in self.arguments]
+        keywords = {name: Slot.filled(each, operands) for name, each in self.keywords.items()}
+        active.state.place = self.exit.span or active.state.place  # it may warn
+        before = _standing() if self.is_quiet else None
+        made = self.function(*arguments, **keywords)
+        tensors = with_bases(made, self.based)
+        arrays = tuple([each.array for each in tensors])
+        in_graph = any(each.requires_grad for each in tensors)
+        passed_on = any(array is each for array in arrays for each in operands)
+        if in_graph or passed_on or self._kinds(tensors) != self.kinds:
+            raise self.exit
+        if before is not None and _standing() != before:
+            _restore(before)
+            raise self.exit
+        return arrays if self.is_several else arrays[0]
+
+
+def _standing() -> dict[str, Any]:
+    return {name: each.snapshot() for name, each in active.state.generators.items()}
+
+
+def _restore(standing: dict[str, Any]) -> None:
+    generators = active.state.generators
+    for name in [*generators]:
+        if name in standing:
+            generators[name].restore(standing[name])
+        else:  # which was made since
+            del generators[name]
+
+
+def with_bases(made: Any, based: Sequence[int]) -> list[Tensor]:
+    """A tensor, or those of a tuple or list, and the bases of some."""
+    tensors = tensors_in(made)
+    bases = [tensors[number].base for number in based]
+    pairs = zip(based, bases, strict=True)  # no base leads to an array of another kind: to an exit
+    return [*tensors, *[tensors[n] if base is None else base for n, base in pairs]]
+
+
+def tensors_in(made: Any) -> tuple[Tensor, ...]:
+    """A tensor, or those of a tuple or list."""
+    return (made,) if type(made) is Tensor else tuple(made)

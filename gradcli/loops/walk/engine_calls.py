@@ -1,0 +1,194 @@
+"""Backward passes, optimizers, schedules and modules in an iteration that is captured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.functions.calls import Function
+from gradcli.language.tree import syntax as tree
+from gradcli.loops.kinds import module_class
+from gradcli.loops.lower_backward import write_backward
+from gradcli.loops.optimizers import check_optimizer, gradients_of, parts_of, write_step
+from gradcli.loops.walk.callee import Callee
+from gradcli.loops.walk.host_calls import host_call
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.guards import same
+from gradcli.trace.ir import Inline
+
+if TYPE_CHECKING:
+    from gradcli.loops.capture import Capture
+
+
+WALKS = frozenset(
+    {"buffers", "children", "modules", "named_buffers", "named_children", "named_modules"}
+    | {"named_parameters", "parameters"}
+)
+"""The methods of a module that go through what it holds."""
+
+
+def _without_recorder(walk: Capture, callee: Callee) -> Any:
+    """What a call gives that is recorded otherwise."""
+    if walk.broken is not None:
+        return walk.evaluate(callee.hole, callee.operands)
+    walk.recorder.remove()
+    try:
+        return walk.evaluate(callee.hole, callee.operands)
+    finally:
+        walk.recorder.install()
+
+
+def _derivatives(walk: Capture, tensor: Any) -> dict[Tensor, Any]:
+    """Record the backward pass from a tensor; the gradients of the leaves that it reaches."""
+    if type(tensor) is not Tensor or tensor.grad_fn is None or tensor.output_nr:
+        raise GraphBreak("B06", "a backward pass from something that has no graph")
+    seed = tensor.array.dtype.type(1)
+    if tensor.array.shape != ():
+        raise GraphBreak("B06", "a backward pass from more than one element")
+    arrived = write_backward(walk.builder, tensor.grad_fn, seed, walk.since)
+    return {leaf.variable: gradient for leaf, gradient in arrived.items()}
+
+
+def backward_call(walk: Capture, callee: Callee) -> Any:
+    """`loss.backward()`."""
+    if any(each not in ("retain_graph",) for each in callee.keywords) or callee.positional:
+        walk.refuse("`backward` with a gradient, or a graph of the gradient")
+
+    def record() -> None:
+        for leaf, gradient in _derivatives(walk, callee.receiver).items():
+            walk.gradients.arrive(leaf, gradient)
+
+    walk.attempt(record)
+    result = _without_recorder(walk, callee)
+    walk.attempt(walk.gradients.check_arrived)
+    return result
+
+
+def grad_call(walk: Capture, callee: Callee) -> Any:
+    """`torch.autograd.grad(loss, x)`."""
+    if callee.keywords.get("create_graph"):
+        return host_call(walk, callee)
+    given = callee.positional
+    options = {name for name in callee.keywords if name != "retain_graph"}
+    if len(given) != 2 or options:
+        walk.refuse("`torch.autograd.grad` with seeds or options")
+    derivatives = walk.attempt(_derivatives, walk, given[0])
+    found = _without_recorder(walk, callee)
+    if derivatives is None or walk.broken is not None:
+        return found
+    leaves = given[1] if type(given[1]) in (list, tuple) else [given[1]]
+
+    def know() -> None:
+        for leaf, made in zip(leaves, found, strict=True):
+            gradient = derivatives.get(leaf)
+            if type(made) is not Tensor or gradient is None:
+                raise GraphBreak("B06", "a gradient of something that is no leaf")
+            if not same(made.array, gradient.array):
+                raise GraphBreak("B02", "a gradient gave other bits when it was computed again")
+            walk.builder.stand_for(made.array, gradient)
+
+    walk.attempt(know)
+    return found
+
+
+def zero_grad(walk: Capture, callee: Callee) -> Any:
+    """`optimizer.zero_grad()`, `model.zero_grad()`."""
+    if callee.positional or any(each is not True for each in callee.keywords.values()):
+        walk.refuse("`zero_grad` that fills gradients with zeros", "leave set_to_none as it is")
+    _rely_on(walk, callee.receiver)
+
+    def record() -> None:
+        for tensor in gradients_of(callee.receiver):
+            walk.gradients.forget(tensor)
+
+    walk.attempt(record)
+    return _without_recorder(walk, callee)
+
+
+def _rely_on(walk: Capture, target: Any) -> None:
+    if isinstance(target, module_class()):
+        walk.rely_on_module(target)
+    elif id(target) not in walk.local:
+        walk.guard.rely_on(lambda: parts_of(target))
+
+
+def optimizer_step(walk: Capture, callee: Callee) -> Any:
+    """`optimizer.step()`."""
+    optimizer = callee.receiver
+    if callee.given != [optimizer]:
+        walk.refuse(
+            "`step` with a closure runs it as often as it finds fit",
+            "an optimizer that takes no closure: SGD, Adam",
+        )
+    else:
+        walk.attempt(check_optimizer, optimizer)
+    _rely_on(walk, optimizer)
+
+    def record() -> None:
+        walk.outside.updated += write_step(walk.gradients, optimizer)
+        walk.optimizers.append(optimizer)
+
+    walk.attempt(record)
+    if walk.broken is not None and callee.given != [optimizer]:
+        return walk.evaluate(callee.hole, callee.operands)
+    return _without_recorder(walk, callee)
+
+
+def is_schedule(value: Any) -> bool:
+    return type(value).__module__.startswith("gradcli.library.torch.optim.") and hasattr(
+        value, "get_last_lr"
+    )
+
+
+def schedule_call(walk: Capture, callee: Callee) -> Any:
+    """A method of a learning rate's schedule, which is called in every iteration as it is."""
+    schedule = callee.receiver
+    functions = [*getattr(schedule, "lr_lambdas", ()), getattr(schedule, "_scale_fn_custom", None)]
+    if callee.name not in ("step", "get_last_lr") or callee.keywords:
+        walk.refuse(f"`{callee.name}` of a schedule")
+    if any(type(each) is Function and not _is_closed(each) for each in functions):
+        walk.refuse("a schedule's function reads names of the program")
+    result = walk.recorded(callee.hole, callee.operands)
+    operands: list[Any] = []
+    given = [walk.attempt(walk.builder.written, each, operands) for each in callee.positional]
+    if walk.broken is not None:
+        return result
+    method = getattr(schedule, callee.name)
+    op = Inline(f"{{{len(operands)}}}({', '.join(given)})", callee.name)
+    if schedule not in walk.called_as_is:
+        walk.called_as_is.append(schedule)
+    if callee.name == "step":
+        raises = {"checks": ()} if functions or schedule.may_raise else {}
+        walk.attempt(lambda: walk.builder.effect(op, [*operands, method], state=(), **raises))
+        return result
+    return walk.either(result, walk.builder.behind, op, [*operands, method], result)
+
+
+def _is_closed(function: Function) -> bool:
+    """Whether a function names nothing but its own variables and what the language has."""
+    names = [each for each in tree.nodes_of(function.statements) if type(each) is tree.Name]
+    return all(function.scope.distance(each.name) == 0 for each in names)
+
+
+KEPT = frozenset(
+    {"mark_non_differentiable", "save_for_backward", "save_for_forward", "set_materialize_grads"}
+)
+"""The methods of a `ctx` that change nothing but what its node keeps."""
+
+
+def keep_for_backward(walk: Capture, callee: Callee) -> Any:
+    """`ctx.save_for_backward(x)` and its like."""
+    return walk.evaluate(callee.hole, callee.operands)
+
+
+def switch_mode(walk: Capture, callee: Callee) -> Any:
+    """`model.train()`, `model.eval()`."""
+    for _, each in callee.receiver.each_module():
+        walk.training(each)
+    return walk.evaluate(callee.hole, callee.operands)
+
+
+def walk_module(walk: Capture, callee: Callee) -> Any:
+    """`model.parameters()` and its like."""
+    walk.rely_on_module(callee.receiver)
+    return walk.evaluate(callee.hole, callee.operands)

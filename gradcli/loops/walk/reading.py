@@ -1,0 +1,614 @@
+"""What an iteration reads of the program around it: places, attributes, items, modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import Span
+from gradcli.language.functions.calls import Function
+from gradcli.language.functions.control_flow import Run
+from gradcli.language.objects.attributes import Module as Namespace
+from gradcli.language.objects.borders import SCALARS, is_array
+from gradcli.language.objects.classes.descriptors import BoundMethod, computes
+from gradcli.language.objects.classes.instances import UserClass
+from gradcli.language.objects.iteration import Iterator
+from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, names_around
+from gradcli.language.tree.syntax import Statement
+from gradcli.loops.compiled import Input, InputItems, is_new_leaf
+from gradcli.loops.gradients import Gradients
+from gradcli.loops.guards import Guard, is_same_value
+from gradcli.loops.holes import Drawn, Frame
+from gradcli.loops.kinds import context_class, distribution_class, module_class
+from gradcli.loops.locations import (
+    Attribute,
+    Item,
+    Location,
+    OuterName,
+    OwnName,
+    item_of,
+    read_op,
+)
+from gradcli.loops.loop_carried import LoopPlan
+from gradcli.loops.outside import Outside
+from gradcli.loops.recorder import Recorder
+from gradcli.loops.symbols import (
+    CHANGED,
+    NUMBERS,
+    IterationBuilder,
+    Symbol,
+    concrete,
+    is_symbolic,
+    of_older_graph,
+)
+from gradcli.loops.walk.callee import functions_in
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.guards import kind_of
+from gradcli.trace.ir import Inline, Value
+
+if TYPE_CHECKING:
+    from gradcli.language.compiler.base import Compiler
+    from gradcli.library.torch.distributions.distribution import Distribution
+    from gradcli.library.torch.nn.module import Module
+    from gradcli.library.torch.optim.optimizer import Optimizer
+
+
+class Reader:
+    """Reads what an iteration finds where values outlive it, and records that.
+
+    Attributes:
+        guard: what the iteration relies on.
+        stored: what it binds or sets in places that outlive it, by place.
+        carried: the places that are known to hold another value in every iteration.
+        given: the places whose values it is given.
+        loaded: of the tensors among these, the places by value.
+        generated: what generator expressions gave, with symbols.
+        found: the constants that it read in places, to see whether they are carried after all.
+        lasting: the lists and dicts from outside that it has met, by their ids.
+        unsteady: how often compiled iterations were left since a number was another one, by the
+            span of what takes it.
+    """
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        scope: Scope,
+        plan: LoopPlan,
+        variables: Variables,
+        carried: set[Any],
+        unsteady: Mapping[tuple[int, int], int],
+    ) -> None:
+        self.unsteady = unsteady
+        self.compiler = compiler
+        self.state = compiler.state
+        self.steps = compiler.steps
+        self.plan = plan
+        self.carried = carried
+        self.frame = Frame(scope, variables)
+        self.builder = IterationBuilder(self.state.lazy_from)
+        self.guard = Guard(self.state)
+        self.outside = Outside(self.builder, self.guard)
+        self.inputs: list[Input | InputItems] = []
+        self.gradients = Gradients(self.builder, self.outside, carried, self.inputs)
+        self.recorder = Recorder(self.outside, self.gradients, self.end)
+        self.stored: dict[Any, tuple[Location, Any]] = {}
+        self.found: dict[Any, Any] = {}
+        self.loaded: dict[Value, Any] = {}
+        self.lasting: dict[int, Any] = {}
+        self.given: set[Any] = set()
+        self.optimizers: list[Optimizer] = []
+        self.grown: list[list[Any]] = []
+        self.called_as_is: list[Any] = []
+        self.broken: GraphBreak | None = None
+        self.since = self.state.sequence_nr
+        # What belongs to this iteration alone: variables of calls, lists that it made.
+        self.local: dict[int, Any] = {}
+        self.symbols: dict[Any, Symbol] = {}
+        self.generated: dict[Iterator, Drawn] = {}
+        self._bodies: dict[Function, Run] = {}
+        self._plain: dict[int, Callable[[Variables], Any]] = {}
+        self._bound: dict[str, Any] | None = None
+        self._passes_on = False
+        self._returned: Any = None
+        self._relied: set[int] = set()
+        self._also: set[Any] = set()
+
+    def end(self, found: GraphBreak) -> None:
+        """Recording ends here."""
+        if self.broken is None:
+            if found.span is None:
+                found.span = self.state.place
+            self.broken = found
+            self.recorder.muted = True
+            self.recorder.remove()  # loops inside the rest of the iteration may be compiled
+
+    def refuse(self, reason: str, hint: str | None = None, span: Span | None = None) -> None:
+        """Recording ends, for a reason."""
+        self.end(GraphBreak("B06", reason, hint, span))
+
+    def attempt(self, record: Callable[..., Any], *args: Any) -> Any:
+        """Record something, unless recording has ended or ends with it: None then."""
+        if self.broken is not None:
+            return None
+        self.builder.span, self.builder.stack = self.state.place, tuple(self.state.stack)
+        try:
+            return record(*args)
+        except GraphBreak as found:
+            self.end(found)
+            return None
+
+    def either(self, value: Any, record: Callable[..., Any], *args: Any) -> Any:
+        """What is recorded for a value; the value itself where recording has ended."""
+        made = self.attempt(record, *args)
+        return value if made is None else made
+
+    def walked(self, function: Function) -> None:
+        """Walk a function's body whenever it is called in this iteration."""
+        if function in self._bodies:
+            return
+        if has_yield(function.statements):
+            self.refuse(f"the generator `{function.name}` inside the iteration")
+            return
+        if names_around(function.parent) is not self.compiler.values:
+            self.refuse(f"`{function.name}` is a function of another file")
+            return
+        self._bodies[function] = own = function.body
+
+        def body(variables: Variables) -> Any:
+            if self.broken is not None:
+                return own(variables)
+            self.local[id(variables)] = variables
+            bound, self._bound = self._bound, None
+            for name, value in (bound or {}).items():
+                if type(value) is dict:  # of further keywords
+                    self.exact(value, looks=False)
+                elif is_symbolic(value):
+                    self.symbols[id(variables), name] = value
+            signal = self.block(function.statements, Frame(function.scope, variables))
+            if signal is None:
+                return None
+            if bound is None and not self._passes_on:
+                return (self.exact(signal[0]),)  # the host looks at it
+            self._returned = signal[0], concrete(signal[0])
+            return (self._returned[1],)
+
+        function.body = body
+
+    def called(
+        self, function: Function | None, bound: dict[str, Any] | None, call: Callable[[], Any]
+    ) -> Any:
+        """What a call gives that may run functions of the program, with these arguments; it hands
+        on what they return.
+        """
+        self._bound = bound
+        self._returned = None
+        before, self._passes_on = self._passes_on, True
+        value = call()
+        self._bound, self._passes_on = None, before
+        return self.returned(value)
+
+    def returned(self, value: Any) -> Any:
+        """What a call gave, with the symbols that the function returned."""
+        if self._returned is not None and self._returned[1] is value:
+            return self._returned[0]
+        if type(value) is Tensor and self.broken is None and not self.builder.has(value):
+            self.refuse("a call gives a tensor that was not recorded")
+        return self.builder.known(value)
+
+    def is_lost(self, value: Any) -> bool:
+        """Whether a value is a symbol that its number would not tell."""
+        return is_symbolic(value) and not (type(value) is Symbol and type(value.now) is float)
+
+    def exact(self, value: Any, looks: bool = True) -> Any:
+        """The numbers, strings and indices in a value as they are now, for somebody who does not
+        record what is done with them: they are guarded.
+
+        Args:
+            looks: whether they are looked at, and not only moved about: a float that is moved is
+                known again by its identity.
+        """
+        symbols = self.attempt(self.builder.symbols_in, value, self.local)
+        for symbol in dict.fromkeys(symbols or ()):
+            if looks or self.is_lost(symbol):
+                self._expect_value(symbol)
+        return concrete(value)
+
+    def _expect_value(self, symbol: Symbol) -> None:
+        place = self.state.place
+        if place is not None and self.unsteady.get((place.start, place.end), 0) >= _EXPECTED:
+            self.refuse(CHANGED)
+        self.attempt(self.builder.expect, symbol)
+
+    def generated_in(self, given: Sequence[Any]) -> list[Drawn]:
+        """The generator expressions among some arguments."""
+        found = [self.generated.get(each) for each in given if type(each) is Iterator]
+        return [each for each in found if each is not None]
+
+    def walk_methods(self, cls: Any) -> None:
+        """Walk the bodies of a class's functions whenever they are called in this iteration."""
+        if not isinstance(cls, UserClass) or id(cls) in self._relied:
+            return
+        self._relied.add(id(cls))
+        for host in cls.host.__mro__:
+            known = vars(host).get("language_class")
+            if known is not None:
+                self.guard.rely_on_contents(known.names)
+                for value in known.names.values():
+                    for function in functions_in(value):
+                        self.walked(function)
+
+    def place_of(self, holder: Variables, name: str) -> Location:
+        if holder is self.frame.variables:
+            return OwnName(name)
+        return OuterName(holder, name)
+
+    def holder(self, name: str, frame: Frame) -> Variables:
+        """The variables that hold a name."""
+        distance = frame.scope.distance(name)
+        if distance is None:
+            return self.compiler.values
+        holder = frame.variables
+        for _ in range(distance):
+            if holder is self.frame.variables:
+                outer = holder[PARENT]
+                self.guard.values["outer", id(outer)] = lambda variables: variables[PARENT], outer
+            holder = holder[PARENT]
+        return holder
+
+    def _expect(self, name: str) -> None:
+        """The loop gives a name a value in every iteration."""
+        self.carried.add(self.place_of(self.holder(name, self.frame), name).key)
+
+    def read_place(self, place: Location, value: Any) -> Any:
+        """A value that was read in a place which outlives the iteration."""
+        if place.key in self.stored or self.broken is not None:
+            return self.builder.known(value)
+        if self._holds_older(value):
+            if place.key in self.given:
+                return value
+            self.carried.add(place.key)
+        if place.key not in self.carried:
+            if type(value) in NUMBERS and isinstance(place, OwnName):
+                bound = place.name in self.plan.bound
+                if bound:
+                    self.carried.add(place.key)
+                    return self.read_place(place, value)
+            self.found[place.key] = value
+            self.guard.values.setdefault(place.key, (place.read, value))
+            return self.constant(value)
+        given = self.attempt(self._given, place, value)
+        return self.builder.known(value) if given is None else given
+
+    def _holds_older(self, value: Any) -> bool:
+        """Whether a value is a tensor with a graph that was made before the iteration, or tensors
+        of which one is such.
+        """
+        if type(value) in (tuple, list):
+            return all(type(e) is Tensor for e in value) and any(map(self._holds_older, value))
+        node = value.grad_fn if type(value) is Tensor else None
+        return node is not None and node.sequence_nr <= self.since
+
+    def _given(self, place: Location, value: Any) -> Any:
+        """A value that the iteration is given."""
+        self.given.add(place.key)
+        known = self.symbols.get(place.key)
+        if known is not None:
+            return known
+        op, operands = read_op(place)
+        if type(value) in NUMBERS:
+            symbol = self.builder.input(op, operands, value)
+            self.inputs.append(Input(place.read, (type(value),)))
+            self._remember(place, symbol)
+            self.symbols[place.key] = symbol
+            return symbol
+        if type(value) is Tensor:
+            self._give(value, op, operands, place.read)
+            if value not in self.builder.older:
+                self.loaded[self.builder.of(value)] = place.key
+            return value
+        if type(value) in (tuple, list) and all(type(each) is Tensor for each in value):
+            for number, each in enumerate(value):
+                item = Inline(f"{op.text}[{number}]")
+                self._give(each, item, operands, item_of(place.read, number))
+            kind, size = type(value), len(value)
+            self.inputs.append(InputItems(place.read, kind, size))
+            return value
+        if value is None or type(value) is str:
+            self.guard.values[place.key] = place.read, value
+            raise GraphBreak(
+                "B06", f"what is read is {described(value)} here and another value later"
+            )
+        raise GraphBreak("B06", f"{described(value)} is another one in every iteration")
+
+    def _give(
+        self, tensor: Tensor, op: Inline, operands: Sequence[Any], read: Callable[..., Any]
+    ) -> None:
+        if self.builder.has(tensor):
+            self._give_again(tensor, op, operands)
+            return
+        is_older = self._holds_older(tensor)
+        if is_older and (tensor in self.builder.older or self.builder.knows(tensor.array)):
+            raise of_older_graph()
+        is_leaf = tensor.requires_grad and not is_older
+        if is_leaf and not is_new_leaf(tensor):
+            reason = "a tensor in a graph, or a leaf with a gradient, is another one each time"
+            raise GraphBreak("B06", reason, _IN_PLACE)
+        self.builder.objects[tensor] = op, operands
+        if is_leaf:
+            self.gradients.given[tensor] = self.builder.read(op, operands)
+        self.builder.load(Inline(f"{op.text}.array"), operands, tensor.array)
+        if is_older:
+            self.builder.remember(tensor)
+            self.builder.older.add(tensor)
+        self.inputs.append(Input(read, kind_of(tensor.array), is_leaf, is_older))
+
+    def _give_again(self, tensor: Tensor, op: Inline, operands: Sequence[Any]) -> None:
+        """A tensor that the iteration has from another place too, in other iterations perhaps not:
+        it is checked.
+        """
+        place = tensor, op.text, *map(id, operands)
+        given = self.builder.objects.get(tensor)
+        if place in self._also or (given is not None and given[0].text == op.text):
+            return
+        self._also.add(place)
+        first = self.builder.object(op, operands)
+        if given is not None:
+            same: list[Any] = [first, self.builder.object(*given)]
+        elif tensor in self.guard.tensors:
+            same = [first, tensor]
+        elif self.builder.is_constant(self.builder.of(tensor)) and not tensor.requires_grad:
+            self.builder.exit_unless("{0}.array is {1}", [first, tensor.array], OTHER_TENSOR)
+            return
+        else:
+            raise GraphBreak("B06", OTHER_TENSOR)
+        self.builder.exit_unless("{0} is {1}", same, OTHER_TENSOR)
+
+    def constant(self, value: Any) -> Any:
+        """A value from outside that stays what it is."""
+        kind = type(value)
+        if kind is Tensor:
+            self.attempt(self._constant_tensor, value)
+        elif is_array(value):
+            self.refuse("an array of NumPy's is used", _AS_TENSOR)
+        elif kind in SCALARS:
+            self.refuse(
+                "a number of NumPy's is used", "`float(x)` makes a number of Python's of it"
+            )
+        elif kind is tuple:
+            for each in value:
+                self.constant(each)
+        elif kind in (list, dict):
+            self.lasting[id(value)] = value
+        elif kind is Function:
+            self.walked(value)
+            for default in value.defaults.values():
+                self.constant(default)
+        elif kind is BoundMethod:
+            self.constant(value.function)
+        elif hasattr(kind, "language_class"):
+            self.walk_methods(kind.language_class)
+        elif isinstance(value, UserClass):
+            self.walk_methods(value)
+        return value
+
+    def _constant_tensor(self, tensor: Tensor) -> None:
+        """A tensor from outside that stays what it is, in a place of its own."""
+        given = self.builder.objects.get(tensor)
+        if given is not None and tensor not in self._also:
+            self._also.add(tensor)
+            found = self.builder.object(*given)
+            self.builder.exit_unless("{0} is {1}", [found, tensor], OTHER_TENSOR)
+        elif not self.builder.has(tensor) and tensor not in self.builder.older:
+            self.outside.tensor(tensor)
+
+    def is_local(self, owner: Any) -> bool:
+        """Whether the iteration made an object: a list, an instance, the `ctx` of a function."""
+        if isinstance(owner, context_class()):
+            return not 0 < owner.sequence_nr <= self.since  # 0 until forward ends
+        return id(owner) in self.local
+
+    def read_attribute(self, owner: Any, name: str, read: Callable[[], Any]) -> Any:
+        """`owner.name`."""
+        kind = type(owner)
+        if kind is Tensor:
+            return self._tensor_attribute(owner, name, read)
+        if kind is Namespace:
+            return read()
+        if self.is_local(owner):
+            return self.builder.known(read())
+        if isinstance(owner, distribution_class()):
+            self.rely_on_distribution(owner)
+            value = read()
+            if type(value) is Tensor and self.builder.has(value):
+                return value
+        cls = getattr(kind, "language_class", None)
+        if cls is not None:
+            self.walk_methods(cls)
+        self._returned = None
+        before, self._passes_on = self._passes_on, True
+        value = read()
+        self._passes_on = before
+        if self._returned is not None or (cls is not None and computes(cls.find(name))):
+            return self.returned(value)  # a property of the program's computed it, or `__getattr__`
+        if isinstance(owner, module_class()) and name == "training":
+            self.training(owner)
+            return value
+        place = Attribute(owner, name)
+        symbol = self.symbols.get(place.key)
+        if symbol is not None and is_same_value(concrete(symbol), value):
+            return symbol
+        if isinstance(value, BoundMethod) or callable(value):
+            self.guard.values.setdefault(place.key, (place.read, value))
+            return self.constant(value)
+        return self.read_place(place, value)
+
+    def _tensor_attribute(self, owner: Tensor, name: str, read: Callable[[], Any]) -> Any:
+        if owner in self.builder.older and name in _OF_GRAPH:
+            self.refuse("what a tensor has of a graph of an earlier iteration is looked at")
+        before = self.recorder.write_count
+        value = read()
+        if name == "grad" and owner.grad_fn is None and not self.outside.is_made(owner):
+            self.attempt(self.gradients.read, owner)
+        elif type(value) is Tensor or name in _METADATA or callable(value):
+            pass
+        elif name == "grad_fn":
+            self.refuse("a node of the graph is looked at")
+        else:
+            self.refuse(f"`.{name}` of a tensor is read")
+        assert before == self.recorder.write_count
+        return value
+
+    def training(self, module: Module) -> None:
+        """Rely on whether a module is in training when an iteration begins."""
+        self.guard.training.setdefault(module, module.training)
+
+    def read_item(self, owner: Any, at: Any, read: Callable[[], Any]) -> Any:
+        """`owner[at]` of anything but a tensor."""
+        value = read()
+        if id(owner) in self.local or type(owner) in (str, range):
+            parts = self.attempt(self.builder.parts_of, owner)
+            if parts is None or parts is owner:
+                if type(owner) is list and type(at) is slice:
+                    self.local[id(value)] = value
+                return self.builder.known(value)
+            return parts[at] if type(at) is int else self.made_list(parts[at])
+        if isinstance(owner, tuple):
+            return self.constant(value)
+        if isinstance(owner, module_class()):
+            self.rely_on_module(owner)
+            return self.constant(value)
+        if type(owner) not in (list, dict) or type(at) not in (int, str):
+            if type(owner) is list and type(at) is slice:
+                self.rely_on(owner)
+                self.local[id(value)] = value
+                return value
+            self.refuse(f"an item of {described(owner)} is read")
+            return value
+        if any(owner is each for each in self.grown):
+            self.refuse("an item of a list that the iteration appends to is read")
+        if type(owner) is dict and "params" in owner and type(value) in NUMBERS:
+            # A schedule may set it behind the program's back.
+            read_now = Inline("{0}[{1}]")
+            return self.either(value, self.builder.behind, read_now, [owner, at], value)
+        place = Item(owner, at)
+        symbol = self.symbols.get(place.key)
+        if symbol is not None and is_same_value(concrete(symbol), value):
+            return symbol
+        return self.read_place(place, value)
+
+    def rely_on(self, values: Any, deep: bool = False) -> None:
+        """Rely on what is in a list or dict from outside; `deep` where those in it are gone through
+        too.
+        """
+        if type(values) not in (list, dict, set) or id(values) in self.local:
+            return
+        places = [place for place, _ in self.stored.values() if isinstance(place, Item)]
+        if any(values is each for each in (*self.grown, *[place.owner for place in places])):
+            self.refuse("a list or dict is gone through that the iteration changes")
+        if id(values) in self.guard.contents and not deep:
+            return
+        self.guard.rely_on_contents(values)
+        if deep:
+            for each in values.values() if type(values) is dict else values:
+                self.rely_on(each, deep)
+
+    def rely_on_module(self, module: Module) -> None:
+        """Rely on what a module holds, and walk the functions of the program in it."""
+        if id(module) in self._relied:
+            return
+        self._relied.add(id(module))
+        for _, each in module.each_module():
+            assert isinstance(each, module_class())
+            self.training(each)
+            if each._hooks is not None:
+                self.refuse("a module has hooks")
+            self.guard.rely_on(_hooks_of(each))
+            for table in (each._values, each._parameters, each._buffers, each._modules):
+                self.guard.rely_on_contents(table)
+                for value in table.values():
+                    if type(value) is Tensor:
+                        if not self._holds_older(value):
+                            self.constant(value)
+                    else:
+                        for function in functions_in(value):
+                            self.walked(function)
+            self.walk_methods(getattr(type(each), "language_class", None))
+
+    def rely_on_distribution(self, distribution: Distribution) -> None:
+        """Rely on the parameters of a distribution from outside, and of those inside it."""
+        if id(distribution) in self._relied or self.is_local(distribution):
+            return
+        self._relied.add(id(distribution))
+        self.guard.rely_on_contents(distribution.given)
+        slots = [vars(kind).get("__slots__", ()) for kind in type(distribution).__mro__]
+        held = [getattr(distribution, name, None) for names in slots for name in names]
+        for each in (*distribution.given.values(), *held):
+            if type(each) is Tensor:
+                self.constant(each)
+            elif isinstance(each, distribution_class()):
+                self.rely_on_distribution(each)
+
+    def check_list(self, value: Any) -> None:
+        """End recording where a list from outside is about to change."""
+        if type(value) in (list, dict, set) and id(value) not in self.local:
+            self.refuse("a list, dict or set from outside the iteration changes")
+
+    def _note(self, place: Location, value: Any) -> None:
+        """A place that outlives the iteration holds a value now."""
+        self.stored[place.key] = place, value
+        self._remember(place, value)
+
+    def _remember(self, place: Location, value: Any) -> None:
+        key: Any = place.key
+        if isinstance(place, OwnName):
+            key = id(self.frame.variables), place.name
+        elif isinstance(place, OuterName):
+            key = id(place.holder), place.name
+        if is_symbolic(value):
+            self.symbols[key] = value
+        else:
+            self.symbols.pop(key, None)
+
+    def made_list(self, values: list[Any]) -> list[Any]:
+        """A list that the iteration makes."""
+        made = [concrete(each) for each in values]
+        self.local[id(made)] = made
+        if any(map(self.is_lost, values)):
+            self.builder.know_list(made, values)
+        return made
+
+    def block(self, body: Sequence[Statement], frame: Frame) -> Any:
+        """Run statements in a row."""
+        raise NotImplementedError
+
+
+def _hooks_of(module: Module) -> Callable[[], list[Any]]:
+    return lambda: [module._hooks]
+
+
+def described(value: Any) -> str:
+    """A value in words: `a Tensor`."""
+    kind = type(value).__name__
+    return f"an {kind}" if kind[:1] in "aeiouAEIO" else f"a {kind}"
+
+
+OTHER_TENSOR = "two places hold the same tensor in one iteration, and others in another"
+
+_EXPECTED = 2
+"""How often a number may be another one where it is taken for constant, before it is one that
+varies.
+"""
+
+_AS_TENSOR = "`torch.from_numpy(array)` before the loop makes a tensor on its memory"
+_IN_PLACE = (
+    "change a leaf in place, `with torch.no_grad(): w -= lr * w.grad`;"
+    " a loop over parameters is compiled with the loop around it"
+)
+
+_OF_GRAPH = frozenset({"grad", "is_leaf", "requires_grad", "retains_grad"})
+
+_METADATA = frozenset(
+    {"shape", "ndim", "dtype", "device", "requires_grad", "is_leaf", "itemsize", "nbytes"}
+)
+"""What can be read of a tensor and is no tensor, and goes by what is guarded of it."""

@@ -1,0 +1,419 @@
+"""The primitive matrix products: `dot vdot mv mm bmm addmm addmv addr baddbmm`.
+
+Operands need one dtype: nothing is promoted.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.kernels import half_precision
+from gradcli.arrays.kernels.linalg.products import matrix_product
+from gradcli.arrays.layout.sizes import sizes_apart
+from gradcli.arrays.layout.strides import laid_out_like_operands
+from gradcli.errors import GradcliError, dtype_error, shape_error
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.half_precision import check_factor
+from gradcli.ops.binding.catalogue import expose
+from gradcli.ops.codegen.promotion import EVERYDAY
+from gradcli.ops.definition.doc import BY_KINDS
+from gradcli.ops.definition.dtype_support import not_defined
+from gradcli.ops.definition.half_precision import by_kernel, rounded_once_alike
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.shape.views import not_expanded, reshape, t, transpose
+
+Sizes = tuple[int, ...]
+
+# --- arrays -------------------------------------------------------------------------------------
+
+
+_CASTS = {"float16": ".half()", "float32": ".float()", "float64": ".double()"}
+
+
+def check_dtypes(name: str, *arrays: Any) -> None:
+    """Raise E203 where the operands' dtypes differ, or are bool."""
+    first = arrays[0].dtype
+    for array in arrays[1:]:
+        if array.dtype != first:
+            raise dtype_error(
+                f"{name}: operands of {dtypes.of_array(arrays[0])} and {dtypes.of_array(array)}",
+                text=_dtypes_apart(name, dtypes.of_array(arrays[0]), dtypes.of_array(array)),
+                help="products of matrices promote nothing: cast one,"
+                f" `x{_CASTS.get(array.dtype.name, '.to(dtype)')}`",
+            )
+    if first.char == "?":
+        raise not_defined(name, dtypes.of_array(arrays[0]), "NotImplementedError")
+
+
+def _dtypes_apart(name: str, left: dtypes.DType, right: dtypes.DType) -> str | None:
+    """PyTorch's text for operands of two dtypes."""
+    if name in ("dot", "vdot"):
+        return (
+            f"dot : expected both vectors to have same dtype, but found {left.scalar_type} and"
+            f" {right.scalar_type}"
+        )
+    if name == "addmm":
+        return (
+            f"mat1 and mat2 must have the same dtype, but got {left.scalar_type} and"
+            f" {right.scalar_type}"
+        )
+    if name == "bmm":
+        return f"expected scalar type {left.scalar_type} but found {right.scalar_type}"
+    return f"expected m1 and m2 to have the same dtype, but got: {left.c_name} != {right.c_name}"
+
+
+def _wrong_rank(name: str, ranks: tuple[tuple[Any, int], ...]) -> str | None:
+    """PyTorch's text for operands of which one has not the rank it should have."""
+    found = [array.ndim for array, _ in ranks]
+    number = next(number for number, (array, rank) in enumerate(ranks) if array.ndim != rank)
+    if name == "dot":
+        return f"1D tensors expected, but got {found[0]}D and {found[1]}D tensors"
+    if name == "mm":
+        return f"{('self', 'mat2')[number]} must be a matrix"
+    if name == "bmm":
+        return f"batch{number + 1} must be a 3D tensor"
+    if name == "outer":
+        operand = ("self", "vec2")[number]
+        return f"outer: Expected 1-D argument {operand}, but got {found[number]}-D"
+    if name == "mv":
+        return f"vector + matrix @ vector expected, got 1, {found[0]}, {found[1]}"
+    return None
+
+
+def check_ranks(name: str, *ranks: tuple[Any, int]) -> None:
+    """Raise E301 where an operand has not the rank that the product is defined for."""
+    for array, rank in ranks:
+        if array.ndim != rank:
+            raise shape_error(
+                f"{name}: an operand of shape {tuple(array.shape)} should have {rank}"
+                f" dimension{'s' if rank > 1 else ''}",
+                text=_wrong_rank(name, ranks),
+            )
+
+
+def _with_dimensions(name: str, rank: int, array: Any) -> Any:
+    """The operand; raises E302 where it lacks dimensions that PyTorch reads before it checks
+    their number.
+    """
+    if array.ndim < rank:
+        raise GradcliError("E302", f"{name}: too few dimensions in {tuple(array.shape)}")
+    return array
+
+
+def misfit_of_matrices(name: str, left: Any, right: Any) -> GradcliError:
+    """The error of matrices whose shapes cannot be multiplied."""
+    return shape_error(
+        f"{name}: the shapes {tuple(left.shape)} and {tuple(right.shape)} cannot be multiplied",
+        text=_not_multiplied(name, list(left.shape), list(right.shape)),
+    )
+
+
+def _not_multiplied(name: str, left: list[int], right: list[int]) -> str:
+    """PyTorch's text for shapes that cannot be multiplied."""
+    if len(left) == len(right) == 1:
+        return (
+            f"inconsistent tensor size, expected tensor {left} and src {right} to have the same"
+            f" number of elements, but got {left[0]} and {right[0]} elements respectively"
+        )
+    if len(left) == 2 and len(right) == 1:
+        rows, columns = left
+        return f"size mismatch, got input ({rows}), mat ({rows}x{columns}), vec ({right[0]})"
+    if len(left) == len(right) == 2:
+        sizes = f"{left[0]}x{left[1]} and {right[0]}x{right[1]}"
+        return f"mat1 and mat2 shapes cannot be multiplied ({sizes})"
+    batch = "" if name == "bmm" else sizes_apart(left[:-2], right[:-2])
+    expected, found = [left[0], left[-1]], right[:2]
+    if name != "bmm":  # PyTorch folds the dimensions of the batch into one
+        common = prod(np.broadcast_shapes(left[:-2], right[:-2])) if not batch else 0
+        expected, found = [common, left[-1]], [common, *right[-2:-1]]
+    return batch or (
+        f"Expected size for first two dimensions of batch2 tensor to be: {expected} but got:"
+        f" {found}."
+    )
+
+
+def product(left: Any, right: Any) -> Any:
+    """NumPy's matmul; half precision is multiplied in float32, as in PyTorch."""
+    dtype = left.dtype
+    if dtype.itemsize == 2 and dtypes.of_array(left).category == "float":
+        return dtypes.narrowed(product(dtypes.widened(left), dtypes.widened(right)), dtype)
+    if left.ndim == 1 or right.ndim == 1:
+        return np.matmul(left, right)
+    if left.ndim != 2 or right.ndim != 2:
+        return matrix_product(left, right)
+    rows, inner = left.shape
+    return _of_matrices(left, right, rows, inner, right.shape[1])
+
+
+def _of_matrices(left: Any, right: Any, rows: int, inner: int, columns: int) -> Any:
+    """The product of two matrices of one dtype, which is not of half precision: (rows, inner) and
+    (inner, columns).
+    """
+    if inner == 1 < columns and rows > 1:
+        return left * right  # a matrix of single products adds nothing: a zero keeps its sign
+    # The same product twice: `dot` has less overhead, and fills the result with zeros first.
+    return (matrix_product if rows * columns >= _LARGE else np.dot)(left, right)
+
+
+_LARGE = 1 << 14
+"""Elements of a product whose memory takes longer to fill than `matmul` to begin."""
+
+
+# --- the primitive products ---------------------------------------------------------------------
+
+
+def _dot_array(name: str, self: Any, tensor: Any) -> Any:
+    check_ranks(name, (self, 1), (tensor, 1))
+    if self.shape != tensor.shape:
+        raise misfit_of_matrices(name, self, tensor)
+    check_dtypes(name, self, tensor)
+    return product(self, tensor)
+
+
+dot = op(
+    "dot",
+    lambda self, tensor: _dot_array("dot", self, tensor),
+    self=lambda grad, tensor: grad * conj(tensor),
+    tensor=lambda grad, self: grad * conj(self),
+    raises=BY_KINDS,
+    doc="The sum of two vectors' products.",
+    example="torch.dot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    numpy="({0} @ {1})",
+)
+
+vdot = op(
+    "vdot",
+    lambda self, other: _dot_array("vdot", conj(self), other),
+    self=lambda grad, other: conj(grad) * other,
+    other=lambda grad, self: grad * self,
+    raises=BY_KINDS,
+    doc="The sum of two vectors' products, the first one conjugated.",
+    example="torch.vdot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+)
+
+
+def _mv_array(self: Any, vec: Any) -> Any:
+    check_ranks("mv", (self, 2), (vec, 1))
+    check_dtypes("mv", self, vec)
+    if self.shape[1] != vec.shape[0]:
+        raise misfit_of_matrices("mv", self, vec)
+    return product(self, vec)
+
+
+mv: Op = op(
+    "mv",
+    lambda self, vec: _mv_array(_with_dimensions("mv", 1, self), vec),
+    self=lambda grad, vec: _column_times_row(grad, conj(vec)),
+    vec=lambda grad, self: mv(conj(t(self)), grad),
+    raises=BY_KINDS,
+    doc="The product of a matrix and a vector.",
+    example="torch.mv(tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]))",
+    numpy="({0} @ {1})",
+)
+
+
+def _column_times_row(column: Any, row: Any) -> Any:
+    """The outer product: what rules call, on arrays or tensors."""
+    return reshape(column, (column.shape[0], 1)) * row
+
+
+def _mm_array(self: Any, mat2: Any) -> Any:
+    shape, second = self.shape, mat2.shape
+    if len(shape) != 2 or len(second) != 2:
+        check_ranks("mm", (self, 2), (mat2, 2))
+    (rows, inner), (second_rows, columns) = shape, second
+    if inner != second_rows:
+        raise misfit_of_matrices("mm", self, mat2)
+    if self.dtype is mat2.dtype and self.dtype in EVERYDAY:
+        return _of_matrices(self, mat2, rows, inner, columns)
+    check_dtypes("mm", self, mat2)
+    return product(self, mat2)
+
+
+# The gradient of a matrix that lies in memory column by column, as the transpose of one by rows
+# does, is made by columns as well: transposed back, as the weights of a linear layer are, it has
+# the layout of the leaf. Formulas, which say nothing of memory, are given no strides.
+
+
+def _of_left(grad: Any, mat2: Any, self_strides: Sizes) -> Any:
+    """The gradient of a product's left matrix."""
+    if self_strides and self_strides[1] == self_strides[0] * grad.shape[0]:
+        return t(mm(conj(mat2), t(grad)))
+    return mm(grad, conj(t(mat2)))
+
+
+def _of_right(grad: Any, self: Any, mat2_strides: Sizes) -> Any:
+    """The gradient of a product's right matrix."""
+    if mat2_strides and mat2_strides[1] == mat2_strides[0] * self.shape[1]:
+        return t(mm(t(grad), conj(self)))
+    return mm(conj(t(self)), grad)
+
+
+mm: Op = op(
+    "mm",
+    _mm_array,
+    autocast=True,
+    self=_of_left,
+    mat2=_of_right,
+    raises=BY_KINDS,
+    doc="The product of two matrices.",
+    example="torch.mm(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))",
+)
+
+
+def _bmm_array(self: Any, mat2: Any) -> Any:
+    check_ranks("bmm", (self, 3), (mat2, 3))
+    if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
+        raise misfit_of_matrices("bmm", self, mat2)
+    check_dtypes("bmm", self)  # bools are checked before a difference of dtypes
+    check_dtypes("bmm", self, mat2)
+    return product(self, mat2)
+
+
+bmm: Op = op(
+    "bmm",
+    _bmm_array,
+    autocast=True,
+    self=lambda grad, mat2: bmm(grad, conj(transpose(mat2, 1, 2))),
+    mat2=lambda grad, self: bmm(conj(transpose(self, 1, 2)), grad),
+    raises=BY_KINDS,
+    doc="The products of two batches of matrices.",
+    example="torch.bmm(arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
+)
+
+for _entry in (dot, vdot, mv, mm, bmm):
+    expose(_entry)
+
+# --- products added to something ----------------------------------------------------------------
+
+
+def scaled(value: Any, number: Any) -> Any:
+    """A gradient times a number; no node where the number is 1."""
+    return value if number == 1 else value * number
+
+
+def _added(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """What `_sum` does, of operands whose dtypes must not differ."""
+    check_dtypes(name, product, self)
+    return _sum(name, self, product, beta, alpha)
+
+
+def _sum(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """beta * self + alpha * product; with beta 0 not even a nan of `self` counts."""
+    try:
+        if beta == 1 and alpha == 1 and type(product) is np.ndarray:
+            product += self
+            return product
+        whole = np.broadcast_to(self, product.shape)
+    except ValueError:
+        raise shape_error(
+            f"{name}: a tensor of shape {tuple(self.shape)} cannot be added to a product of shape"
+            f" {tuple(product.shape)}",
+            text=not_expanded(dtypes.of_array(self), self.shape, product.shape),
+        ) from None
+    scaled_product = scaled(product, alpha)
+    if beta == 0:
+        return scaled_product
+    return (scaled(whole, beta) + scaled_product).astype(product.dtype)[()]
+
+
+def _product_of_addmm(mat1: Any, mat2: Any) -> Any:
+    if mat1.dtype is not mat2.dtype and mat1.shape[1:] == mat2.shape[:1]:
+        check_dtypes("addmm", mat1, mat2)
+    return _mm_array(mat1, mat2)
+
+
+addmm = op(
+    "addmm",
+    lambda self, mat1, mat2, beta=1, alpha=1: _added(
+        "addmm", self, _product_of_addmm(mat1, mat2), beta, alpha
+    ),
+    autocast=True,
+    half=rounded_once_alike,
+    self=lambda grad, beta: scaled(grad, conj(beta)),
+    mat1=lambda grad, mat2, alpha, mat1_strides: scaled(
+        _of_left(grad, mat2, mat1_strides), conj(alpha)
+    ),
+    mat2=lambda grad, mat1, alpha, mat2_strides: scaled(
+        _of_right(grad, mat1, mat2_strides), conj(alpha)
+    ),
+    raises=BY_KINDS,
+    doc="`beta * input + alpha * (mat1 @ mat2)`.",
+    example=(
+        "torch.addmm(tensor([[2., 1.], [1., 3.]]), tensor([[2., 1.], [1., 3.]]), "
+        "tensor([[1., 0.], [2., 1.]]))"
+    ),
+)
+
+addmv = op(
+    "addmv",
+    lambda self, mat, vec, beta=1, alpha=1: _added("addmv", self, _mv_array(mat, vec), beta, alpha),
+    half=rounded_once_alike,
+    self=lambda grad, beta: scaled(grad, conj(beta)),
+    mat=lambda grad, vec, alpha: scaled(_column_times_row(grad, conj(vec)), conj(alpha)),
+    vec=lambda grad, mat, alpha: scaled(mv(conj(t(mat)), grad), conj(alpha)),
+    raises=BY_KINDS,
+    doc="`beta * input + alpha * (mat @ vec)`.",
+    example="torch.addmv(tensor([1., 1.]), tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]))",
+)
+
+
+def _addr_array(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    check_ranks("addr", (vec1, 1), (vec2, 1))
+    dtype = dtypes.result_dtype((self, vec1, vec2))
+    for argument, factor in (("beta", beta), ("alpha", alpha)):
+        check_factor(argument, factor, self, vec1, vec2)
+    self, vec1, vec2 = (dtypes.cast(each, dtype) for each in (self, vec1, vec2))
+    made = _sum("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
+    made = dtypes.cast(made, dtype)  # bools stay bools
+    return laid_out_like_operands(made, self, vec1[:, None], vec2)
+
+
+addr = op(
+    "addr",
+    _addr_array,
+    half=by_kernel(half_precision.addr),
+    keeps_layout=True,
+    self=lambda grad, beta: scaled(grad, conj(beta)),
+    vec1=lambda grad, vec2, alpha: scaled(mv(grad, conj(vec2)), conj(alpha)),
+    vec2=lambda grad, vec1, alpha: scaled(mv(t(grad), conj(vec1)), conj(alpha)),
+    raises=BY_KINDS,
+    doc="`beta * input + alpha * outer(vec1, vec2)`.",
+    example="torch.addr(tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]), tensor([3., 4.]))",
+)
+
+
+def _baddbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    factors = [
+        _with_dimensions("baddbmm", rank, batch) for rank, batch in ((2, batch1), (3, batch2))
+    ]
+    if self.dtype != batch1.dtype:
+        check_dtypes("baddbmm", self, batch1)
+    return _added("baddbmm", self, _bmm_array(*factors), beta, alpha)
+
+
+baddbmm = op(
+    "baddbmm",
+    _baddbmm_array,
+    autocast=True,
+    half=rounded_once_alike,
+    self=lambda grad, beta: scaled(grad, conj(beta)),
+    batch1=lambda grad, batch2, alpha: scaled(
+        bmm(grad, conj(transpose(batch2, 1, 2))), conj(alpha)
+    ),
+    batch2=lambda grad, batch1, alpha: scaled(
+        bmm(conj(transpose(batch1, 1, 2)), grad), conj(alpha)
+    ),
+    raises=BY_KINDS,
+    doc="`beta * input + alpha * (batch1 @ batch2)`, for batches of matrices.",
+    example="torch.baddbmm(zeros(2, 2), arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
+)
+
+
+for _entry in (addmm, addr, baddbmm):
+    expose(_entry, inplace=True)
+expose(addmv, inplace_function=True)

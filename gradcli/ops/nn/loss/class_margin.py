@@ -1,0 +1,292 @@
+"""Margin losses for classification: `multi_margin_loss multilabel_margin_loss`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, dtype_error, shape_error, value_error
+from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
+from gradcli.ops.binding.arguments import check_constants, checked_values
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.autocast import autocast_to_float32
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES
+from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
+from gradcli.ops.definition.op import op
+from gradcli.ops.elementwise.clamp import clamp_min_number
+from gradcli.ops.elementwise.comparison import where
+from gradcli.ops.indexing.gather import gather, scatter_number, scatter_tensor
+from gradcli.ops.indexing.select import index_select
+from gradcli.ops.nn.loss.elementwise import MEAN, reduced, reduction_number
+from gradcli.ops.reduction.sum import sum_dims
+from gradcli.ops.shape.views import reshape, unsqueeze
+
+_no_second = no_derivative("the gradient of a margin loss", "compose the loss of clamp() and sum()")
+
+
+def _spread(grad_output: Any, count: int, reduction: int) -> Any:
+    """The gradient of each sample's loss from that of the reduced one."""
+    return grad_output / max(1, count) if reduction == MEAN else grad_output
+
+
+# --- one class of each sample -------------------------------------------------------------------
+
+
+def _lacks(self: Any, target: Any, margin: float) -> Any:
+    """What each other class lacks of the margin below the right one; negative where nothing."""
+    lacking = margin - np.take_along_axis(self, target[:, None], 1) + self
+    np.put_along_axis(lacking, target[:, None], 0, 1)
+    return lacking
+
+
+def _sample_weights(weight: Any, target: Any) -> Any:
+    return 1 if weight is None else weight[target][:, None]
+
+
+def _multi_margin_array(
+    self: Any,
+    target: Any,
+    weight: Any = None,
+    p: int = 1,
+    margin: float = 1.0,
+    reduction: int = MEAN,
+) -> Any:
+    rows, classes = np.atleast_2d(self), np.atleast_1d(target)
+    lacking = np.maximum(_lacks(rows, classes, margin), 0)
+    losses = (lacking**p * _sample_weights(weight, classes)).sum(1) / rows.shape[1]
+    return reduced(losses.reshape(target.shape)[()].astype(self.dtype), reduction)
+
+
+def _multi_margin_gradient(
+    grad_output: Any,
+    self: Any,
+    target: Any,
+    weight: Any = None,
+    p: int = 1,
+    margin: float = 1.0,
+    reduction: int = MEAN,
+) -> Any:
+    rows, classes = np.atleast_2d(self), np.atleast_1d(target)
+    lacking = _lacks(rows, classes, margin)
+    slope = np.where(lacking > 0, 1 if p == 1 else 2 * lacking, 0) / rows.shape[1]
+    slope = slope * _sample_weights(weight, classes)
+    np.put_along_axis(slope, classes[:, None], -slope.sum(1, keepdims=True), 1)
+    share = np.reshape(_spread(grad_output, len(rows), reduction), (-1, 1))
+    return (slope * share).reshape(self.shape).astype(self.dtype)
+
+
+def _multi_margin_decomposed(
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    p: int = 1,
+    margin: float = 1.0,
+    reduction: int = MEAN,
+) -> Tensor:
+    """`_multi_margin_gradient`, step by step."""
+    count = target.array.size
+    rows, classes = reshape(self, (count, -1)), reshape(target, (count, 1))
+    lacking = scatter_number(margin - gather(rows, 1, classes) + rows, 1, classes, 0)
+    slope = where(lacking > 0, 1.0 if p == 1 else 2 * lacking, 0.0) / int(rows.shape[1])
+    if weight is not None:
+        slope = slope * reshape(index_select(weight, 0, reshape(target, (-1,))), (count, 1))
+    slope = scatter_tensor(slope, 1, classes, -sum_dims.apply(slope, (1,), True))
+    share = reshape(_spread(grad_output, count, reduction), (-1, 1))
+    return reshape(slope * share, tuple(self.shape))
+
+
+multi_margin_loss_backward = op(
+    "multi_margin_loss_backward",
+    _multi_margin_gradient,
+    decomposition=_multi_margin_decomposed,
+    node="NotImplemented",
+    constant=("target", "weight"),
+    grad_output=_no_second,
+    self=_no_second,
+)
+
+multi_margin_loss_ = op(
+    "multi_margin_loss",
+    _multi_margin_array,
+    constant=("target", "weight"),
+    self=multi_margin_loss_backward,
+    raises=BY_VALUES,
+)
+
+
+def _check_classes(name: str, target: Any, least: int, classes: int, text: str) -> None:
+    """Raise E302 for a target that is no class; `text` is PyTorch's."""
+    if np.any((target < least) | (target >= classes)):
+        raise GradcliError(
+            "E302",
+            f"{name}(): a target is none of the {classes} classes",
+            text=text,
+            raises="RuntimeError",
+        )
+
+
+@function("multi_margin_loss", module="torch.nn.functional")
+@autocast_to_float32
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    """What the other classes lack of the margin below the target's, to the power p, 1 or 2, summed
+    and divided by the number of classes. Raises E204 for another p, E301 where the shapes do not
+    fit, E302 for a target that is no class.
+
+    Example: F.multi_margin_loss(tensor([[0.1, 0.7], [1.2, 0.4]]), tensor([0, 1]))
+    """
+    number = reduction_number(reduction)
+    check_dtype("multi_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
+    check_constants("multi_margin_loss", weight=weight)
+    if p not in (1, 2):
+        raise value_error("only p == 1 and p == 2 supported")
+    _check_samples("multi_margin_loss", input, target, target.array.ndim == input.array.ndim - 1)
+    classes, wrong = input.array.shape[-1], "target out of range"
+    if weight is not None and weight.array.ndim != 1:
+        raise value_error("weight must be one-dimensional")
+    if weight is not None and weight.array.shape != (classes,):
+        raise shape_error(
+            f"multi_margin_loss(): {tuple(weight.array.shape)} weights for {classes} classes",
+            text=f"inconsistent weight size, expected {classes} but got {list(weight.array.shape)}",
+        )
+    checked_values(_check_classes, "multi_margin_loss", target.array, 0, classes, wrong)
+    return multi_margin_loss_.apply(input, target, weight, p, margin, number)
+
+
+def _check_samples(name: str, input: Tensor, target: Tensor, fits: bool) -> None:
+    shape = input.array.shape
+    if len(shape) > 2 or shape[-1:] == (0,):
+        raise shape_error(
+            f"{name}(): an input of shape {tuple(shape)} has no row of classes",
+            text="Expected non-empty vector or matrix with optional 0-dim batch size, but got:"
+            f" {list(shape)}",
+        )
+    if target.dtype.name != "int64":
+        text = f"expected scalar type Long but found {target.dtype.scalar_type}"
+        raise dtype_error(text)
+    if len(shape) not in (1, 2) or not fits or target.array.shape[:1] != shape[:1][: target.ndim]:
+        raise shape_error(
+            f"{name}(): a target of shape {tuple(target.array.shape)} does not go with an input of"
+            f" shape {tuple(shape)}",
+            text=f"inconsistent target size: {list(target.array.shape)} for input of size:"
+            f" {list(shape)}"
+            if name == "multilabel_margin_loss"
+            else f"{name}: target tensor should be 1-D with size equal to the number of input"
+            f" samples (batch size). Expected target size {list(shape[:-1])}, but got"
+            f" {list(target.array.shape)}. Input has shape {list(shape)}.",
+        )
+
+
+# --- several classes of each sample -------------------------------------------------------------
+
+
+def _label_mask(target: Any) -> Any:
+    """Which classes each row of a target names: those before its first -1."""
+    named = np.cumsum(target < 0, axis=1) == 0
+    mask = module_of(target).zeros(target.shape, bool)
+    rows, columns = np.nonzero(named)
+    mask[rows, target[rows, columns]] = True
+    return mask
+
+
+def _label_gaps(self: Any, mask: Any) -> Any:
+    """For each sample and pair of a named and another class, what the other lacks below it."""
+    gaps = 1 - self[:, :, None] + self[:, None, :]
+    return np.where(mask[:, :, None] & ~mask[:, None, :], gaps, 0)
+
+
+def _multilabel_array(self: Any, target: Any, reduction: int) -> tuple[Any, Any]:
+    rows, names = np.atleast_2d(self), np.atleast_2d(target)
+    mask = _label_mask(names)
+    gaps = np.maximum(_label_gaps(rows, mask), 0)
+    losses = (gaps.sum((1, 2)) / rows.shape[1]).astype(self.dtype)
+    losses = losses.reshape(self.shape[:-1])[()]
+    return reduced(losses, reduction), mask.reshape(target.shape).astype(self.dtype)
+
+
+def _multilabel_gradient(grad_output: Any, self: Any, is_target: Any, reduction: int) -> Any:
+    rows, mask = np.atleast_2d(self), np.atleast_2d(is_target) != 0
+    wrong = _label_gaps(rows, mask) > 0
+    slope = (wrong.sum(1) - wrong.sum(2).astype(np.float64)) / rows.shape[1]
+    share = np.reshape(_spread(grad_output, len(rows), reduction), (-1, 1))
+    return (slope * share).reshape(self.shape).astype(self.dtype)
+
+
+def _decomposed_gaps(self: Tensor, mask: Tensor) -> Tensor:
+    """`_label_gaps`, step by step."""
+    pairs = unsqueeze.apply(mask, 2) * (1 - unsqueeze.apply(mask, 1))
+    return pairs * (1 - unsqueeze.apply(self, 2) + unsqueeze.apply(self, 1))
+
+
+def _multilabel_decomposed(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
+    names = np.atleast_2d(target.array)
+    mask = Tensor(_label_mask(names).astype(self.array.dtype))
+    rows = reshape(self, tuple(names.shape))
+    losses = sum_dims.apply(clamp_min_number(_decomposed_gaps(rows, mask), 0), (1, 2), False)
+    losses = reshape(losses / names.shape[1], tuple(self.shape[:-1]))
+    return reduced(losses, reduction), reshape(mask, tuple(target.shape))
+
+
+def _multilabel_gradient_decomposed(
+    grad_output: Tensor, self: Tensor, is_target: Tensor, reduction: int
+) -> Tensor:
+    classes = int(self.shape[-1])
+    rows, mask = reshape(self, (-1, classes)), reshape(is_target, (-1, classes))
+    wrong = where(_decomposed_gaps(rows, mask) > 0, ones(rows, ()), zeros(rows, ()))
+    slope = sum_dims.apply(wrong, (1,), False) - sum_dims.apply(wrong, (2,), False)
+    share = reshape(_spread(grad_output, int(rows.shape[0]), reduction), (-1, 1))
+    return reshape(slope / classes * share, tuple(self.shape))
+
+
+multilabel_margin_loss_backward = op(
+    "multilabel_margin_loss_backward",
+    _multilabel_gradient,
+    raises=BY_KINDS,
+    decomposition=_multilabel_gradient_decomposed,
+    node="NotImplemented",
+    constant=("is_target",),
+    grad_output=_no_second,
+    self=_no_second,
+)
+
+multilabel_margin_loss_ = op(
+    "multilabel_margin_loss_forward",
+    _multilabel_array,
+    decomposition=_multilabel_decomposed,
+    node="MultilabelMarginLossBackward0",
+    constant=("target",),
+    outputs=("output", "is_target"),
+    differentiable=(0,),
+    self=lambda grads, self, is_target, reduction: multilabel_margin_loss_backward(
+        grads[0], self, is_target, reduction
+    ),
+    raises=BY_VALUES,
+)
+
+
+@function("multilabel_margin_loss", module="torch.nn.functional")
+@autocast_to_float32
+def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """What the other classes lack of a margin of 1 below each class that a row of the target names
+    before its first -1. Raises E301 where the shapes differ, E302 for what is no class.
+
+    Example: F.multilabel_margin_loss(tensor([[0.1, 0.7], [1.2, 0.4]]), tensor([[0, -1], [1, -1]]))
+    """
+    number = reduction_number(reduction)
+    check_dtype("multilabel_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
+    fits = target.array.shape == input.array.shape
+    _check_samples("multilabel_margin_loss", input, target, fits)
+    classes, wrong = input.array.shape[-1], "argument #2 'target' is out of range"
+    checked_values(_check_classes, "multilabel_margin_loss", target.array, -1, classes, wrong)
+    return multilabel_margin_loss_.apply(input, target, number)[0]

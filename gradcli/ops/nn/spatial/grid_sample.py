@@ -1,0 +1,319 @@
+"""`grid_sample affine_grid`: images sampled at computed points.
+
+A point has a number from -1 to 1 for each dimension, the last dimension first. An image may have
+two or three dimensions.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
+from gradcli.ops.binding.arguments import check_floating, check_same_dtype
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import sizes_of
+from gradcli.ops.creation.autocast import autocast_to_float32
+from gradcli.ops.definition.doc import BY_KINDS, describe
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.linalg.products.matrix_products import bmm
+from gradcli.ops.nn.spatial.grid_curvature import of_slopes
+from gradcli.ops.nn.spatial.grid_taps import (
+    is_inside,
+    sampled_backward_decomposed,
+    sampled_decomposed,
+    taps_along,
+)
+from gradcli.ops.shape.views import reshape, transpose
+
+# --- the points of an affine map ----------------------------------------------------------------
+
+
+def _base_grid(sizes: tuple[int, ...], align_corners: bool, dtype: Any) -> Any:
+    """The points of the elements themselves, each with a 1 behind it: shape (points, ndim + 1)."""
+    axes = []
+    for size in sizes:
+        axis = np.linspace(-1, 1, size, dtype=dtype) if size > 1 else np.zeros(size, dtype)
+        axes.append(axis if align_corners or size < 1 else axis * ((size - 1) / size))
+    grids = np.meshgrid(*axes, indexing="ij")
+    coordinates = [*reversed(grids), np.ones(sizes, dtype)]
+    return np.stack([coordinate.reshape(-1) for coordinate in coordinates], -1).astype(dtype)
+
+
+def _of_base(value: Any, size: tuple[int, ...], align_corners: bool) -> Any:
+    """The base grid for a batch, an array or a tensor as the value is one."""
+    base = _base_grid(size[2:], align_corners, value.dtype if type(value) is not Tensor
+                      else value.array.dtype)  # fmt: skip
+    xp = module_of(value if type(value) is not Tensor else value.array)
+    batch = xp.asarray(np.ascontiguousarray(np.broadcast_to(base, (size[0], *base.shape))))
+    return Tensor(batch) if type(value) is Tensor else batch
+
+
+def _affine_array(theta: Any, size: tuple[int, ...], align_corners: bool) -> Any:
+    coordinates = bmm(_of_base(theta, size, align_corners), np.swapaxes(theta, 1, 2))
+    return coordinates.reshape(size[0], *size[2:], len(size) - 2)
+
+
+def _affine_rule(grad: Any, size: tuple[int, ...], align_corners: bool) -> Any:
+    base = base_grid(grad, size, align_corners)
+    flat = reshape(grad, (size[0], base.shape[1], len(size) - 2))
+    return transpose(bmm(transpose(base, 1, 2), flat), 1, 2)
+
+
+base_grid = op(
+    "_affine_base_grid",
+    _of_base,
+    constant=("value",),
+    raises=BY_KINDS,
+    decomposition=lambda value, size, align_corners: _of_base(value, size, align_corners),
+)
+
+affine_grid_generator = op(
+    "affine_grid_generator", _affine_array, theta=_affine_rule, raises=BY_KINDS
+)
+
+
+@function("affine_grid", module="torch.nn.functional")
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """The places that affine maps, (N, 2, 3) or (N, 3, 4), send the elements of images of a size
+    (N, C, *sizes) to. Raises E301 where they do not fit.
+
+    Example: F.affine_grid(tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 2, 2))
+    """
+    check_floating("affine_grid", theta, "ValueError")
+    sizes = sizes_of("affine_grid", (size,))
+    ndim = len(sizes) - 2
+    if ndim not in (2, 3):
+        raise GradcliError(
+            "E301", "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms,"
+            f" respectively. Got size {sizes}.",
+            raises="NotImplementedError",
+        )  # fmt: skip
+    if theta.array.shape != (sizes[0], ndim, ndim + 1):
+        raise GradcliError(
+            "E301",
+            f"affine_grid(): maps of shape {(sizes[0], ndim, ndim + 1)} go with the size {sizes},"
+            f" not {tuple(theta.array.shape)}",
+            text=f"Expected a batch of {ndim}D affine matrices of shape Nx{ndim}x{ndim + 1} for"
+            f" size {sizes}. Got torch.Size({list(theta.array.shape)}).",
+            raises="ValueError" if theta.array.shape[1:] != (ndim, ndim + 1) else "RuntimeError",
+        )
+    return affine_grid_generator.apply(theta, sizes, bool(align_corners))
+
+
+# --- reading at points --------------------------------------------------------------------------
+
+
+def _all_taps(input: Any, grid: Any, mode: str, padding: str, align_corners: bool) -> Any:
+    """The taps of each dimension, first dimension first."""
+    sizes = input.shape[2:]
+    coordinates = [grid[..., len(sizes) - 1 - dim] for dim in range(len(sizes))]
+    return [
+        [
+            (*is_inside(index, size), weight, slope)
+            for index, weight, slope, _ in taps_along(
+                coordinate, size, mode, padding, align_corners
+            )
+        ]
+        for coordinate, size in zip(coordinates, sizes, strict=True)
+    ]
+
+
+def _flat_index(taps: Any, sizes: tuple[int, ...]) -> tuple[Any, Any]:
+    """The flat position of an element in an image, and whether it is inside."""
+    index, inside = taps[0][0], taps[0][1]
+    for tap, size in zip(taps[1:], sizes[1:], strict=True):
+        index, inside = index * size + tap[0], inside & tap[1]
+    return index, inside
+
+
+def _sampled(input: Any, grid: Any, mode: str, padding: str, align_corners: bool) -> Any:
+    batch, channels, *sizes = input.shape
+    flat = input.reshape(batch, channels, prod(sizes))
+    result = module_of(input).zeros((batch, channels, *grid.shape[1:-1]), input.dtype)
+    each = np.arange(batch).reshape(-1, *(1,) * len(sizes))
+    for chosen in product(*_all_taps(input, grid, mode, padding, align_corners)):
+        index, inside = _flat_index(chosen, tuple(sizes))
+        weight = np.where(inside, 1, 0).astype(input.dtype)
+        for tap in chosen:
+            weight = weight * tap[2]
+        values = np.moveaxis(flat[each, :, index], -1, 1)
+        result += values * weight[:, None]
+    return result
+
+
+def _sampled_backward(
+    grad_output: Any, input: Any, grid: Any, mode: str, padding: str, align_corners: bool
+) -> tuple[Any, Any]:
+    batch, channels, *sizes = input.shape
+    flat = input.reshape(batch, channels, prod(sizes))
+    of_input = np.zeros_like(flat)
+    of_grid = np.zeros_like(grid)
+    points = np.moveaxis(grad_output, 1, -1)
+    each = np.broadcast_to(np.arange(batch).reshape(-1, *(1,) * len(sizes)), grid.shape[:-1])
+    for chosen in product(*_all_taps(input, grid, mode, padding, align_corners)):
+        index, inside = _flat_index(chosen, tuple(sizes))
+        kept = np.where(inside, 1, 0).astype(input.dtype)
+        weight = kept
+        for tap in chosen:
+            weight = weight * tap[2]
+        at: Any = (each, slice(None), index)
+        np.add.at(of_input, at, points * weight[..., None])
+        overlap = (points * flat[each, :, index]).sum(-1) * kept
+        for dim in range(len(sizes)):
+            slope = overlap
+            for other, tap in enumerate(chosen):
+                slope = slope * (tap[3] if other == dim else tap[2])
+            of_grid[..., len(sizes) - 1 - dim] += slope
+    return of_input.reshape(input.shape), of_grid
+
+
+def _sampler(ndim: int) -> Op:
+    def second(
+        grads: Any,
+        grad_output: Any,
+        input: Any,
+        grid: Any,
+        mode: str,
+        padding: str,
+        align_corners: bool,
+    ) -> tuple[Any, Any, Any]:
+        of_input, of_grid = grads
+        how = (mode, padding, align_corners)
+        to_output = to_image = to_grid = None
+        if of_input is not None:
+            to_output = sampler(of_input, grid, *how)
+            _, to_grid = backward(grad_output, of_input, grid, *how)
+        if of_grid is None or mode == "nearest":
+            return to_output, to_image, to_grid
+        more_output, to_image, more_grid = of_slopes(
+            of_grid,
+            grad_output,
+            input,
+            grid,
+            lambda coordinate, size: taps_along(coordinate, size, *how),
+        )
+        if of_input is None:
+            return more_output, to_image, more_grid
+        return to_output + more_output, to_image, to_grid + more_grid
+
+    backward = op(
+        f"grid_sampler_{ndim}d_backward",
+        _sampled_backward,
+        outputs=("of_input", "of_grid"),
+        inputs=("grad_output", "input", "grid"),
+        joint=second,
+        raises=BY_KINDS,
+        decomposition=sampled_backward_decomposed,
+    )
+    sampler = op(
+        f"grid_sampler_{ndim}d",
+        _sampled,
+        joint=lambda grad, input, grid, mode, padding, align_corners: backward(
+            grad, input, grid, mode, padding, align_corners
+        ),
+        inputs=("input", "grid"),
+        raises=BY_KINDS,
+        decomposition=sampled_decomposed,
+    )
+    return sampler
+
+
+_SAMPLERS = {2: _sampler(2), 3: _sampler(3)}
+
+
+def _wrong_grid(shape: list[int], grid: list[int]) -> str | None:
+    """PyTorch's text for a grid that does not go with images."""
+    sizes = f"but got input with sizes {shape} and grid with sizes {grid}"
+    if len(shape) != len(grid):
+        return (
+            f"grid_sampler(): expected {len(shape)}D input and grid with same number of dimensions,"
+            f" {sizes}"
+        )
+    if shape[0] != grid[0]:
+        return f"grid_sampler(): expected grid and input to have same batch size, {sizes}"
+    if grid[-1] != len(shape) - 2:
+        return (
+            f"grid_sampler(): expected grid to have size {len(shape) - 2} in last dimension, but"
+            f" got grid with sizes {grid}"
+        )
+    return None
+
+
+@function("grid_sample", module="torch.nn.functional")
+@autocast_to_float32
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """Images (N, C, *sizes) read at the places of a grid (N, *places, ndim), between the elements.
+
+    Args:
+        mode: "bilinear", "nearest", or for images of two dimensions "bicubic".
+        padding_mode: what is outside: "zeros", "border" (the outermost element) or "reflection".
+        align_corners: whether -1 and 1 are the outermost elements, or their outer edges.
+
+    Raises E204 for other modes, E301 where the shapes do not fit, E203 where the dtypes differ.
+
+    Example: F.grid_sample(arange(16.).reshape(1, 1, 4, 4), zeros(1, 1, 1, 2))
+    """
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise value_error(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic',"
+            f" but got: '{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise value_error(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or"
+            f" 'reflection', but got: '{padding_mode}'"
+        )
+    check_floating("grid_sample", input)
+    check_same_dtype("grid_sample", input, grid)
+    shape, grid_shape = input.array.shape, grid.array.shape
+    ndim = len(shape) - 2
+    fits = ndim in (2, 3) and len(grid_shape) == len(shape) and grid_shape[-1] == ndim
+    if not fits or grid_shape[0] != shape[0] or 0 in shape[2:]:
+        raise shape_error(
+            f"grid_sample(): a grid of shape {grid_shape} does not go with images of {shape}",
+            text=_wrong_grid(list(shape), list(grid_shape)),
+        )
+    if mode == "bicubic" and ndim == 3:
+        raise runtime_error("grid_sampler(): bicubic interpolation only supports 4D input")
+    return _SAMPLERS[ndim].apply(input, grid, mode, padding_mode, bool(align_corners))
+
+
+def _expose_sampler(name: str, ndims: tuple[int, ...]) -> None:
+    @function(name)
+    def grid_sampler(
+        input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+    ) -> Tensor:
+        if input.array.ndim - 2 not in ndims:
+            raise shape_error(f"{name}() does not take images of {input.array.ndim - 2}")
+        modes = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+        for number, known in zip((interpolation_mode, padding_mode), modes, strict=True):
+            if number not in range(3):
+                raise value_error(f"{name}(): the modes are {known}, not {number}")
+        mode, padding = modes[0][interpolation_mode], modes[1][padding_mode]
+        return grid_sample(input, grid, mode, padding, align_corners)
+
+    sizes = "zeros(1, 1, 2, 2), zeros(1, 1, 1, 2)"
+    if ndims == (3,):
+        sizes = "zeros(1, 1, 2, 2, 2), zeros(1, 1, 1, 1, 3)"
+    describe(
+        grid_sampler,
+        "`torch.nn.functional.grid_sample` with numbers for the modes.",
+        f"torch.{name}({sizes}, 0, 0, False)",
+    )
+
+
+_expose_sampler("grid_sampler", (2, 3))
+_expose_sampler("grid_sampler_2d", (2,))
+_expose_sampler("grid_sampler_3d", (3,))

@@ -1,0 +1,544 @@
+"""Pooling: the maximum or the mean of every window, `max_pool2d avg_pool2d` and their like in 1 to
+3 dimensions.
+
+A pool of one dimension is one of two, over a tensor with a dimension of size 1 put in.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.kernels import in_c
+from gradcli.arrays.kernels.sums.cascade_sum import wide
+from gradcli.arrays.kernels.windows.max_pool import largest_of_windows
+from gradcli.arrays.kernels.windows.windows import Sizes, Windows
+from gradcli.arrays.layout.memory_format import (
+    channels_are_last,
+    in_format_of_images,
+    in_suggested_format,
+)
+from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.errors import GradcliError, runtime_error, shape_error
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import out_of_range
+from gradcli.ops.definition.doc import BY_KINDS, LAST, SAMPLES, describe, in_numpy
+from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
+from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.indexing.gather import gather, scatter_add
+from gradcli.ops.nn.spatial.matrices import along_dims
+from gradcli.ops.nn.spatial.numpy_forms import average_pool, max_pool
+from gradcli.ops.nn.spatial.unfold import check_counts, per_dimension
+from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
+from gradcli.record import Record
+from gradcli.state import active
+
+# --- the largest of a window --------------------------------------------------------------------
+
+
+def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -> Any:
+    """The gradient added at the indices, flat positions in the last dimensions; `apart` where no
+    two of them are equal.
+    """
+    planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
+    whole = module_of(grad_output).zeros(self.shape, grad_output.dtype)
+    if in_c.add_at(whole, indices, grad_output, planes):
+        return whole
+    where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
+    if apart:
+        whole.reshape(-1)[where] = grad_output.reshape(where.shape)
+        return whole
+    total = np.bincount(where.ravel(), grad_output.ravel(), planes * size)
+    return total.reshape(self.shape).astype(grad_output.dtype)
+
+
+def taken_at(value: Any, indices: Any, ndim: int) -> Any:
+    """The elements of the last dimensions that the indices point at."""
+    leading = tuple(value.shape[:-ndim])
+    rows = reshape(value, (*leading, prod(value.shape[-ndim:])))
+    positions = reshape(indices, (*leading, prod(indices.shape[-ndim:])))
+    return reshape(gather(rows, len(leading), positions), tuple(indices.shape))
+
+
+def _put_decomposed(
+    grad_output: Tensor, self: Tensor, indices: Tensor, apart: bool, ndim: int
+) -> Tensor:
+    """`_put_at` as a sum into the places of the elements that were picked."""
+    leading, sizes = tuple(self.shape[:-ndim]), tuple(self.shape[-ndim:])
+    rows, places = (
+        reshape(each, (*leading, prod(each.shape[-ndim:]))) for each in (grad_output, indices)
+    )
+    empty = zeros(grad_output, (*leading, prod(sizes)))
+    return reshape(scatter_add(empty, len(leading), places, rows), (*leading, *sizes))
+
+
+def picking(
+    name: str, ndim: int, forward: Function, windowed: bool = False, raises: str = BY_KINDS
+) -> Op:
+    """An entry that picks an element of each window and returns its position; `windowed` where its
+    argument `windows` describes them.
+    """
+
+    def placed(grad_output: Any, self: Any, indices: Any, apart: bool) -> Any:
+        if name.startswith("adaptive"):
+            check_gradient(name, grad_output)
+        grad = _put_at(grad_output, self, indices, ndim, apart)
+        if windowed and self.ndim == 5:
+            return in_suggested_format(grad, self)
+        return in_format_of_images(grad, self, ndim)
+
+    backward: Op = op(
+        f"{name}_backward",
+        lambda grad_output, self, indices, apart: placed(grad_output, self, indices, apart),
+        keeps_layout=True,
+        constant=("indices",),
+        grad_output=lambda grad, indices: taken_at(grad, indices, ndim),
+        self=lambda grad, self_sizes: zeros(grad, self_sizes),
+        decomposition=lambda grad_output, self, indices, apart: _put_decomposed(
+            grad_output, self, indices, apart, ndim
+        ),
+    )
+
+    def of_any(grads: Any, self: Any, result1: Any) -> Any:
+        return backward(grads[0], self, result1, False)
+
+    def of_windows(grads: Any, self: Any, result1: Any, windows: Windows) -> Any:
+        return backward(grads[0], self, result1, windows.apart())
+
+    return op(
+        name,
+        forward,
+        keeps_layout=True,
+        outputs=("result0", "result1"),
+        differentiable=(0,),
+        self=of_windows if windowed else of_any,
+        raises=raises,
+    )
+
+
+_MAX = {
+    ndim: picking(
+        f"max_pool{ndim}d_with_indices",
+        ndim,
+        largest_of_windows,
+        windowed=True,
+    )
+    for ndim in (2, 3)
+}
+
+_MAX_OF_LINE: Op = op(
+    "max_pool1d",
+    lambda self, windows, ceil_mode: largest_of_windows(self, windows, ceil_mode)[0],
+    constant=("self",),
+    raises=BY_KINDS,
+)
+
+# --- the mean of a window -----------------------------------------------------------------------
+
+
+class Averaging(Record):
+    """How an average pool counts.
+
+    Attributes:
+        windows: the windows.
+        ceil_mode: whether the last window may stick out.
+        count_include_pad: whether the padding counts as elements.
+        divisor: what every sum is divided by; None for the number of elements.
+    """
+
+    windows: Windows
+    ceil_mode: bool
+    count_include_pad: bool
+    divisor: int | None
+
+    def divisors(self, sizes: Sizes, counts: Sizes) -> Any:
+        """The number that each window's sum is divided by."""
+        if self.divisor is not None:
+            return self.divisor
+        windows = self.windows
+        total: Any = 1
+        for dim, (size, count, k, s, p) in enumerate(
+            zip(sizes, counts, windows.kernel, windows.stride, windows.padding, strict=True)
+        ):
+            start = np.arange(count) * s - p
+            end = np.minimum(start + k, size + p)
+            if not self.count_include_pad:
+                start, end = np.maximum(start, 0), np.minimum(end, size)
+            shape = [1] * len(sizes)
+            shape[dim] = -1
+            total = total * (end - start).reshape(shape)
+        return total
+
+    def matrices(self, sizes: Sizes, counts: Sizes) -> list[Any]:
+        """For each dimension the matrix that a row of elements is multiplied by."""
+        windows, found = self.windows, list[Any]()
+        for size, count, k, s, p in zip(
+            sizes, counts, windows.kernel, windows.stride, windows.padding, strict=True
+        ):
+            place, start = np.arange(size)[:, None], np.arange(count) * s - p
+            end = np.minimum(start + k, size + p)
+            inside = (start <= place) & (place < end)
+            number: Any
+            if self.divisor is not None:
+                number = self.divisor if not found else 1
+            elif self.count_include_pad:
+                number = end - start
+            else:
+                number = np.minimum(end, size) - np.maximum(start, 0)
+            found.append(inside / number)
+        return found
+
+
+def _avg_pool_array(self: Any, averaging: Averaging) -> Any:
+    windows = averaging.windows
+    sizes = self.shape[-len(windows.kernel) :]
+    counts = windows.counts(sizes, averaging.ceil_mode)
+    padded = windows.pad(wide(self), counts)
+    total = module_of(padded).zeros((*self.shape[: -len(sizes)], *counts), padded.dtype)
+    for _, where in windows.elements(counts):
+        total += padded[where]
+    divisors = averaging.divisors(sizes, counts)
+    if total.dtype.kind in "iu":
+        return np.trunc(total / divisors).astype(self.dtype)
+    return in_format_of_images((total / divisors).astype(self.dtype, copy=False), self, len(sizes))
+
+
+def _avg_pool_backward_array(grad_output: Any, self: Any, averaging: Averaging) -> Any:
+    windows = averaging.windows
+    ndim = len(windows.kernel)
+    sizes, counts = self.shape[-ndim:], grad_output.shape[-ndim:]
+    share = (wide(grad_output) / averaging.divisors(sizes, counts)).astype(grad_output.dtype)
+    leading, positions = grad_output.shape[:-ndim], prod(counts)
+    columns = np.broadcast_to(
+        share.reshape(*leading, 1, positions), (*leading, prod(windows.kernel), positions)
+    )
+    return in_format_of_images(windows.folded(columns, sizes, counts), self, ndim)
+
+
+def linear_pool(
+    name: str,
+    forward: Function,
+    transposed: Function,
+    matrices: Function,
+    unsupported: Unsupported = NOTHING,
+) -> Op:
+    """An entry that is linear in its input, with its transpose; both take one argument more.
+
+    Args:
+        matrices: from that argument, and the sizes before and after, to the matrix that each
+            dimension is multiplied by.
+    """
+
+    def of_sizes(argument: Any, sizes: Sizes, counts: Sizes) -> Any:
+        ndim = len(argument if isinstance(argument, tuple) else argument.windows.kernel)
+        return matrices(argument, sizes[-ndim:], counts[-ndim:])
+
+    def pool_transposed(grad_output: Tensor, self: Tensor, argument: Any) -> Tensor:
+        found = of_sizes(argument, self.shape, grad_output.shape)
+        return along_dims(grad_output, [matrix.T for matrix in found])
+
+    backward: Op = op(
+        f"{name}_backward",
+        lambda grad_output, self, argument: transposed(grad_output, self, argument),
+        keeps_layout=True,
+        raises=BY_KINDS,
+        decomposition=pool_transposed,
+        grad_output=lambda grad, argument: pool(grad, argument),
+        self=lambda grad, self_sizes: zeros(grad, self_sizes),
+    )
+    pool: Op = op(
+        name,
+        lambda self, argument: forward(self, argument),
+        keeps_layout=True,
+        self=lambda grad, self, argument: backward(grad, self, argument),
+        unsupported=unsupported,
+        raises=BY_KINDS,
+    )
+    return pool
+
+
+_NARROW = dtype_names("bool", "complex", "uint8", "int8", "int16", "int32")
+
+_AVERAGE = {
+    ndim: linear_pool(
+        f"avg_pool{ndim}d",
+        _avg_pool_array,
+        _avg_pool_backward_array,
+        Averaging.matrices,
+        _NARROW | (dtype_names("half") if ndim == 3 else NOTHING),
+    )
+    for ndim in (2, 3)
+}
+
+# --- what programs write ------------------------------------------------------------------------
+
+
+def check_pooled(name: str, input: Tensor, ndim: int, filled: int | None = None) -> None:
+    """Raise unless it can be pooled; the last `filled`, or a sample's dimensions hold elements."""
+    check_tensors(name, input=input)
+    shape = input.array.shape
+    if len(shape) not in (ndim + 1, ndim + 2):
+        raise _wrong_rank(name, ndim, list(shape))
+    if not all(shape[len(shape) - (ndim + 1 if filled is None else filled) :]):
+        raise _empty(name, ndim, list(shape))
+    check_real(name, input.array)
+
+
+def _empty(name: str, ndim: int, shape: list[int]) -> GradcliError:
+    """The error of a tensor without elements."""
+    if name.startswith("adaptive"):
+        if name == "adaptive_avg_pool1d":  # PyTorch makes it one of two dimensions first
+            name, shape = "adaptive_avg_pool2d", [*shape[:-1], 1, shape[-1]]
+        return _no_elements(name, "input", shape)
+    if name == "avg_pool1d":
+        ndim, shape = 2, [*shape[:-1], 1, shape[-1]]
+    before = f"{name}: " if name == "max_pool1d" else ""
+    text = f"{before}Expected {ndim + 1}D or {ndim + 2}D (batch mode) tensor with optional 0 dim"
+    text += f" batch size for input, but got:{shape}"
+    if name in ("avg_pool3d", "max_pool3d"):
+        called = {"max_pool3d": "max_pool3d_with_indices_out_cpu_template"}.get(name, name)
+        text = f"{called}(): Expected input's non-batch dimensions to have positive length, but"
+        text += f" input has a shape of {shape} and non-batch dimension 0 has length zero!"
+    return shape_error(f"{name}(): a tensor of shape {tuple(shape)} has no elements", text=text)
+
+
+def check_gradient(name: str, grad_output: Any) -> None:
+    """Raise E301 for the gradient of an output without elements, but for one without samples, as
+    PyTorch does in an adaptive pool's backward.
+    """
+    shape = list(grad_output.shape)
+    if 0 in shape[1:]:
+        raise _no_elements(f"{name}_backward", "grad_output", shape)
+
+
+def _no_elements(name: str, argument: str, shape: list[int]) -> GradcliError:
+    return shape_error(
+        f"{name}(): {argument} of shape {tuple(shape)} has no elements",
+        text=f"{name}(): Expected {argument} to have non-zero size for non-batch dimensions, but"
+        f" {argument} has sizes {shape} with dimension {shape.index(0, 1)} being empty",
+    )
+
+
+def _wrong_rank(name: str, ndim: int, shape: list[int]) -> GradcliError:
+    """The error of a tensor with too few dimensions, or too many."""
+    ranks = f"{ndim + 1}D or {ndim + 2}D"
+    text, raises = f"non-empty {ranks} (batch mode) tensor expected for input", None
+    if name == "max_pool1d":
+        text = f"{name}: Expected {ranks} (batch mode) tensor with optional 0 dim batch size for"
+        text += f" input, but got:{shape}"
+    elif ndim == 1:
+        called = name.replace("lp_", "avg_")
+        text = (
+            f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument #1"
+        )
+        text += f" 'self' (while checking arguments for {called})"
+    elif name.startswith("adaptive"):
+        text = f"{name}(): Expected {ranks} tensor, but got{':' * ('max' in name)} {shape}"
+    elif name in ("avg_pool2d", "lp_pool2d", "fractional_max_pool2d") and len(shape) < 3:
+        text, raises = out_of_range(-3, len(shape)), "IndexError"
+    problem = f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions, not {len(shape)}"
+    return GradcliError("E301", problem, text=text, raises=raises)
+
+
+def _too_much_padding(name: str, windows: Windows) -> GradcliError:
+    """The error of more padding than half of a window."""
+    pads, kernel, dilation = windows.padding, windows.kernel, windows.dilation
+    at = next(at for at, pad in enumerate(pads) if pad > kernel[at] // 2)
+    if name == "max_pool1d":
+        return runtime_error(
+            "max_pool1d() padding should be at most half of kernel size, but got"
+            f" padding={pads[0]} and kernel_size={kernel[0]}"
+        )
+    if pads[at] <= (dilation[at] * (kernel[at] - 1) + 1) // 2 and len(pads) == 2:
+        return runtime_error(
+            "pad should be smaller than or equal to half of kernel size, but got"
+            f" padW = {pads[1]}, padH = {pads[0]}, kW = {kernel[1]}, kH = {kernel[0]}"
+        )
+    return runtime_error(
+        f"pad should be at most half of effective kernel size, but got pad={pads[at]},"
+        f" kernel_size={kernel[at]} and dilation={dilation[at]}"
+    )
+
+
+def windows_of(
+    name: str, ndim: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1
+) -> Windows:
+    """The windows that arguments describe. Raises E204 for more padding than half of one."""
+    kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
+    strides = kernel
+    if stride is not None and stride != ():
+        strides = per_dimension(name, "stride", stride, ndim)
+    paddings = per_dimension(name, "padding", padding, ndim, 0)
+    windows = Windows(kernel, strides, paddings, per_dimension(name, "dilation", dilation, ndim))
+    if any(p > k // 2 for p, k in zip(paddings, kernel, strict=True)):
+        raise _too_much_padding(name, windows)
+    return windows
+
+
+def _check_windows(name: str, input: Tensor, ndim: int, windows: Windows, ceil_mode: bool) -> None:
+    """Raise unless the input can be pooled and a window fits into it."""
+    check_pooled(name, input, ndim)
+    sizes = input.array.shape[-ndim:]
+    counts = windows.counts(sizes, ceil_mode)
+    if name == "max_pool1d":
+        text = f"max_pool1d() Invalid computed output size: {counts[0]}"
+    else:
+        channels = input.array.shape[-ndim - 1]
+        one = (1,) * (ndim == 1)
+        before, behind = ("x".join(map(str, (channels, *one, *each))) for each in (sizes, counts))
+        text = (
+            f"Given input size: ({before}). Calculated output size: ({behind})."
+            " Output size is too small"
+        )
+    check_counts(name, sizes, counts, text)
+
+
+def _flattened(windows: Windows) -> Windows:
+    """Windows over one dimension as windows over two, of which the first has size 1."""
+    return Windows(
+        (1, *windows.kernel), (1, *windows.stride), (0, *windows.padding), (1, *windows.dilation)
+    )
+
+
+def _max_pool(
+    name: str, input: Tensor, ndim: int, windows: Windows, ceil_mode: bool
+) -> tuple[Tensor, Tensor]:
+    """The largest of every window, and where it was."""
+    _check_windows(name, input, ndim, windows, ceil_mode)
+    if ndim == 3 and input.array.ndim == 4 and channels_are_last(input.array):
+        # PyTorch asks for the format as if one volume were a batch of images.
+        raise runtime_error(
+            f"{name}(): the depth of the volume is innermost in memory",
+            text="Unsupported memory format. Supports only ChannelsLast3d, Contiguous",
+            help="`.contiguous()` lays it out by rows",
+        )
+    if ndim > 1:
+        values, indices = _MAX[ndim].apply(input, windows, ceil_mode)
+        return values, indices
+    check_floating(name, input)
+    dim = input.array.ndim - 1
+    raised = unsqueeze.apply(input, dim)
+    values, indices = _MAX[2].apply(raised, _flattened(windows), ceil_mode)
+    return squeeze_dim.apply(values, dim), squeeze_dim.apply(indices, dim)
+
+
+def _unrecorded_max_pool1d(input: Tensor, windows: Windows, ceil_mode: bool) -> Tensor:
+    """The largest of every window, itself no view; a version counts that PyTorch squeezes it."""
+    _check_windows("max_pool1d", input, 1, windows, ceil_mode)
+    check_floating("max_pool1d", input)
+    largest = _MAX_OF_LINE.apply(input, windows, ceil_mode)
+    if input.array.ndim == 2:
+        storage_of(largest).count_write()
+    return largest
+
+
+def _expose_max_pool(ndim: int) -> None:
+    name = f"max_pool{ndim}d"
+
+    def of_functional(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        windows = windows_of(name, ndim, kernel_size, stride, padding, dilation)
+        check_tensors(name, input=input)
+        state = active.state
+        recorded = (input.requires_grad and state.grad_enabled) or state.batch is not None
+        if ndim == 1 and not return_indices and not recorded:
+            return _unrecorded_max_pool1d(input, windows, ceil_mode)
+        results = _max_pool(name, input, ndim, windows, ceil_mode)
+        return results if return_indices else results[0]
+
+    def of_torch(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> Tensor:
+        return of_functional(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    for body, module in ((of_functional, "F"), (of_torch, "torch")):
+        describe(
+            body,
+            f"The largest element of each window of the last {LAST[ndim]}.",
+            f"{module}.{name}({SAMPLES[ndim]}, 2)",
+        )
+    function(name, module="torch.nn.functional")(in_numpy(max_pool(ndim))(of_functional))
+    function(name)(of_torch)
+
+
+def averaged(name: str, input: Tensor, ndim: int, averaging: Averaging) -> Tensor:
+    """The mean of every window."""
+    _check_windows(name, input, ndim, averaging.windows, averaging.ceil_mode)
+    if ndim > 1:
+        return _AVERAGE[ndim].apply(input, averaging)
+    dim = input.array.ndim - 1
+    averaging.windows = _flattened(averaging.windows)
+    return squeeze_dim.apply(_AVERAGE[2].apply(unsqueeze.apply(input, dim), averaging), dim)
+
+
+def mean_of_windows(input: Tensor, windows: Windows) -> Tensor:
+    """The mean of every window of two or three dimensions."""
+    return _AVERAGE[len(windows.kernel)].apply(input, Averaging(windows, False, True, None))
+
+
+@function("avg_pool1d", also="torch.nn.functional")
+@in_numpy(average_pool(1))
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of every window over the last dimension; see `avg_pool2d`.
+
+    Example: torch.avg_pool1d(arange(6.).reshape(1, 1, 6), 2)
+    """
+    windows = windows_of("avg_pool1d", 1, kernel_size, stride, padding)
+    averaging = Averaging(windows, ceil_mode, count_include_pad, None)
+    return averaged("avg_pool1d", input, 1, averaging)
+
+
+def _expose_avg_pool(ndim: int) -> None:
+    name = f"avg_pool{ndim}d"
+
+    def avg_pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        windows = windows_of(name, ndim, kernel_size, stride, padding)
+        if divisor_override == 0:
+            raise runtime_error(f"{name}(): divisor must not be 0")
+        averaging = Averaging(windows, ceil_mode, count_include_pad, divisor_override)
+        return averaged(name, input, ndim, averaging)
+
+    describe(
+        avg_pool,
+        f"The mean of each window of the last {LAST[ndim]}.",
+        f"F.{name}({SAMPLES[ndim]}, 2)",
+    )
+    function(name, module="torch.nn.functional")(in_numpy(average_pool(ndim))(avg_pool))
+
+
+_expose_max_pool(1)
+for _ndim in (2, 3):
+    _expose_max_pool(_ndim)
+    _expose_avg_pool(_ndim)

@@ -1,0 +1,121 @@
+"""Runs a program in order to answer a question about it: `explain`, `derive`, `why`, `blame`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import GradcliError
+from gradcli.questions.notes.error_notes import note_detachments, note_missing_values
+from gradcli.running.run import Run
+
+if TYPE_CHECKING:
+    from gradcli.language.tree.syntax import Statement
+    from gradcli.recorded.result import Result
+    from gradcli.running.source import Asked
+    from gradcli.show.answer import Answer
+
+
+def answer_from_run(
+    asked: Asked,
+    record: str,
+    answer: Callable[[Run, Sequence[Statement], Any], int],
+    prepare: Callable[[Run], None] = lambda run: None,
+    after_error: Callable[[Run, Sequence[Statement], GradcliError], None] | None = None,
+) -> int:
+    """Run a program and let a command answer from the run.
+
+    Args:
+        answer: given the run, the statements and the value of the last of them, writes the answer
+            and gives the exit code.
+        prepare: called with the run before the program.
+        after_error: called where the program failed, to answer from what ran before.
+    """
+    run = Run(asked.terminal, asked.options, record)
+    run.muted = True
+    statements: Sequence[Statement] = ()
+    has_run = False
+    try:
+        with run.limited():
+            statements = run.session.parse(asked.program.text(), asked.program.name)
+            prepare(run)
+            value = run.execute(statements, asked.arguments)
+            has_run = True
+            with run.within_memory():
+                code = answer(run, statements, value)
+    except GradcliError as error:
+        note_missing_values(error, statements, asked.arguments, f"gradcli {asked.command} …")
+        if error.code in ("E402", "E403"):
+            note_detachments(error, run, statements, asked.arguments)
+        asked.terminal.error(error)
+        code = error.exit_code
+        if statements and not has_run and after_error is not None:
+            after_error(run, statements, error)
+    if run.bindings is not None:
+        run.bindings.warn_unused(asked.terminal, statements if code else ())
+    return code
+
+
+def show_explanation(
+    asked: Asked,
+    show: Callable[[Run, Result], Answer],
+    prepare: Callable[[Run], None] = lambda run: None,
+) -> int:
+    """Run a program, differentiate its output, and answer with what is computed from the result.
+
+    Args:
+        prepare: called with the run before the program.
+
+    Returns:
+        The exit code: 3 with E402 where the output has no graph.
+    """
+
+    def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
+        result = run.result(value)
+        if result is not None and result.graph.root is None and run.options.of is None:
+            from gradcli.running.report import differentiated  # lazy: start-up: NumPy
+
+            found = differentiated(run.session)
+            run.options.of = None if found is None else found[0]
+            result = result if found is None else run.result(value)
+        if result is None or result.graph.root is None:
+            raise _no_graph(result, statements)
+        return _show(run, show(run, result))
+
+    return answer_from_run(asked, "all", answer, prepare)
+
+
+def show_run(
+    asked: Asked,
+    show: Callable[[Run], Answer],
+) -> int:
+    """`show_explanation` of a run, whose output may have no graph."""
+
+    def answer(run: Run, value: Any) -> Answer:
+        run.result(value)
+        return show(run)
+
+    return show_run_of(asked, answer)
+
+
+def show_run_of(asked: Asked, show: Callable[[Run, Any], Answer]) -> int:
+    """Run a program, and answer with what is computed from the run and its last value."""
+    return answer_from_run(asked, "all", lambda run, _, value: _show(run, show(run, value)))
+
+
+def _show(run: Run, answer: Answer) -> int:
+    with run.session.running():
+        run.terminal.answer(answer, run.options.format)
+    return 0
+
+
+def _no_graph(result: Result | None, statements: Sequence[Statement]) -> GradcliError:
+    span = statements[-1].span if statements else None
+    if result is None:
+        return GradcliError("E402", "the program computes no tensor to explain", span=span)
+    return GradcliError(
+        "E402",
+        f"{result.name or 'the output'} does not require grad, so there is no gradient to explain",
+        span=span,
+        help="give an input a value behind the program (`x=2`), or make it with requires_grad=True",
+    )

@@ -1,0 +1,103 @@
+"""Says what made a number non-finite: a cause as one word, and a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.ops.definition.doc import NO_HAZARD, Hazard
+from gradcli.questions.blame.nonfinite import BACKWARD, DATA, SEED
+
+if TYPE_CHECKING:
+    from gradcli.questions.blame.nonfinite import FirstNonFinite
+
+
+def cause_of(nonfinite: FirstNonFinite) -> tuple[str, str]:
+    """The cause of a first NaN or infinity: a word for machines, and a sentence."""
+    if nonfinite.phase == DATA:
+        return "from the data", f"{nonfinite.called} holds {number_text(nonfinite.value)}"
+    if nonfinite.phase == SEED:
+        return "from the seed", f"the backward pass starts from {number_text(nonfinite.value)}"
+    return _backward(nonfinite) if nonfinite.phase == BACKWARD else _forward(nonfinite)
+
+
+def name_of(nonfinite: FirstNonFinite) -> str:
+    """The name of the operation that gave a first NaN or infinity."""
+    name = nonfinite.called if nonfinite.op is None else nonfinite.op.name
+    return str(name).partition(".")[0].strip("_")
+
+
+# --- forward ------------------------------------------------------------------------------------
+
+
+def _forward(nonfinite: FirstNonFinite) -> tuple[str, str]:
+    name, hazard = name_of(nonfinite), _hazard_of(nonfinite)
+    found = hazard.of_value(_values(nonfinite))
+    if found is not None:
+        return found
+    if not _all_finite(nonfinite):
+        return hazard.infinities or ("undefined", f"{name} of an infinity has no value")
+    if np.isnan(nonfinite.value):
+        return (
+            ("0/0", hazard.nothing)
+            if hazard.nothing
+            else ("undefined", f"{name} is not defined there")
+        )
+    largest = np.finfo(nonfinite.dtype).max if nonfinite.dtype.kind == "f" else None
+    beyond = "" if largest is None else f" {number_text(largest)}, the largest {nonfinite.dtype}"
+    return "overflow", f"the result of {name} is beyond{beyond}"
+
+
+# --- backward -----------------------------------------------------------------------------------
+
+
+def _backward(nonfinite: FirstNonFinite) -> tuple[str, str]:
+    name, hazard = name_of(nonfinite), _hazard_of(nonfinite)
+    singular = _singular(nonfinite)
+    nothing = nonfinite.incoming is not None and nonfinite.incoming == 0
+    if singular:
+        if nothing:
+            return "0*inf", f"the gradient that arrives is 0, and {singular}: 0 · inf is NaN"
+        if np.isnan(nonfinite.value) and hazard.undefined:
+            return "0/0", f"{singular}: its formula divides 0 by 0"
+        return "infinite slope", singular
+    if nothing and np.isnan(nonfinite.value) and (hazard.steep or not _all_finite(nonfinite)):
+        text = f"the gradient that arrives is 0, and {name} overflowed: 0 · inf is NaN"
+        return "0*inf", text
+    if np.isinf(nonfinite.value):
+        return "overflow", f"the gradient of {name} is beyond the largest {nonfinite.dtype}"
+    return "undefined", f"the gradient of {name} has no value there"
+
+
+def _singular(nonfinite: FirstNonFinite) -> str:
+    """Why the slope is not finite at the operands, "" if it is."""
+    hazard, first = _hazard_of(nonfinite), nonfinite.operands[:1]
+    if first and first[0].value is None and first[0].low == first[0].high == 0:
+        return hazard.zeros
+    return hazard.of_slope(_values(nonfinite))
+
+
+# --- the operands ---------------------------------------------------------------------------------
+
+
+def _hazard_of(nonfinite: FirstNonFinite) -> Hazard:
+    return NO_HAZARD if nonfinite.op is None else nonfinite.op.hazard
+
+
+def _values(nonfinite: FirstNonFinite) -> dict[str, Any]:
+    """The operands' numbers at the element, by parameter."""
+    return {operand.parameter: operand.value for operand in nonfinite.operands}
+
+
+def _all_finite(nonfinite: FirstNonFinite) -> bool:
+    return all(_finite(each) for each in _values(nonfinite).values() if each is not None)
+
+
+def _finite(value: Any) -> bool:
+    return bool(np.isfinite(value))
+
+
+def number_text(value: Any) -> str:
+    """A number in few digits."""
+    return f"{float(value):.6g}"

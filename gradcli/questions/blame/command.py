@@ -1,0 +1,112 @@
+"""`gradcli blame`: the first NaN or infinity, and how to fix it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradcli.errors import GradcliError
+from gradcli.questions.answer import answer_from_run
+from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
+from gradcli.running.source import Asked, asked_of
+
+if TYPE_CHECKING:
+    from gradcli.language.tree.syntax import Statement
+    from gradcli.recorded.result import Result
+    from gradcli.running.run import Run
+
+
+@click.command("blame")
+@click.option("--all", is_flag=True, help="Show every number that is not finite, in order.")
+@with_answer_file(".txt", ".json")
+@with_json
+@with_program
+def command(words: Sequence[str], file: str | None, all: bool, **given: Any) -> int:
+    """Find the first NaN or infinity, and its cure.
+
+    Exits with 1 where the output or a gradient is not finite.
+    """
+    asked = asked_of("blame", words, file, given)
+    return asked.terminal.checked(blame(asked, all=all))
+
+
+def blame(
+    asked: Asked,
+    *,
+    all: bool,
+) -> int:
+    """Find the first number of a program that is not finite, and a fix; the exit code is 1 where
+    there is such a number.
+    """
+    from gradcli.questions.blame.find import blame as find  # lazy: command: its body
+    from gradcli.questions.blame.nonfinite import Watch  # lazy: command: its body
+
+    watch = Watch()
+
+    def prepare(run: Run) -> None:
+        with run.session.running():
+            provenance = run.session.interpreter.provenance
+            assert provenance is not None
+            watch.rounds = provenance.rounds
+            watch.install()
+
+    def report(run: Run, statements: Sequence[Statement], result: Result | None) -> int:
+        from gradcli.questions.blame.rewrites import rewrites  # lazy: command: its body
+        from gradcli.questions.blame.tell import (  # lazy: command: its body
+            blame_document,
+            blame_text,
+        )
+        from gradcli.questions.blame.verification import (  # lazy: command: its body
+            all_finite,
+            find_fix,
+        )
+        from gradcli.running.rerun import (  # lazy: command: its body
+            leaves_of,
+            outcome_of,
+            rerun_of,
+        )
+        from gradcli.show.answer import Answer  # lazy: command: its body
+
+        gradients = () if result is None else [(g.name, g.tensor) for g in result.gradients]
+        with run.session.running():
+            watch.remove()
+        found = find(run.recorded(statements, None, False), watch, gradients)
+        first = found.first
+        if first is not None and result is not None:
+            rerun = rerun_of(asked)
+            exact = rerun(dtype="float64")
+            if exact is not None and getattr(exact.output, "dtype", None) == "float64":
+                first.too_large = not all_finite(exact)
+            changes = rewrites(first, found.others, statements)
+            first.fix = find_fix(changes, outcome_of(result), exact, rerun, leaves_of(run))
+        with run.session.running():
+            shown = Answer(partial(blame_text, found, all=all), partial(blame_document, found))
+            asked.terminal.answer(shown, asked.options.format)
+        return 0 if first is None else 1
+
+    def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
+        return report(run, statements, _differentiated(run, value))
+
+    def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:
+        # A program that checks its numbers fails of what is to be found.
+        if watch.nonfinites:
+            report(run, statements, None)
+
+    return answer_from_run(asked, "values", answer, prepare, after_error)
+
+
+def _differentiated(run: Run, value: Any) -> Result | None:
+    """The result of a run; of several numbers without a seed, that of their sum."""
+    from gradcli.running.report import find_output  # lazy: command: its body
+
+    try:
+        return run.result(value)
+    except GradcliError as error:
+        found = find_output(run.session, run.options, value)
+        if error.code != "E401" or found is None:
+            raise
+        run.options.seed = f"torch.ones({', '.join(map(str, found[1].array.shape))})"
+        return run.result(value)

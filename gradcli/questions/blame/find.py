@@ -1,0 +1,93 @@
+"""`blame`: finds the first NaN or infinity that reaches the output or a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.questions.blame.finding import Blame, Blamed, Mask
+from gradcli.questions.blame.nonfinite import BACKWARD, DATA, SEED, FirstNonFinite, Watch, is_finite
+from gradcli.recorded.recorded_run import Recorded
+
+
+def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Tensor]]) -> Blame:
+    """The first NaN or infinity that reaches the output or a gradient of the named inputs."""
+    flow = run.flow
+    output = run.output
+    bad_grads = [
+        f"{name or 'a leaf'}.grad"
+        for name, tensor in gradients
+        if tensor.grad is not None and not is_finite(tensor.grad.array)
+    ]
+    for leaf in watch.arrived:
+        called = f"{leaf.name or 'a leaf'}.grad"
+        if called not in bad_grads:
+            bad_grads.append(called)
+    spoilt = list(bad_grads)
+    bad_output = output is not None and not is_finite(output.array)
+    if bad_output:
+        spoilt.insert(0, run.output_name or "the output")
+    returned = any(not each.accumulate for each in run.recorder.passes)
+    if not spoilt and returned and any(b.phase in (BACKWARD, SEED) for b in watch.nonfinites):
+        spoilt = bad_grads = ["a gradient that grad() returned"]
+    if not spoilt:
+        return Blame(None, [Blamed(each, None, ()) for each in watch.nonfinites])
+    ahead = set() if output is None else flow.ingredients([id(output)])
+    diverged = [leaf for leaf in watch.diverged if id(leaf) in ahead]
+    chosen = _of_the_step(watch.nonfinites) if diverged else None
+    for nonfinite in watch.nonfinites if chosen is None else ():
+        reaches = nonfinite.output is not None and id(nonfinite.output) in ahead
+        if nonfinite.phase == BACKWARD or nonfinite.phase == SEED:
+            if not bad_output and bad_grads:
+                chosen = nonfinite
+        elif nonfinite.phase == DATA:
+            chosen = nonfinite if reaches or bad_output else None
+        elif bad_output and reaches:
+            chosen = nonfinite
+        if chosen is not None:
+            break
+    if chosen is None:
+        chosen = watch.nonfinites[0] if watch.nonfinites else None
+    if chosen is None:
+        return Blame(None, [])
+    others = [Blamed(each, _mask(run, each), ()) for each in watch.nonfinites if each is not chosen]
+    first = Blamed(chosen, _mask(run, chosen), spoilt)
+    later = any(number > 1 for _, number, _ in chosen.rounds)
+    first.diverges = diverged if later and first.cause == "overflow" else ()
+    return Blame(first, others)
+
+
+def _of_the_step(nonfinites: Sequence[FirstNonFinite]) -> FirstNonFinite | None:
+    """The first one in the round whose backward pass gave the step that spoilt a leaf."""
+    rounds = next((each.rounds for each in nonfinites if each.phase == BACKWARD), None)
+    numbers = None if rounds is None else [number for _, number, _ in rounds]
+    for each in nonfinites:
+        if [number for _, number, _ in each.rounds] == numbers:
+            return each
+    return None
+
+
+def _mask(run: Recorded, nonfinite: FirstNonFinite) -> Mask | None:
+    """The first `where` between a number and the output."""
+    if nonfinite.phase in (DATA, SEED) or nonfinite.place is None:
+        return None
+    if nonfinite.incoming is not None and nonfinite.incoming != 0:
+        return None
+    if nonfinite.phase == BACKWARD:
+        call = None if nonfinite.node is None else run.recorder.made.get(nonfinite.node)
+        made = [] if call is None else [call.output]
+    else:
+        made = [nonfinite.output]
+    waiting = [id(each) for each in made]
+    seen = set(waiting)
+    for key in waiting:
+        for step in run.flow.onward.get(key, ()):
+            call = step.call
+            if call is None:
+                continue
+            if call.op.name in ("where", "masked_fill") and call.span is not None:
+                return Mask(call.span)
+            if step.target not in seen:
+                seen.add(step.target)
+                waiting.append(step.target)
+    return None

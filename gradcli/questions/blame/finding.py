@@ -1,0 +1,105 @@
+"""What `blame` reports: a cause, the `where` that hides it, and a fix that was run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gradcli.errors import Span
+from gradcli.questions.blame.causes import cause_of
+from gradcli.questions.blame.nonfinite import FirstNonFinite
+from gradcli.record import Record
+
+if TYPE_CHECKING:
+    from gradcli.autograd.tensor import Tensor
+
+
+class Rewrite:
+    """A change of a program's text.
+
+    Attributes:
+        dtype: the dtype that the program is run in, None for its own.
+        guards: whether it keeps arguments away from a point where the value is infinite, which is
+            right only where the program goes on to take nothing times that value.
+    """
+
+    def __init__(self, span: Span, text: str, reason: str, dtype: str | None = None) -> None:
+        self.span = span
+        self.text = text
+        self.reason = reason
+        self.dtype = dtype
+        self.guards = False
+        self.also: list[Rewrite] = []
+
+    def program(self) -> str:
+        """The whole text with the change."""
+        text = self.span.source.text
+        for each in sorted([self, *self.also], key=lambda change: -change.span.start):
+            text = text[: each.span.start] + each.text + text[each.span.end :]
+        return text
+
+    def lines(self) -> list[tuple[int, str]]:
+        """The changed lines, with their numbers."""
+        changes = sorted([self, *self.also], key=lambda change: change.span.start)
+        text = self.program()
+        shift = 0
+        found: dict[int, str] = {}
+        for each in changes:
+            at = each.span.start + shift
+            shift += len(each.text) - (each.span.end - each.span.start)
+            start = text.rfind("\n", 0, at) + 1
+            end = text.find("\n", at + len(each.text))
+            found[each.span.line] = text[start : len(text) if end < 0 else end]
+        return sorted(found.items())
+
+
+class Fix(Record):
+    """A rewrite that was run.
+
+    Attributes:
+        agree: how many numbers agree with those that were finite before, or are in double
+            precision.
+        chosen: how many have no other run to compare with: there the rewrite chooses.
+        points: where both programs were run, finite, and alike in value and gradients; in words.
+    """
+
+    rewrite: Rewrite
+    agree: int
+    chosen: int
+    points: Sequence[str]
+
+
+class Mask(Record):
+    """A `where` that hides what is not finite from the value, and not from the gradient."""
+
+    place: Span
+
+
+class Blamed:
+    """A NaN or infinity that reaches the output or a gradient.
+
+    Attributes:
+        spoilt: what is not finite because of it: `x.grad`, `y`.
+        diverges: the leaves that grew, step by step, until they overflowed.
+        too_large: whether it was run in float64, and is not finite there either.
+    """
+
+    def __init__(self, nonfinite: FirstNonFinite, mask: Mask | None, spoilt: Sequence[str]) -> None:
+        self.nonfinite = nonfinite
+        self.cause, self.text = cause_of(nonfinite)
+        self.mask = mask
+        self.spoilt = spoilt
+        self.diverges: Sequence[Tensor] = ()
+        self.fix: Fix | None = None
+        self.too_large = False
+
+
+class Blame(Record):
+    """What was found.
+
+    Attributes:
+        others: those after it, and those that reach neither output nor gradient.
+    """
+
+    first: Blamed | None
+    others: Sequence[Blamed]

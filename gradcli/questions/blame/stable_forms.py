@@ -1,0 +1,228 @@
+"""Rewrites formulas that overflow or lose their slope as the functions that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from gradcli.recorded.patterns import (
+    Expression,
+    binary,
+    call_of,
+    inner,
+    is_number,
+    negated,
+    operand,
+    same,
+)
+
+Stable = Iterator[tuple[str, str]]
+"""Texts that stand for an expression, each with the reason why it is better."""
+
+
+def stable(node: Expression) -> Stable:
+    """What may stand for an expression, the best first."""
+    for rule in _RULES:
+        yield from rule(node)
+
+
+def _logarithms(node: Expression) -> Stable:
+    """`log` of a sum of `exp`, of 1 + `exp`, of `sigmoid` or `softmax`."""
+    call = call_of(node, "log")
+    if call is None:
+        return
+    inside = call.operands[0]
+    summed = call_of(inside, "sum")
+    power = None if summed is None else call_of(summed.operands[0], "exp")
+    if summed is not None and power is not None:
+        u = power.operands[0]
+        reason = "logsumexp takes the largest exponent out before exp can overflow"
+        if summed.more():
+            yield f"torch.logsumexp({inner(u)}, {summed.more()})", reason
+        else:
+            yield f"torch.logsumexp({operand(u)}.reshape(-1), 0)", reason
+    u_or_none = _exponent_of_one_plus_exp(inside)
+    if u_or_none is not None:
+        yield (
+            f"torch.nn.functional.softplus({inner(u_or_none)})",
+            "softplus is log(1 + exp(x)) without the overflow",
+        )
+    sigmoid = call_of(inside, "sigmoid")
+    if sigmoid is not None:
+        u = sigmoid.operands[0]
+        yield (
+            f"torch.nn.functional.logsigmoid({inner(u)})",
+            "logsigmoid does not round to 0 before the logarithm",
+        )
+    softmax = call_of(inside, "softmax")
+    if softmax is not None:
+        u = softmax.operands[0]
+        yield (
+            f"torch.log_softmax({inner(u)}, {softmax.more()})",
+            "log_softmax does not round to 0 before the logarithm",
+        )
+    difference = binary(inside, "-")
+    if difference is not None and is_number(difference[0], 1):
+        sigmoid = call_of(difference[1], "sigmoid")
+        if sigmoid is not None:
+            yield (
+                f"torch.nn.functional.logsigmoid(-{operand(sigmoid.operands[0])})",
+                "1 - sigmoid(x) is sigmoid(-x)",
+            )
+
+
+def _exponent_of_one_plus_exp(node: Expression) -> Expression | None:
+    """`u` of `1 + exp(u)`."""
+    total = binary(node, "+")
+    if total is None:
+        return None
+    for one, other in (total, total[::-1]):
+        power = call_of(other, "exp")
+        if is_number(one, 1) and power is not None:
+            return power.operands[0]
+    return None
+
+
+def _log1p(node: Expression) -> Stable:
+    call = call_of(node, "log1p")
+    power = None if call is None else call_of(call.operands[0], "exp")
+    if power is not None:
+        u = inner(power.operands[0])
+        yield f"torch.nn.functional.softplus({u})", "softplus is log1p(exp(x)) without the overflow"
+
+
+def _ratios(node: Expression) -> Stable:
+    """`exp(x) / exp(x).sum()`, the logistic function, `tanh`."""
+    ratio = binary(node, "/")
+    if ratio is None:
+        return
+    above, below = ratio
+    summed, power = call_of(below, "sum"), call_of(above, "exp")
+    if summed is not None and power is not None and same(summed.operands[0], above):
+        u = power.operands[0]
+        reason = "softmax takes the largest exponent out before exp can overflow"
+        dims = [each for each in summed.others if each.startswith("dim")]
+        if len(summed.operands) > 1:
+            dims.insert(0, inner(summed.operands[1]))
+        if dims:
+            yield f"torch.softmax({inner(u)}, {dims[0]})", reason
+        else:
+            flat = operand(u)
+            yield f"torch.softmax({flat}.reshape(-1), 0).reshape({flat}.shape)", reason
+    u_or_none = _exponent_of_one_plus_exp(below)
+    if u_or_none is not None:
+        negative = negated(u_or_none)
+        reason = "sigmoid never forms the exp that overflows"
+        if is_number(above, 1) and negative is not None:
+            yield f"torch.sigmoid({inner(negative)})", reason
+        elif is_number(above, 1):
+            yield f"torch.sigmoid(-{operand(u_or_none)})", reason
+        elif power is not None and same(power.operands[0], u_or_none):
+            yield f"torch.sigmoid({inner(u_or_none)})", reason
+    difference, total = binary(above, "-"), binary(below, "+")
+    if difference is not None and total is not None:
+        first = call_of(difference[0], "exp")
+        if first is not None and same(difference[0], total[0]) and same(difference[1], total[1]):
+            yield f"torch.tanh({inner(first.operands[0])})", "tanh never forms the exp"
+
+
+def shifted(node: Expression) -> Stable:
+    """`exp(x)` that is divided by its own sum somewhere else: right for a ratio alone."""
+    call = call_of(node, "exp")
+    if call is not None:
+        u = call.operands[0]
+        yield (
+            f"torch.exp({inner(u)} - {operand(u)}.max())",
+            "a ratio of exps does not change when the largest exponent is taken out",
+        )
+
+
+def _lengths(node: Expression) -> Stable:
+    """The root of a sum of squares, and the root of a square."""
+    inside = _root_of(node)
+    if inside is None:
+        return
+    summed = call_of(inside, "sum")
+    if summed is not None:
+        u = _square_of(summed.operands[0])
+        if u is not None:
+            more = summed.more()
+            arguments = f"{inner(u)}, dim={more}" if more and "=" not in more else inner(u)
+            if "=" in more:
+                arguments = f"{inner(u)}, {more}"
+            yield (
+                f"torch.linalg.vector_norm({arguments})",
+                "vector_norm takes the gradient 0 where all is 0",
+            )
+    u = _square_of(inside)
+    if u is not None:
+        yield f"{operand(u)}.abs()", "the root of a square is the absolute value"
+
+
+def _root_of(node: Expression) -> Expression | None:
+    call = call_of(node, "sqrt")
+    if call is not None:
+        return call.operands[0]
+    power = binary(node, "**")
+    if power is not None and is_number(power[1], 0.5):
+        return power[0]
+    call = call_of(node, "pow")
+    if call is not None and len(call.operands) == 2 and is_number(call.operands[1], 0.5):
+        return call.operands[0]
+    return None
+
+
+def _square_of(node: Expression) -> Expression | None:
+    power = binary(node, "**")
+    if power is not None and is_number(power[1], 2):
+        return power[0]
+    product = binary(node, "*")
+    if product is not None and same(*product):
+        return product[0]
+    call = call_of(node, "square")
+    if call is not None:
+        return call.operands[0]
+    call = call_of(node, "pow")
+    if call is not None and len(call.operands) == 2 and is_number(call.operands[1], 2):
+        return call.operands[0]
+    return None
+
+
+def _normalised(node: Expression) -> Stable:
+    """`x / x.norm()`."""
+    ratio = binary(node, "/")
+    call = None if ratio is None else call_of(ratio[1], "norm", "vector_norm")
+    if ratio is not None and call is not None:
+        yield (
+            f"{operand(ratio[0])} / {operand(ratio[1])}.clamp(min=1e-12)",
+            "a length that is kept above 0 can be divided by",
+        )
+
+
+def _entropies(node: Expression) -> Stable:
+    """`p * log(p)`."""
+    product = binary(node, "*")
+    if product is None:
+        return
+    for p, other in (product, product[::-1]):
+        log = call_of(other, "log")
+        if log is not None and same(log.operands[0], p):
+            u = inner(p)
+            yield (
+                f"torch.xlogy({u}, torch.where({u} > 0, {u}, 1))",
+                "0 · log 0 is 0 by the limit, and xlogy says so",
+            )
+        elif log is not None:
+            yield (
+                f"torch.xlogy({inner(p)}, {inner(log.operands[0])})",
+                "xlogy is 0 where its first argument is",
+            )
+
+
+_RULES: tuple[Callable[[Expression], Stable], ...] = (
+    _logarithms,
+    _log1p,
+    _ratios,
+    _lengths,
+    _normalised,
+    _entropies,
+)

@@ -1,0 +1,231 @@
+"""What `blame` found as text, and as JSON, schema `gradcli.blame/1`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.arrays.files.json import spelled
+from gradcli.errors import Label
+from gradcli.questions.blame.causes import name_of, number_text
+from gradcli.questions.blame.finding import Blame, Blamed, Fix
+from gradcli.questions.blame.nonfinite import BACKWARD, DATA, SEED
+from gradcli.show.diagnostics.findings import finding, span_object, wrapped
+from gradcli.show.diagnostics.snippet import location
+from gradcli.show.style import PLAIN, Style, block, one_line
+
+SCHEMA = "gradcli.blame/1"
+
+_HINTS = {
+    "division by zero": "no cure: the value is infinite; mask the divisor before you divide",
+    "overflow": "no cure: no wider dtype that was tried helps; scale what goes in",
+    "overflow, float64": "no cure: the result is too large for float64 too; scale what goes in",
+    "log of zero": "no cure: the value is -inf; mask the argument, or keep it above 0",
+    "log of a negative": "no cure: what goes into the logarithm must not be negative",
+    "sqrt of a negative": "no cure: what goes into the root must not be negative",
+    "inf - inf, softmax": "no cure: a row that is masked whole has no softmax; open such rows,"
+    " `mask & ~mask.all(-1, keepdim=True)`, and leave out what comes of them",
+    "root of a negative": "no cure: a root needs what goes in not to be negative",
+}
+"""What is said of kinds for which a finite number would be wrong."""
+
+
+_GREW = (
+    "grew with every step until it overflowed: take a smaller learning rate, or bound the gradient"
+    " with clip_grad_norm_()"
+)
+
+_MOST_NAMES = 4
+"""Outputs and gradients that are named as not finite."""
+
+
+def blame_text(blame: Blame, style: Style = PLAIN, *, all: bool = False) -> str:
+    """The first nonfinite value with its place, operands, fix and verification; `all` of them."""
+    if blame.first is None:
+        parts = ["nothing to blame: the output and all gradients are finite"]
+        if blame.others and not all:
+            count = len(blame.others)
+            some = "1 operation gives" if count == 1 else f"{count} operations give"
+            parts.append(f"{some} numbers that are not finite and spoil nothing: --all shows them")
+    else:
+        parts = _blamed(blame.first, style)
+    if all:
+        for other in blame.others:
+            parts.append(f"{_headline(other)}\n" + _place(other, style))
+    return "\n\n".join(parts) + "\n"
+
+
+def _blamed(blamed: Blamed, style: Style) -> list[str]:
+    verb = "is" if len(blamed.spoilt) == 1 else "are"
+    spoilt = list(blamed.spoilt)
+    if len(spoilt) > _MOST_NAMES:
+        spoilt[_MOST_NAMES - 1 :] = [f"{len(spoilt) - _MOST_NAMES + 1} more"]
+    parts = [f"{' and '.join(spoilt)} {verb} not finite: {_headline(blamed)}"]
+    parts.append(_place(blamed, style))
+    parts.append(_context(blamed))
+    parts.append(_numbers(blamed))
+    if blamed.fix is not None:
+        parts.append(_cure(blamed.fix, style))
+    elif blamed.diverges:
+        named = sorted({f"`{leaf.name}`" for leaf in blamed.diverges if leaf.name})
+        grown = " and ".join(named[:_MOST_NAMES]) or "what is trained"
+        parts.append(wrapped(f"no cure of the formula: {grown} {_GREW}"))
+    elif blamed.nonfinite.phase == SEED:
+        parts.append("cure: start from a finite --seed")
+    else:
+        cause = _HINTS.get(f"{blamed.cause}, {name_of(blamed.nonfinite).removeprefix('log_')}")
+        hint = cause or (_HINTS.get(f"{blamed.cause}, float64") if blamed.too_large else None)
+        hint = hint or _HINTS.get(
+            blamed.cause, "no rewrite that was tried keeps it finite and right"
+        )
+        parts.append(wrapped(hint))
+    return [part for part in parts if part]
+
+
+def _headline(blamed: Blamed) -> str:
+    return f"{blamed.cause}, {_phase(blamed)}"
+
+
+def _phase(blamed: Blamed) -> str:
+    birth = blamed.nonfinite
+    if birth.phase == DATA:
+        return f"where {birth.called} is read first"
+    if birth.phase == SEED:
+        return "before any node has run"
+    return f"in the {birth.phase} pass of {name_of(birth)}"
+
+
+def _place(blamed: Blamed, style: Style) -> str:
+    labels: tuple[Label, ...] = ()
+    if blamed.mask is not None:
+        labels = (Label(blamed.mask.place, "this hides it from the value, not the gradient"),)
+        if blamed.nonfinite.phase != BACKWARD:
+            labels = (Label(blamed.mask.place, "it goes in here"),)
+    return finding(blamed.text, blamed.nonfinite.place, None, labels, style)
+
+
+def _context(blamed: Blamed) -> str:
+    """The module, the calls and the iterations in which it happened."""
+    birth = blamed.nonfinite
+    lines = [] if birth.module is None else [f"in {birth.module[0]}, {birth.module[1]}"]
+    for name, place in reversed(birth.stack):
+        at = "" if place is None else f", called at {location(place)}: {one_line(place.text)}"
+        lines.append(f"in {name}(){at}")
+    for loop, number, through in reversed(birth.rounds):
+        shown = f" ({through})" if through else ""
+        lines.append(f"in round {number} of the loop at {location(loop)}{shown}")
+    return "\n".join(lines)
+
+
+def _numbers(blamed: Blamed) -> str:
+    """The operands at the element, the gradient that arrived, and what came out."""
+    birth = blamed.nonfinite
+    element = f"[{', '.join(map(str, birth.element))}]" if birth.element else ""
+    rows = []
+    for operand in birth.operands:
+        if operand.value is not None:
+            rows.append((operand.name, number_text(operand.value)))
+        elif operand.low is not None:
+            low, high = number_text(operand.low), number_text(operand.high)
+            rows.append((operand.name, low if low == high else f"{low} to {high}"))
+    if birth.incoming is not None:
+        rows.append(("gradient in", number_text(birth.incoming)))
+    given = {BACKWARD: "gradient out", SEED: "seed"}.get(birth.phase, "result")
+    rows.append((birth.called if birth.phase == DATA else given, number_text(birth.value)))
+    width = max(len(name) for name, _ in rows) + 2
+    head = f"at element {element}\n" if element else ""
+    return head + "\n".join(f"  {name.ljust(width)}{text}" for name, text in rows)
+
+
+def _cure(cure: Fix, style: Style) -> str:
+    rewrite = cure.rewrite
+    if rewrite.dtype is not None:
+        head = wrapped(f"{style.paint('cure', 'strong')}: {rewrite.reason}")
+        return f"{head}\n{block(' = proof: ', wrapped(proof_text(cure), 10))}"
+    changed = rewrite.lines()
+    gutter = len(str(changed[-1][0]))
+    margin = " " * gutter
+    lines = [
+        wrapped(f"{style.paint('cure', 'strong')}: {rewrite.reason}"),
+        f"{margin} |",
+        *(f"{number:>{gutter}} | {text}" for number, text in changed),
+        f"{margin} |",
+    ]
+    lead = f"{margin} = proof: "
+    return "\n".join([*lines, block(lead, wrapped(proof_text(cure), len(lead)))])
+
+
+def proof_text(cure: Fix) -> str:
+    """What the run of the rewrite showed."""
+    total = cure.agree + cure.chosen
+    text = "this was run, and all its numbers are finite"
+    if cure.agree:
+        text += f"; {cure.agree} of {total} are those of the former run, or of one in float64"
+    if cure.agree and cure.chosen:
+        text += ", and the cure chooses the rest"
+    return f"{text}; values and gradients of both programs agree with {', '.join(cure.points)}"
+
+
+# --- JSON ---------------------------------------------------------------------------------------
+
+
+def blame_document(blame: Blame) -> dict[str, Any]:
+    """What was found as a JSON object."""
+    return {
+        "schema": SCHEMA,
+        "blamed": None if blame.first is None else _object(blame.first),
+        "others": [_object(each) for each in blame.others],
+    }
+
+
+def _object(blamed: Blamed) -> dict[str, Any]:
+    birth, cure = blamed.nonfinite, blamed.fix
+    found: dict[str, Any] = {
+        "kind": blamed.cause,
+        "text": blamed.text,
+        "phase": birth.phase,
+        "op": name_of(birth),
+        **span_object(birth.place),
+        "element": list(birth.element),
+        "value": spelled(_number(birth.value)),
+        "operands": [
+            {"name": each.name, "value": None if each.value is None else _spelled(each.value)}
+            for each in birth.operands
+        ],
+        "gradient_in": None if birth.incoming is None else _spelled(birth.incoming),
+        "module": None if birth.module is None else birth.module[0],
+        "diverges": [leaf.name for leaf in blamed.diverges if leaf.name],
+        "rounds": [
+            {"loop": span_object(loop), "number": number, "values": through}
+            for loop, number, through in birth.rounds
+        ],
+        "spoilt": list(blamed.spoilt),
+        "masked_by": None if blamed.mask is None else span_object(blamed.mask.place),
+    }
+    if cure is not None:
+        found["cure"] = {
+            "changes": [
+                {
+                    "at": location(change.span),
+                    "replaces": one_line(change.span.text),
+                    "text": change.text,
+                }
+                for change in (cure.rewrite, *cure.rewrite.also)
+            ],
+            "program": cure.rewrite.program(),
+            "dtype": cure.rewrite.dtype,
+            "reason": cure.rewrite.reason,
+            "agree": cure.agree,
+            "chosen": cure.chosen,
+            "compared_at": list(cure.points),
+        }
+    else:
+        found["cure"] = None
+    return found
+
+
+def _number(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _spelled(value: Any) -> Any:
+    return spelled(_number(value))

@@ -1,0 +1,331 @@
+"""The gradients of a program against central differences, or against ones given by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays.files.data_file import DataFile
+from gradcli.arrays.files.reading import read
+from gradcli.autograd.recording.recorder import Event, Step
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, Source
+from gradcli.language.parser.parser import parse_expression
+from gradcli.questions.check.check import WRONG, Comparison, fails, worst
+from gradcli.questions.check.check import check as compare
+from gradcli.questions.check.diagnosis import Clues, is_close
+from gradcli.questions.check.edits import Edit, edits
+from gradcli.questions.check.suspects import Suspect, suspects
+from gradcli.questions.check.tell import (
+    check_document,
+    check_text,
+    comparison_document,
+    comparison_text,
+)
+from gradcli.questions.why.detachments import beside
+from gradcli.recorded.names import arguments_of
+from gradcli.running.arguments.values import Argument
+from gradcli.running.arguments.words import UsageError
+from gradcli.running.moments import moments_of
+from gradcli.running.report import seed_of
+from gradcli.running.rerun import evaluate
+from gradcli.show.answer import Answer
+from gradcli.show.style import one_line
+
+if TYPE_CHECKING:
+    from gradcli.autograd.graph import GraphNode
+    from gradcli.running.arguments.options import Options
+    from gradcli.running.process.terminal import Terminal
+    from gradcli.running.rerun import Executed, Rerun
+    from gradcli.session import Session
+
+# --- differences --------------------------------------------------------------------------------
+
+
+def by_differences(
+    terminal: Terminal, rerun: Rerun, options: Options, order: int, most: int
+) -> int:
+    """Compare gradients with central differences; the exit code is 1 for a wrong one."""
+    here = _executed(rerun)
+    assert here.output is not None
+    generator = np.random.default_rng(0)
+    seed = _seed(here, options, generator)
+    inputs = {name: np.array(leaf.array, float) for name, leaf in here.leaves.items()}
+    inputs.update(rerun.beginnings(here))
+    rerun.moments, current = moments_of(rerun, here)
+    inputs.update(current)
+    if options.wrt is not None:
+        inputs = {name: array for name, array in inputs.items() if name in options.wrt}
+    if order == 1:
+
+        def function(values: Mapping[str, Any]) -> float:
+            output = rerun.execute(values=values, dtype="float64").output
+            return np.nan if output is None else float((np.asarray(output.array) * seed).sum())
+
+        gradients = here.gradients(seed)
+    else:
+        directions = {
+            name: generator.uniform(0.5, 1.5, leaf.array.shape)
+            for name, leaf in here.leaves.items()
+        }
+
+        def function(values: Mapping[str, Any]) -> float:
+            there = rerun.execute(values=values, dtype="float64")
+            slopes = there.slopes(seed, directions, second=False)
+            return float(sum((slopes[name] * directions[name]).sum() for name in directions))
+
+        gradients = here.slopes(seed, directions, second=True)
+    found = compare(
+        function, gradients, inputs, most, _precision(here), one_triangle=_reads_a_triangle(here)
+    )
+    failed = fails(worst(found))
+    wrong = [each.name for each in found if each.verdict == WRONG]
+    places = _suspects(rerun, wrong) if failed and order == 1 else []
+    shown = Answer(
+        partial(check_text, found, order, places), partial(check_document, found, order, places)
+    )
+    terminal.answer(shown, options.format)
+    return int(failed)
+
+
+_TRIANGULAR = ("LinalgCholesky", "LinalgEigh", "LinalgLdl", "CholeskyInverse")
+"""Nodes of ops that take a matrix for symmetric begin with these."""
+
+
+def _reads_a_triangle(executed: Executed) -> bool:
+    """Whether an op of the program reads one triangle of a matrix."""
+    assert executed.output is not None
+    nodes = executed.run.session.graph(executed.output).nodes
+    return any(node.name.startswith(_TRIANGULAR) for node in nodes)
+
+
+def _suspects(rerun: Rerun, wrong: Sequence[str]) -> list[Suspect]:
+    """What in the program may make its gradients wrong, given the names of those that are."""
+    fresh = rerun.execute(dtype="float64", record="values")
+    assert fresh.output is not None
+    session, root = fresh.run.session, fresh.output.grad_fn
+    nodes = session.graph(fresh.output).nodes
+    seed = Tensor(np.ones(fresh.output.array.shape))
+    events: Sequence[Event] = []
+    if root is not None and root in session.recorder.ran:
+        events = session.recorder.events or []
+    elif root is not None:
+        events = session.rehearse(fresh.output, seed)
+    found = suspects(rerun.statements, nodes, events)
+    if not found and root is not None:
+        recorded = fresh.run.recorded(rerun.statements, fresh.value, False)
+        leaves = [leaf for name, leaf in fresh.leaves.items() if name in wrong]
+        found = [
+            Suspect(each.place, f"{each.text}: differences see this way, gradients do not")
+            for leaf in leaves
+            for each in beside(recorded, leaf, root)
+            if each.place is not None
+        ]
+    return list({(each.place.start, each.text): each for each in found}.values())
+
+
+def _precision(executed: Executed) -> float:
+    """The relative rounding error of the coarsest dtype in the graph."""
+    assert executed.output is not None
+    nodes = executed.run.session.graph(executed.output).nodes
+    kinds = {dtype for node in nodes for _, dtype in node.node.metadata if dtype.kind == "f"}
+    return max((float(np.finfo(dtype).eps) for dtype in kinds), default=0.0)
+
+
+def _executed(rerun: Rerun) -> Executed:
+    """The program in float64, with inputs that can be moved."""
+    found = rerun.execute(dtype="float64", record="steps")
+    if found.output is None or not found.output.requires_grad or not found.leaves:
+        raise GradcliError(
+            "E402",
+            "the program computes nothing from an input that has a name and requires grad",
+            help="give an input a value behind the program: `x=2`",
+        )
+    return found
+
+
+def _seed(executed: Executed, options: Options, generator: Any) -> Any:
+    """The seed that was asked for; 1 for a number, else random: ones hide exchanges."""
+    assert executed.output is not None
+    shape = executed.output.array.shape
+    if options.seed is not None:
+        argument = Argument("seed", True, options.seed, 0)
+        argument.source.name = "option --seed"
+        seed = seed_of(executed.run.session, argument, executed.output)
+        return np.asarray(seed.array, float)
+    size = executed.output.array.size
+    return np.ones(shape) if size == 1 else generator.uniform(0.5, 1.5, shape)
+
+
+# --- gradients made by hand ---------------------------------------------------------------------
+
+
+def by_hand(
+    terminal: Terminal,
+    rerun: Rerun,
+    options: Options,
+    against: str | dict[str, Any] | None,
+    equals: Sequence[tuple[str | None, str]],
+) -> int:
+    """Compare gradients with ones made by hand; the exit code is 1 for a wrong one."""
+    here = _executed(rerun)
+    assert here.output is not None
+    seed = np.ones(here.output.array.shape)
+    if options.seed is not None:
+        seed = _seed(here, options, None)
+    right = here.gradients(seed)
+    given: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    if against is not None:
+        given = _given(here.run.session, against, right)
+    failures: dict[str, GradcliError] = {}
+    for name, expression in equals:
+        if name is None and len(right) > 1:
+            names = ", ".join(f"{each}=…" for each in right)
+            raise UsageError(f"--equals: say of which input: {names}")
+        called = next(iter(right)) if name is None else name
+        if called not in right:
+            raise UsageError(f"--equals: the program has no input `{called}`")
+        texts[called] = expression
+        try:
+            array = evaluate(here, expression)
+        except GradcliError as error:
+            failures[called], given[called] = error, None
+            continue
+        # A number stands for itself in every element.
+        given[called] = np.broadcast_to(array, right[called].shape) if not array.ndim else array
+    clues = _Clues(here, rerun.execute(dtype="float64"))
+    found: list[Comparison] = []
+    for name, array in given.items():
+        made = Comparison(name, array, right[name], clues.of(texts.get(name)))
+        if array is None and made.diagnosis.startswith("it cannot"):
+            raise failures[name]
+        found.append(made)
+    shown = Answer(partial(comparison_text, found), partial(comparison_document, found))
+    terminal.answer(shown, options.format)
+    return int(any(each.diagnosis for each in found))
+
+
+class _Clues:
+    """What a wrong gradient of a program may come from.
+
+    Args:
+        here: the program, differentiated; `fresh`: the program before its backward pass.
+    """
+
+    def __init__(self, here: Executed, fresh: Executed) -> None:
+        self._here = here
+        self._factors = _factors(fresh)
+        assert fresh.output is not None
+        nodes = fresh.run.session.graph(fresh.output).nodes
+        self._means = [each for node in nodes for each in _mean_of(node)]
+
+    def of(self, expression: str | None) -> Clues:
+        """The clues for a gradient, and the expression that it is the value of."""
+        if expression is None:
+            return Clues(self._factors, self._means)
+        divides = any(word in expression for word in ("/", "mean", "numel", "len("))
+        return Clues(
+            self._factors, self._means, divides, lambda right: self._mend(expression, right)
+        )
+
+    def _mend(self, expression: str, right: Any) -> Edit | None:
+        try:
+            node = parse_expression(Source("option --equals", expression))
+        except GradcliError:
+            return None
+        values = self._here.run.session.values.items()
+        shapes = {name: tuple(v.array.shape) for name, v in values if type(v) is Tensor}
+        for edit in islice(edits(node, shapes), _MOST_EDITS):
+            try:
+                found = evaluate(self._here, edit.text)
+            except GradcliError:
+                continue
+            if found.shape == right.shape and is_close(found, right):
+                return edit
+        return None
+
+
+_MOST_EDITS = 100
+
+
+def _mean_of(node: GraphNode) -> list[tuple[int, str]]:
+    """How many numbers a node averages, with its source text."""
+    op = getattr(node.node, "op", None)
+    if op is None or node.place is None or not node.edges:
+        return []
+    operand = node.edges[0].node
+    shape = () if operand is None else operand.outputs[node.edges[0].output_nr][0]
+    text = one_line(node.place.text)
+    count = int(np.prod(shape, dtype=int))
+    if op.name.startswith("mean"):
+        return [(count // max(1, int(np.prod(node.outputs[0][0], dtype=int))), text)]
+    if arguments_of(node.node).get("reduction") == 1:
+        return [(count, text), *([(shape[0], text)] if shape else [])]
+    return []
+
+
+def _factors(executed: Executed) -> dict[str, Any]:
+    """What may be a forgotten factor: names' values, and slopes by source text."""
+    assert executed.output is not None
+    found: dict[str, Any] = {}
+    for name, value in executed.run.session.values.items():
+        if type(value) is Tensor and value.dtype.is_floating_point:
+            found[f"`{name}`"] = np.asarray(value.array)
+    if executed.output.array.size != 1:
+        return found
+    for event in executed.run.session.rehearse(executed.output):
+        if not isinstance(event, Step) or len(event.grads) != 1 or event.grads[0] is None:
+            continue
+        for passed in event.gradients:
+            if passed is None or passed.shape != event.grads[0].shape:
+                continue
+            with np.errstate(all="ignore"):
+                slope = np.asarray(passed / event.grads[0])
+            text = event.node.node_name if event.node.place is None else event.node.place.text
+            found.setdefault(f"the slope of `{one_line(text)}`", slope)
+    return found
+
+
+def _given(
+    session: Session, against: str | dict[str, Any], right: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The gradients by name or in a file: under `x.grad` or `x`, or the only one."""
+    if isinstance(against, dict):
+        for name in against:
+            if name.removesuffix(".grad") not in right:
+                raise UsageError(f"--against: the program has no input `{name}`")
+        return {name.removesuffix(".grad"): _numbers(name, each) for name, each in against.items()}
+    path = against
+    with session.running():  # whose limits say whether and how much may be read
+        found = read(DataFile.named(path))
+        if isinstance(found, Mapping):
+            keys = list(found)
+            chosen = {name: f"{name}.grad" if f"{name}.grad" in keys else name for name in right}
+            given = {
+                name: _numbers(f"{path}:{key}", found[key])
+                for name, key in chosen.items()
+                if key in keys
+            }
+        else:
+            keys, given = [], {next(iter(right)): _numbers(path, found)}
+    if not keys and len(right) > 1:
+        raise UsageError(f"--against: {path} holds one array, and there are several")
+    if not given:
+        raise UsageError(f"--against: {path} holds {', '.join(keys)}, and none of the inputs")
+    return given
+
+
+def _numbers(place: str, value: Any) -> Any:
+    """What a file holds as an array of numbers; raises E505 where it is none."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, OverflowError):  # lists of unequal length; an integer beyond all dtypes
+        array = np.empty(0, object)
+    if array.dtype.kind not in "biufc":
+        raise GradcliError("E505", f"{place}: it holds no array of numbers")
+    return array

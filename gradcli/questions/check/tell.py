@@ -1,0 +1,161 @@
+"""The answer of `check` as text, and as JSON, schema `gradcli.check/1`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.arrays.files.json import spelled
+from gradcli.questions.check.check import (
+    FINE,
+    JUMP,
+    KINK,
+    NOT_FINITE,
+    ROUNDING,
+    SYMMETRIC,
+    WRONG,
+    Checked,
+    Comparison,
+    Element,
+    fails,
+    worst,
+)
+from gradcli.questions.check.suspects import Suspect
+from gradcli.show.diagnostics.findings import finding, span_object, wrapped
+from gradcli.show.style import PLAIN, Style
+
+SCHEMA = "gradcli.check/1"
+
+_MOST_ROWS = 5
+
+_WORDS = {
+    FINE: "fine",
+    ROUNDING: "rounding: the differences are no steadier than that",
+    SYMMETRIC: "symmetric: one triangle is read, and both share its gradient",
+    KINK: "kink: the slope is between those of both sides",
+    JUMP: "jump: the function is not continuous here",
+    NOT_FINITE: "not finite: see `gradcli blame`",
+    WRONG: "wrong",
+}
+
+
+def check_text(
+    found: Sequence[Checked], order: int, places: Sequence[Suspect] = (), style: Style = PLAIN
+) -> str:
+    """Each input with its verdict and its worst elements, and what may have made them wrong."""
+    of = "gradient" if order == 1 else "second derivative, along a random direction"
+    lines = [f"{of} against central differences in float64", ""]
+    for checked in found:
+        count = len(checked.elements)
+        some = f"{count} of {checked.size} elements" if count < checked.size else _elements(count)
+        name = style.paint(f"{checked.name}.grad", "variable")
+        top = checked.elements[0] if checked.elements else None
+        apart = top is not None and top.verdict != FINE and top.error == top.error
+        ending = f", apart by {top.error:.2g}" if top is not None and apart else ""
+        role = "error" if fails(checked.verdict) else "strong"
+        lines.append(f"{name}  {style.paint(checked.verdict, role)}  {some}{ending}")
+        rows = [each for each in checked.elements if each.verdict != FINE][:_MOST_ROWS]
+        if rows:
+            lines += _rows(rows)
+        if checked.slip:
+            lines.append(f"  {checked.slip}")
+    for each in places:
+        lines += ["", finding(each.text, each.place, each.help, (), style)]
+    return "\n".join(lines) + "\n"
+
+
+def _elements(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"
+
+
+def _rows(rows: Sequence[Element]) -> list[str]:
+    table = [["element", "gradient", "differences", "verdict"]]
+    for row in rows:
+        index = f"[{', '.join(map(str, row.index))}]"
+        table.append([index, _digits(row.analytic), _digits(row.numeric), _words(row)])
+    widths = [max(len(line[column]) for line in table) for column in range(3)]
+    return [
+        "  " + "  ".join([*(cell.ljust(w) for cell, w in zip(line, widths, strict=False)), line[3]])
+        for line in table
+    ]
+
+
+def _words(row: Element) -> str:
+    if row.verdict == KINK and row.sides is not None:
+        left, right = row.sides
+        return f"kink: {left:.4g} to the left, {right:.4g} to the right"
+    return _WORDS[row.verdict]
+
+
+def _digits(number: float) -> str:
+    return f"{number:.7g}"
+
+
+def comparison_text(found: Sequence[Comparison], style: Style = PLAIN) -> str:
+    """Each gradient made by hand with what is likely wrong."""
+    lines = ["the gradient made by hand, against the backward pass", ""]
+    for each in found:
+        name = style.paint(f"{each.name}.grad", "variable")
+        role = "error" if fails(each.verdict) else "strong"
+        lines.append(f"{name}  {style.paint(each.verdict, role)}")
+        if each.diagnosis:
+            lines.append("  " + wrapped(each.diagnosis, 2).replace("\n", "\n  "))
+            if each.element is not None and each.given is not None:
+                at, given, right = each.element, each.given, each.right
+                index = f"[{', '.join(map(str, at))}]: " if at else ""
+                lines.append(f"  {index}{_digits(given[at])} given, {_digits(right[at])} right")
+    return "\n".join(lines) + "\n"
+
+
+def check_document(
+    found: Sequence[Checked], order: int, places: Sequence[Suspect] = ()
+) -> dict[str, Any]:
+    """The comparison with differences as a JSON object."""
+    return {
+        "schema": SCHEMA,
+        "order": order,
+        "verdict": worst(found),
+        "suspects": [
+            {"text": each.text, **span_object(each.place), "help": each.help} for each in places
+        ],
+        "inputs": [
+            {
+                "name": each.name,
+                "verdict": each.verdict,
+                "checked": len(each.elements),
+                "size": each.size,
+                "slip": each.slip or None,
+                "elements": [
+                    {
+                        "index": list(element.index),
+                        "gradient": spelled(element.analytic),
+                        "differences": spelled(float(element.numeric)),
+                        "step": element.step,
+                        "verdict": element.verdict,
+                        "sides": None if element.sides is None else list(element.sides),
+                    }
+                    for element in each.elements
+                ],
+            }
+            for each in found
+        ],
+    }
+
+
+def comparison_document(found: Sequence[Comparison]) -> dict[str, Any]:
+    """The comparison with given gradients as a JSON object."""
+    return {
+        "schema": SCHEMA,
+        "verdict": WRONG if any(each.diagnosis for each in found) else FINE,
+        "inputs": [
+            {
+                "name": each.name,
+                "verdict": each.verdict,
+                "slip": each.diagnosis or None,
+                "element": None if each.element is None else list(each.element),
+                "given": None if each.given is None else spelled(each.given.tolist()),
+                "right": spelled(each.right.tolist()),
+            }
+            for each in found
+        ],
+    }

@@ -1,0 +1,252 @@
+"""The gradients of a result as formulas, in the form that `gradcli derive` is asked for."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.autograd.recording.trace_recorder import TraceRecorder
+from gradcli.errors import GradcliError, Source
+from gradcli.language.parser.parser import parse_program
+from gradcli.library.namespace import table_of
+from gradcli.questions.derive import tell as derivation
+from gradcli.questions.derive.derive import agrees, derive
+from gradcli.questions.derive.jacobians import jacobians, reach
+from gradcli.questions.derive.latex import latex
+from gradcli.questions.derive.tell_json import derivation_document
+from gradcli.questions.derive.textbook import textbook
+from gradcli.recorded.symbols.text import text_of
+from gradcli.running.arguments.name_uses import called_names, free_names, operand_names
+from gradcli.running.arguments.options import Options
+from gradcli.running.arguments.values import Argument
+from gradcli.running.rerun import Rerun, rerun_of
+from gradcli.running.run import Run
+from gradcli.running.source import run_program
+from gradcli.show.answer import Answer
+from gradcli.show.style import PLAIN, Style
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.language.tree.syntax import Statement
+    from gradcli.questions.derive.program import Derivation, HasWordFor
+    from gradcli.recorded.result import Result
+    from gradcli.running.source import Asked
+
+
+_GRADIENT_OF = "gradient_of_"
+
+
+def record_values(run: Run) -> None:
+    """Let a run, before its program begins, be recorded with the elements of all its values."""
+    state = run.session.interpreter.state
+    state.recorder = TraceRecorder(keeps=True, arrays=True)
+    # A lazy array has no value to note down yet.
+    state.lazy_from = 1 << 62
+
+
+def symbols(statements: Sequence[Statement], arguments: Sequence[Argument]) -> list[Argument]:
+    """Values for the names that nothing gives one: each stands for any positive number."""
+    called = called_names(statements)
+    operands = operand_names(statements)
+
+    def is_builtin(name: str) -> bool:
+        table = table_of(name)
+        # A function that is not called is no operand: `t` in `k * t` is a time.
+        is_operand = name in operands and table is not None and callable(table[name])
+        return name in called or (table is not None and not is_operand)
+
+    given = [argument.name for argument in arguments]
+    names = free_names(statements, given, is_builtin)
+    random = np.random.default_rng(0)
+    words = {name: f"{name}={random.uniform(0.3, 1.4):.4f}" for name in names}
+    return [Argument(name, False, word, len(name) + 1) for name, word in words.items()]
+
+
+def seed_for(asked: Asked, named: bool) -> str | None:
+    """A seed for an output of several elements, which `seed` stands for in the formulas; None for
+    one of one element, and where the program cannot be run.
+
+    Args:
+        named: whether the formulas that are shown have it.
+    """
+    try:
+        output = rerun_of(asked).execute().output
+    except GradcliError:
+        return None
+    if output is None or output.grad_fn is None or not output.array.ndim:
+        return None
+    if named:
+        told = "`seed` stands for the gradient that arrives at the output, of its shape"
+        asked.terminal.note(
+            f"{told}; --jacobian gives matrices" if output.array.ndim == 1 else told
+        )
+    return str(np.random.default_rng(0).uniform(0.5, 1.5, output.array.shape).round(4).tolist())
+
+
+def with_gradients(asked: Asked) -> dict[str, str]:
+    """For each name of --wrt, or each input, the text of a program whose output is the gradient of
+    a program's by it: the formulas of that, or the call that computes it where they have inputs
+    that are no arguments. Those are left out whose gradient depends on none of them.
+
+    Raises:
+        GradcliError: E413 where the output is no number, or its gradient is constant.
+    """
+    text = asked.program.text()
+    statements = parse_program(Source(asked.program.name, text))
+    asked.arguments = [*asked.arguments, *symbols(statements, asked.arguments)]
+    options = Options(
+        of=asked.options.of, wrt=",".join(asked.options.wrt) if asked.options.wrt else None,
+        dtype=asked.options.dtype, limits=asked.options.limits,
+    )  # fmt: skip
+    run = Run(asked.terminal, options, "all")
+    run.muted = True
+    record_values(run)
+    with run.limited():
+        try:
+            result = run.result(run.execute(statements, asked.arguments))
+        except GradcliError as error:
+            raise _no_hessian() if error.code == "E401" else error from None
+        used = [each.name for each in result.gradients if each.node] if result else []
+        names = [name for name in used if name is not None]
+        if result is None:
+            raise _no_hessian()
+        with run.session.running():
+            made = _derived(run, result, text, None)
+    asked.options.of = None
+    output = result.name
+    if made.described or made.inputs.keys() - {each.name for each in asked.arguments}:
+        if output is None:
+            output, last = "y", statements[-1].span
+            text = (
+                f"{text[: last.start]}{output} = ({text[last.start : last.end]}){text[last.end :]}"
+            )
+        call = f"{_GRADIENT_OF}{output} = torch.autograd.grad({output}, {{}}, create_graph=True)[0]"
+        return {name: f"{text}\n{call.format(made.paths.get(name, name))}" for name in names}
+    given = {line.name: line.formula for line in made.lines}
+    found = {}
+    for name in names:
+        gradient = made.gradients[name]
+        if reach(given[gradient], given).isdisjoint(names):
+            continue
+        lines = [f"{line.name} = {text_of(line.formula)}" for line in made.lines]
+        found[name] = "\n".join([*lines, f"{_GRADIENT_OF}{output or 'y'} = {gradient} * 1"])
+    if not found:
+        shown = ", ".join(names)
+        raise GradcliError("E413", f"the Hessian is 0: the gradient does not depend on {shown}")
+    return found
+
+
+def _no_hessian() -> GradcliError:
+    return GradcliError("E413", "a Hessian is of one number", help="sum up the output")
+
+
+def formulas(run: Run, result: Result, program: str, target: str, matrices: str = "") -> Answer:
+    """The formulas of a result.
+
+    Args:
+        target: "gradcli", "latex", "numpy", "jax" or "torch".
+        matrices: "jacobian" or "hessian" for the matrices that gradients are products with; the
+            name that the gradient is by may follow, `hessian_x`.
+    """
+    with run.session.running():
+        found = _derived(run, result, program, derivation.WORDS.get(target))
+        if matrices:
+            found = jacobians(found, run_program, matrices, result.output.array.size)
+
+    output = (result.name or "L").removeprefix(_GRADIENT_OF)
+
+    def text(_: Style) -> str:
+        if target == "latex":
+            return f"{latex(found, output)}\n"
+        if target == "numpy":
+            return derivation.numpy_text(found, program)
+        if target == "jax":
+            return derivation.jax_text(found, program)
+        if target == "torch":
+            return derivation.torch_text(found, program)
+        return f"{derivation.program_text(found, run.options.full)}\n"
+
+    return Answer(text, partial(derivation_document, found, result.name and output))
+
+
+def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
+    """The formulas of a tensor in a program or a session.
+
+    They need every step of the program, so what ran so far is run again.
+
+    Raises:
+        GradcliError: E413 where no name holds the tensor.
+    """
+    name = next((n for n, value in run.session.values.items() if value is tensor), None)
+    if name is None:
+        raise GradcliError(
+            "E413",
+            "derive() needs a tensor that a name of the program holds",
+            help="give it a name on a line of its own first: `y = …`",
+        )
+    options = Options(of=name, dtype=run.options.dtype, limits=run.options.limits)
+    again = Run(run.terminal, options, "all")
+    again.muted = True
+    record_values(again)
+    program = run.transcript.program()
+    statements = again.session.parse(program, "program")
+    with again.limited():
+        result = again.result(again.execute(statements, run.arguments()))
+        assert result is not None  # a name holds the tensor
+        found = formulas(again, result, program, "gradcli")
+        with again.session.running():
+            return found.text(PLAIN)
+
+
+def _derived(run: Run, result: Result, program: str, has_word_for: HasWordFor | None) -> Derivation:
+    recorder = run.session.recorder
+    assert isinstance(recorder, TraceRecorder)
+    found = derive(result, recorder, run_program, has_word_for)
+    again = Rerun(run.terminal, program, "program", run.arguments(), run.options)
+    _confirm_nearby(again, found)
+
+    def in_domain(inputs: dict[str, Any]) -> bool:
+        outcome = again(values=_by_path(found, inputs))
+        return outcome is not None and bool(np.isfinite(outcome.output).all())
+
+    return textbook(found, run_program, in_domain)
+
+
+def _by_path(found: Derivation, inputs: dict[str, Any]) -> dict[str, Any]:
+    """Inputs of formulas as a program's, parameters by their paths."""
+    return {found.paths.get(n, n): array for n, array in inputs.items() if n != "seed"}
+
+
+def _confirm_nearby(again: Rerun, found: Derivation) -> None:
+    """Raise E413 where the formulas hold at the given inputs only, since a number that depends on
+    them stands there as a constant: at inputs nearby the program has other gradients.
+    """
+    random = np.random.default_rng(0)
+    inputs = {
+        name: (array * random.uniform(0.99, 1.01, array.shape)).astype(array.dtype)[()]
+        if name not in ("seed", *found.fixed) and array.dtype.char in "fd"
+        else array
+        for name, array in found.inputs.items()
+    }
+    outcome = again(values=_by_path(found, inputs))
+    if outcome is None:
+        return
+    lines = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in found.lines)
+    try:
+        values = run_program(lines, inputs)
+    except GradcliError:
+        return
+    for name, called in found.gradients.items():
+        right, given = outcome.gradients.get(found.paths.get(name, name)), values[called]
+        if right is None or not np.isfinite(right).all():
+            continue
+        if not agrees(given, right, 1e-3, values.values()):
+            raise GradcliError(
+                "E413",
+                f"the formulas of {name} hold at these inputs only, so they are not shown",
+                help="`gradcli explain` shows the numbers",
+            )

@@ -1,0 +1,364 @@
+"""Formulas in LaTeX: a fragment for a document that loads amsmath and amssymb."""
+
+from __future__ import annotations
+
+from gradcli.questions.derive.matrices import Matrices, argument
+from gradcli.questions.derive.program import Derivation, Line
+from gradcli.questions.derive.recurrence import left_of
+from gradcli.recorded.symbols.notation import is_elementwise
+from gradcli.recorded.symbols.text import ATOM, CHOICE, PRECEDENCE, UNARY, text_of
+from gradcli.recorded.symbols.tree import (
+    Attribute,
+    Call,
+    Choice,
+    Constant,
+    Fragment,
+    Item,
+    Keyword,
+    Listed,
+    Name,
+    Operation,
+    Symbol,
+)
+
+_RELATIONS = {"==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq", "<": "<", ">": ">"}
+
+_OPERATORS = {**_RELATIONS, "+": "+", "-": "-", "&": r"\wedge", "|": r"\vee", "%": r"\bmod"}
+
+_PRODUCT = PRECEDENCE["*"]
+
+_POWER = PRECEDENCE["**"]
+
+_KNOWN = frozenset({"log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "min", "max", "det", "exp"})
+"""Functions that LaTeX has a command for."""
+
+_NAMED = {
+    "sgn": r"\operatorname{sign}", "sigmoid": r"\sigma", "F.one_hot": r"\operatorname{onehot}",
+    "atan": r"\arctan", "asin": r"\arcsin", "acos": r"\arccos", "relu": r"\operatorname{ReLU}",
+    "torch.linalg.det": r"\det", "lgamma": r"\ln\Gamma", "digamma": r"\psi",
+}  # fmt: skip
+"""Functions that a paper has under another name."""
+
+_GREEK = frozenset({
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu",
+    "nu", "xi", "pi", "rho", "sigma", "tau", "phi", "chi", "psi", "omega",
+})  # fmt: skip
+
+_OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
+
+_RESHAPES = ("reshape", "expand", "unsqueeze", "squeeze")
+
+_INDICES = "ijklmn"
+
+
+def latex(found: Derivation, output: str) -> str:
+    r"""The formulas, aligned at their equals signs; `\odot` stands between tensors that are
+    multiplied element by element, and the gradient of `x` is the derivative of the output by it.
+    """
+    gradients = {value: name for name, value in found.gradients.items()}
+    writer = _Writer(found, gradients, output)
+    shown = found.shown
+    left = left_of([f"{line.name} = {text_of(line.formula)}" for line in shown])
+    rows = ["  " + (writer.row(shown[each]) if each >= 0 else r"&\;\;\vdots") for each in left]
+    notes = [f"% 0 where {each}" for each in found.conventions]
+    return "\n".join(["\\begin{aligned}", " \\\\\n".join(rows), "\\end{aligned}", *notes])
+
+
+class _Writer:
+    def __init__(self, found: Derivation, gradients: dict[str, str], output: str) -> None:
+        self.gradients = gradients
+        self.output = output
+        self.is_second = found.kind == "hessian"
+        ranks = {name: array.ndim for name, array in found.inputs.items()}
+        ranks |= {line.name: line.array.ndim for line in found.shown}
+        self.rank = Matrices(ranks).rank
+        self.paths = found.paths
+        self.indices: tuple[str, ...] = ()
+
+    def text(self, symbol: Symbol) -> str:
+        return self._written(symbol)[0]
+
+    def row(self, line: Line) -> str:
+        """A line of the display."""
+        is_case = isinstance(line.formula, Operation) and line.formula.operator in _RELATIONS
+        text = self.text(line.formula)
+        return f"{self.left(line)} &= " + (rf"\left[{text}\right]" if is_case else text)
+
+    def left(self, line: Line) -> str:
+        """What stands before the equals sign: with the index that a sum leaves."""
+        name, formula = self.name(line.name), line.formula
+        if isinstance(formula, Call) and formula.function == "sum" and len(formula.arguments) == 2:
+            rank, dims = self.rank(formula.arguments[0]), formula.arguments[1]
+            if rank is not None and isinstance(dims, Constant) and rank <= len(_INDICES):
+                left = [each for dim, each in enumerate(_INDICES[:rank]) if dim not in dims.value]
+                return rf"\left({name}\right)_{{{' '.join(left)}}}" if left else name
+        return name
+
+    def name(self, name: str) -> str:
+        """A name: one letter as it is, a Greek letter by name, a longer one upright."""
+        if name in self.gradients:
+            of = self.name(self.gradients[name])
+            if self.is_second:
+                first = name.removeprefix("hessian_").removesuffix(f"_{self.gradients[name]}")
+                one = of if first in (name, self.gradients[name]) else self.name(first)
+                turned = "" if self.rank(Name(name)) == 0 else r"^{\top}"
+                by = rf"\partial {one} \, \partial {of}{turned}"
+                if one == of and not turned:
+                    by = rf"\partial {of}^{{2}}"
+                return rf"\frac{{\partial^{{2}} {self.name(self.output)}}}{{{by}}}"
+            return rf"\frac{{\partial {self.name(self.output)}}}{{\partial {of}}}"
+        if name in self.paths:
+            return rf"\mathrm{{{_plain(self.paths[name])}}}"
+        stem = name.rstrip("0123456789")
+        index = name[len(stem) :]
+        stem = stem.rstrip("_") or "x"
+        if stem in _GREEK:
+            shown = f"\\{stem}"
+        elif len(stem) == 1:
+            shown = stem
+        else:
+            shown = rf"\mathrm{{{_plain(stem)}}}"
+        return f"{shown}_{{{index}}}" if index else shown
+
+    def _written(self, symbol: Symbol) -> tuple[str, int]:
+        if self.indices and not self._is_of_elements(symbol):
+            return self._element(symbol)
+        if isinstance(symbol, Name):
+            return self.name(symbol.name), ATOM
+        if isinstance(symbol, Constant):
+            text = _number(symbol)
+            return text, UNARY if text.startswith("-") else ATOM
+        if isinstance(symbol, Operation):
+            return self._operation(symbol)
+        if isinstance(symbol, Item):
+            index = _plain(text_of(symbol.index))
+            of = self._inside(symbol.value, ATOM)
+            # TeX takes one subscript.
+            of = rf"\left({of}\right)" if "_" in of else of
+            return f"{of}_{{[{index}]}}", ATOM
+        if isinstance(symbol, Call):
+            return self._call(symbol)
+        if isinstance(symbol, Choice):
+            then, otherwise = self.text(symbol.then), self.text(symbol.otherwise)
+            return self._cases(then, symbol.condition, otherwise), CHOICE
+        if isinstance(symbol, Keyword):
+            return rf"\mathrm{{{_plain(symbol.name)}}}={self.text(symbol.value)}", ATOM
+        if isinstance(symbol, Attribute):
+            is_pi = text_of(symbol) == "math.pi"
+            return r"\pi" if is_pi else text_of(symbol), ATOM
+        if isinstance(symbol, Listed):
+            rows = rf"{self.name(symbol.variable)} = e_{{1}}, e_{{2}}, \ldots"
+            return rf"\left[{self.text(symbol.formula)}\right]_{{{rows}}}", ATOM
+        assert isinstance(symbol, Fragment)
+        return rf"\text{{{_plain(symbol.text)}}}", ATOM
+
+    # --- elements --------------------------------------------------------------------------------
+
+    def _is_of_elements(self, symbol: Symbol) -> bool:
+        """Whether the elements of a formula are the formula of its parts' elements."""
+        if isinstance(symbol, Operation):
+            return symbol.operator != "@"
+        if isinstance(symbol, Call):
+            return is_elementwise(symbol.function)
+        return isinstance(symbol, Constant)
+
+    def _element(self, symbol: Symbol) -> tuple[str, int]:
+        """An element of a formula, by the indices that stand."""
+        indices, self.indices = self.indices, ()
+        rank = self.rank(symbol)
+        text, level = self._written(symbol)
+        self.indices = indices
+        if rank == 0:
+            return text, level
+        inner = text if level >= ATOM and not text.endswith("}") else rf"\left({text}\right)"
+        return f"{inner}_{{{' '.join(indices[-rank:] if rank else indices)}}}", ATOM
+
+    def _sum(self, symbol: Call) -> tuple[str, int]:
+        """A sum or mean over named indices; without them where the dimensions are not known."""
+        name = symbol.function
+        sign = r"\sum" if name == "sum" else rf"\operatorname*{{{name}}}"
+        value = symbol.arguments[0]
+        if name == "logsumexp":
+            sign, value = r"\log \sum", Call("exp", (value,))
+        rank = self.rank(value)
+        given = symbol.arguments[1] if len(symbol.arguments) > 1 else None
+        dims = given.value if isinstance(given, Constant) else None
+        dims = (dims,) if isinstance(dims, int) else dims
+        if rank is None or self.indices or not 0 < rank <= len(_INDICES):
+            below = "" if dims is None else f"_{{{','.join(map(str, dims))}}}"
+            return rf"{sign}{below} {self._inside(value, _PRODUCT)}", _PRODUCT
+        letters = tuple(_INDICES[:rank])
+        over = letters if dims is None else tuple(letters[dim] for dim in dims)
+        self.indices = letters
+        inside = self._inside(value, _PRODUCT)
+        self.indices = ()
+        return rf"{sign}_{{{','.join(over)}}} {inside}", _PRODUCT
+
+    # --- operators -------------------------------------------------------------------------------
+
+    def _operation(self, symbol: Operation) -> tuple[str, int]:
+        if len(symbol.operands) == 1:
+            sign = {"-": "-", "~": r"\neg "}[symbol.operator]
+            return sign + self._inside(symbol.operands[0], _PRODUCT), _PRODUCT
+        left, right = symbol.operands
+        level = PRECEDENCE[symbol.operator]
+        if symbol.operator in ("/", "//"):
+            sign = "-" if isinstance(left, Operation) and len(left.operands) == 1 else ""
+            above = left.parts[0] if sign == "-" else left
+            quotient = rf"{sign}\frac{{{self.text(above)}}}{{{self.text(right)}}}"
+            if symbol.operator == "//":
+                return rf"\left\lfloor {quotient} \right\rfloor", ATOM
+            return quotient, _PRODUCT if sign else ATOM
+        if symbol.operator == "**":
+            return self._power(left, right), _POWER
+        if symbol.operator == "@":
+            return self._product(left, right), level
+        if symbol.operator == "*":
+            times = self._times(left, right)
+            after = self._inside(right, level if times == r"\," else level + 1)
+            return f"{self._inside(left, level)} {times} {after}", level
+        before, after = self._inside(left, level), self._inside(right, level + 1)
+        return f"{before} {_OPERATORS[symbol.operator]} {after}", level
+
+    def _times(self, left: Symbol, right: Symbol) -> str:
+        """What stands between factors: nothing to see where one is a number."""
+        if self.indices:
+            return r"\,"
+        if self.rank(left) != 0 and self.rank(right) != 0:
+            return r"\odot"
+        last = right.parts[0] if isinstance(right, Operation) else right
+        return r"\cdot" if isinstance(last, Constant) else r"\,"
+
+    def _product(self, left: Symbol, right: Symbol) -> str:
+        """A product of matrices; a vector in front is a row."""
+        level = PRECEDENCE["@"]
+        chained = argument(right, "outer") is not None
+        chained = chained or (isinstance(right, Operation) and right.operator == "@")
+        before, after = self._inside(left, level), self._inside(right, level + (not chained))
+        if self.rank(left) == 1:
+            before = rf"{self._inside(left, ATOM)}^{{\top}}"
+        return f"{before} \\, {after}"
+
+    def _power(self, base: Symbol, exponent: Symbol) -> str:
+        raised = self.text(exponent)
+        if isinstance(base, Call) and len(base.arguments) == 1 and not self.indices:
+            name = base.function.removeprefix("math.")
+            if name in _KNOWN - {"exp"}:
+                return rf"\{name}^{{{raised}}}\left({self.text(base.arguments[0])}\right)"
+        return f"{self._inside(base, ATOM)}^{{{raised}}}"
+
+    # --- functions -------------------------------------------------------------------------------
+
+    def _call(self, symbol: Call) -> tuple[str, int]:
+        name, arguments = symbol.function.removeprefix("math."), symbol.arguments
+        if name == "t" or (name == "transpose" and len(arguments) == 3):
+            return self._transposed(arguments[0]), ATOM
+        if name in _RESHAPES:
+            return self._written(arguments[0])  # how elements are arranged goes without saying
+        if name in ("sum", "mean", "std", "var", "logsumexp"):
+            return self._sum(symbol)
+        if name == "floor":
+            return rf"\left\lfloor {self.text(arguments[0])} \right\rfloor", ATOM
+        if name == "full":
+            return self._written(arguments[1])
+        if name == "arange" and isinstance(arguments[0], Constant):
+            return rf"\left(0, \dots, {arguments[0].value - 1:g}\right)", ATOM
+        if name == "_standard_gamma_grad":
+            by, at = map(self.text, arguments)
+            law = rf"\left({at}; {by}\right)"
+            return rf"\left(-\frac{{\partial F{law} / \partial {by}}}{{p{law}}}\right)", ATOM
+        if name == "tensor" and isinstance(arguments[0], Constant):
+            return _number(arguments[0]), ATOM
+        if name == "sqrt":
+            return rf"\sqrt{{{self.text(arguments[0])}}}", ATOM
+        if name == "abs":
+            return rf"\left|{self.text(arguments[0])}\right|", ATOM
+        if name == "exp":
+            return rf"e^{{{self.text(arguments[0])}}}", _POWER
+        if name == "torch.linalg.inv":
+            return rf"{self._inside(arguments[0], ATOM)}^{{-1}}", ATOM
+        if name == "torch.linalg.solve" and len(arguments) == 2:
+            inverse = Call("torch.linalg.inv", arguments[:1])
+            return f"{self.text(inverse)} \\, {self._inside(arguments[1], ATOM)}", _PRODUCT
+        if name == "outer":
+            one, other = (self._inside(each, ATOM) for each in arguments)
+            return rf"{one} \, {other}^{{\top}}", _PRODUCT
+        if name == "norm":
+            order = rf"_{{{self.text(arguments[1])}}}" if len(arguments) > 1 else ""
+            return rf"\left\lVert {self.text(arguments[0])} \right\rVert{order}", ATOM
+        if name in ("eye", "ones", "zeros"):
+            return {"eye": "I", "ones": r"\mathbf{1}", "zeros": r"\mathbf{0}"}[name], ATOM
+        if name in ("softmax", "log_softmax", "F.one_hot"):
+            arguments = arguments[:1]
+        if name == "where":
+            return self._choice(*arguments)
+        return self._named(name, arguments)
+
+    def _named(self, name: str, arguments: tuple[Symbol, ...]) -> tuple[str, int]:
+        texts = ", ".join(map(self.text, arguments))
+        if name in ("", "[]"):
+            return rf"\left({texts}\right)", ATOM
+        called = _plain(name.rpartition(".")[2])
+        plain = f"\\{name}" if name in _KNOWN else rf"\operatorname{{{called}}}"
+        return rf"{_NAMED.get(name, plain)}\left({texts}\right)", ATOM
+
+    def _transposed(self, symbol: Symbol) -> str:
+        inner = argument(symbol, "torch.linalg.inv")
+        if inner is not None:
+            return rf"{self._inside(inner, ATOM)}^{{-\top}}"
+        return rf"{self._inside(symbol, ATOM)}^{{\top}}"
+
+    def _choice(self, condition: Symbol, then: Symbol, otherwise: Symbol) -> tuple[str, int]:
+        """Cases, or what counts times the indicator of where it does."""
+        if isinstance(condition, Operation) and condition.operator in _OPPOSITE:
+            opposite = Operation(_OPPOSITE[condition.operator], *condition.operands)
+            for value, holds, other in ((then, condition, otherwise), (otherwise, opposite, then)):
+                if isinstance(other, Constant) and other.value == 0:
+                    indicator = rf"\mathbf{{1}}_{{{self.text(holds)}}}"
+                    is_one = isinstance(value, Constant) and value.value == 1
+                    if is_one or argument(value, "ones") is not None:
+                        return indicator, ATOM
+                    return rf"{self._inside(value, _PRODUCT)} \odot {indicator}", _PRODUCT
+        return self._cases(self.text(then), condition, self.text(otherwise)), ATOM
+
+    def _cases(self, then: str, condition: Symbol, otherwise: str) -> str:
+        when = self.text(condition)
+        return rf"\begin{{cases}} {then} & {when} \\ {otherwise} & \text{{otherwise}} \end{{cases}}"
+
+    def _inside(self, symbol: Symbol, level: int) -> str:
+        text, own = self._written(symbol)
+        return text if own >= level else rf"\left({text}\right)"
+
+
+def _number(symbol: Constant) -> str:
+    value = symbol.value
+    if isinstance(value, float):
+        mantissa, _, exponent = f"{value:.6g}".partition("e")
+        if mantissa in ("inf", "-inf"):
+            return mantissa.replace("inf", r"\infty")
+        return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+    if isinstance(value, list):
+        return _matrix(value)
+    return _plain(repr(value))
+
+
+def _matrix(values: list[object]) -> str:
+    """Rows of numbers in brackets."""
+    if not any(isinstance(each, list) for each in values):
+        return rf"\left({', '.join(map(_entry, values))}\right)"
+    rows = [each if isinstance(each, list) else [each] for each in values]
+    if any(isinstance(each, list) for row in rows for each in row):
+        return rf"\text{{{_plain(repr(values))}}}"
+    lines = r" \\ ".join(" & ".join(map(_entry, row)) for row in rows)
+    return rf"\begin{{bmatrix}} {lines} \end{{bmatrix}}"
+
+
+def _entry(number: object) -> str:
+    return _number(Constant(float(f"{number:g}")))
+
+
+def _plain(text: str) -> str:
+    """A text with what LaTeX reads as commands escaped."""
+    for character in "_%&#$":
+        text = text.replace(character, f"\\{character}")
+    return text

@@ -1,0 +1,296 @@
+"""Simplifications of formulas that leave every number as it is, the sign of a zero aside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.questions.derive.views import View, is_view, view_of
+from gradcli.recorded.symbols.notation import is_elementwise
+from gradcli.recorded.symbols.substitution import rebuilt
+from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol
+
+_ARITHMETIC = frozenset(["+", "-", "*", "/", "**"])
+
+_FILLED = {"zeros": 0, "ones": 1}
+
+
+class Simplification:
+    """Identities applied to one formula at a time, of names that are simple already."""
+
+    def __init__(self, formulas: dict[str, Symbol], arrays: dict[str, Any]) -> None:
+        self._formulas = formulas
+        self._arrays = arrays
+
+    def _named(self, formula: Symbol, array: Any) -> Symbol:
+        """A formula that is part of another one, under a name of its own."""
+        if isinstance(formula, (Name, Constant)):
+            return formula
+        for name, known in self._formulas.items():
+            if repr(known) == repr(formula) and self._arrays[name].dtype == array.dtype:
+                return Name(name)
+        name = f"_of{len(self._formulas)}"
+        self._formulas[name], self._arrays[name] = formula, array
+        return Name(name)
+
+    def of(self, formula: Symbol, value: Any) -> Symbol:
+        """A simpler formula whose value has the same shape and dtype."""
+        if isinstance(formula, Operation):
+            formula = Operation(formula.operator, *map(self._inner, formula.operands))
+        while True:
+            found = self._step(formula, value)
+            if found is None:
+                return formula
+            formula = found
+
+    def _inner(self, formula: Symbol) -> Symbol:
+        """A part of a formula, simplified where its shape and dtype are known."""
+        kind = self.kind(formula) if isinstance(formula, Operation) else None
+        return formula if kind is None else self.of(formula, kind)
+
+    def _step(self, formula: Symbol, value: Any) -> Symbol | None:
+        if isinstance(formula, (Operation, Call)):
+            found = self._over_views(formula, value)
+            if found is not None:
+                return found
+        if isinstance(formula, Operation):
+            if len(formula.operands) == 1:
+                return self._sign(formula)
+            found = self._elementwise(formula, value)
+            return self._identity(formula, value) if found is None else found
+        if isinstance(formula, Call) and formula.arguments:
+            return self._call(formula, value)
+        return None
+
+    # --- operators -------------------------------------------------------------------------------
+
+    def _sign(self, formula: Operation) -> Symbol | None:
+        """A double sign."""
+        inner = self._definition(formula.operands[0])
+        if formula.operator == "-" and isinstance(inner, Operation) and len(inner.operands) == 1:
+            return inner.operands[0] if inner.operator == "-" else None
+        return None
+
+    def _elementwise(self, formula: Operation, value: Any) -> Symbol | None:
+        """A number for a tensor of equal elements, and no needless expansion."""
+        if formula.operator == "@":
+            return None
+        for number, other in ((0, 1), (1, 0)):
+            operand = formula.operands[number]
+            partner = self.kind(formula.operands[other])
+            if partner is None or partner.dtype != value.dtype:
+                continue
+            simpler = self._without_expansion(operand, partner.shape, value.shape)
+            if simpler is not None:
+                pair = [simpler, formula.operands[other]]
+                return Operation(formula.operator, *(pair if not number else reversed(pair)))
+        return None
+
+    def _without_expansion(
+        self, operand: Symbol, partner: tuple[int, ...], shape: tuple[int, ...]
+    ) -> Symbol | None:
+        inner = self._definition(operand)
+        if not isinstance(inner, Call):
+            return None
+        if inner.function in (*_FILLED, "full") and partner == shape:
+            if inner.function == "full":
+                return inner.arguments[1]
+            return Constant(_FILLED[inner.function])
+        if inner.function == "expand":
+            source = self.kind(inner.arguments[0])
+            if source is not None and np.broadcast_shapes(source.shape, partner) == shape:
+                return inner.arguments[0]
+        return None
+
+    def _identity(self, formula: Operation, value: Any) -> Symbol | None:
+        left, right = formula.operands
+        operator = formula.operator
+        if operator in ("*", "/", "**") and _is(right, 1) and self._fits(left, value):
+            return left
+        if operator in ("+", "-") and _is(right, 0) and self._fits(left, value):
+            return left
+        if self._fits(right, value):
+            if (operator == "*" and _is(left, 1)) or (operator == "+" and _is(left, 0)):
+                return right
+            if (operator == "*" and _is(left, -1)) or (operator == "-" and _is(left, 0)):
+                return Operation("-", right)
+        if operator == "*" and _is(right, -1) and self._fits(left, value):
+            return Operation("-", left)
+        return None
+
+    # --- calls -----------------------------------------------------------------------------------
+
+    def _call(self, formula: Call, value: Any) -> Symbol | None:
+        head = formula.arguments[0]
+        inner = self._definition(head)
+        name = formula.function
+        if name in ("reshape", "expand") and self._fits(head, value):
+            return head
+        if name == "sum" and self._fits(head, value) and not value.ndim:
+            return head
+        if not isinstance(inner, Call) or not inner.arguments:
+            return None
+        before, *given = inner.arguments
+        if name == "reshape" and inner.function == "sum" and len(given) == 2:
+            summed = Call("sum", (before, given[0]), method=True)
+            return summed if self._shape_without(before, given[0]) == value.shape else None
+        return None
+
+    # --- views -----------------------------------------------------------------------------------
+
+    def _view(self, symbol: Symbol) -> View | None:
+        return view_of(symbol, self._formulas, self._arrays)
+
+    def _over_views(self, formula: Symbol, value: Any) -> Symbol | None:
+        """A chain of views as one; a function of the elements of views as a view of the function; a
+        product of matrices without the shapes that it was computed in.
+        """
+        if is_view(formula):
+            view = self._view(formula)
+            if view is None:
+                return None
+            product = self._product(view, value)
+            written = view.written() if product is None else product
+            if written is None:
+                return None
+            if isinstance(written, Call) and not isinstance(written.parts[0], Name):
+                inner = self._array_of(written.parts[0], view)
+                written = Call(
+                    written.function,
+                    (self._named(written.parts[0], inner), *written.parts[1:]),
+                    written.method,
+                )
+            return None if repr(written) == repr(formula) else written
+        if isinstance(formula, Operation) and formula.operator == "@":
+            return self._with_unit(formula, value)
+        return self._inside_view(formula, value)
+
+    def _array_of(self, symbol: Symbol, view: View) -> Any:
+        """The array of a permutation of a view's source."""
+        return _turned(self._arrays[view.source.name], symbol)
+
+    def _product(self, view: View, value: Any) -> Symbol | None:
+        """A reshaped product of reshaped matrices as the product of the matrices."""
+        product = self._formulas.get(view.source.name)
+        if not view.in_order or not isinstance(product, Operation) or product.operator != "@":
+            return None
+        left, right = (self._shapes_of(each) for each in product.operands)
+        for one in left:
+            for other in right:
+                arrays = self.kind(one), self.kind(other)
+                if _product_shape(arrays[0].shape, arrays[1].shape) == value.shape and np.allclose(
+                    np.matmul(*arrays), value, rtol=1e-3, equal_nan=True
+                ):
+                    return Operation("@", one, other)
+        return None
+
+    def _shapes_of(self, symbol: Symbol) -> list[Symbol]:
+        """A factor of a product, and what it is a reshape of."""
+        view = self._view(symbol) if isinstance(symbol, Name) else None
+        if view is None or self.kind(symbol) is None:
+            return [symbol] if self.kind(symbol) is not None else []
+        inner = self._definition(symbol)
+        if view.in_order:
+            return [view.source, symbol]
+        if isinstance(inner, Call) and inner.function in ("reshape", "unsqueeze"):
+            return [inner.parts[0], symbol]
+        return [symbol]
+
+    def _with_unit(self, formula: Operation, value: Any) -> Symbol | None:
+        """A product without the unit matrix in it."""
+        for one, other in (formula.operands, formula.operands[::-1]):
+            inner = self._definition(one)
+            is_unit = isinstance(inner, Call) and inner.function == "eye"
+            if is_unit and self._fits(other, value):
+                return other
+        return None
+
+    def _inside_view(self, formula: Symbol, value: Any) -> Symbol | None:
+        """`f(view(x))` as `view(f(x))`, so that the view meets those around it."""
+        names = [part for part in formula.parts if not isinstance(part, Constant)]
+        is_call = isinstance(formula, Call) and is_elementwise(formula.function)
+        if not names or not (is_call or isinstance(formula, Operation)):
+            return None
+        views = [self._view(each) for each in names if isinstance(each, Name)]
+        if len(views) < len(names) or any(each is None for each in views):
+            return None
+        first = views[0]
+        assert first is not None
+        known = self._formulas.get(names[0].name) if isinstance(names[0], Name) else None
+        if known is None or not is_view(known) or first.positions.shape != value.shape:
+            return None
+        same = all(
+            each is not None
+            and each.shape == first.shape
+            and np.array_equal(each.positions, first.positions)
+            for each in views
+        )
+        written = first.written() if same else None
+        if not isinstance(written, Call) or not isinstance(written.parts[0], Name):
+            return None
+        sources = iter([each.source for each in views if each is not None])
+        parts = tuple(p if isinstance(p, Constant) else next(sources) for p in formula.parts)
+        array = np.empty(first.shape, value.dtype)
+        array.reshape(-1)[first.positions.ravel()] = value.ravel()
+        inner = self._named(self.of(rebuilt(formula, parts), array), array)
+        if not isinstance(inner, Name):
+            return None
+        return Call(written.function, (inner, *written.parts[1:]), written.method)
+
+    def _shape_without(self, symbol: Symbol, dims: Symbol) -> tuple[int, ...] | None:
+        """A name's shape without the dimensions that a sum takes away."""
+        array = self.kind(symbol)
+        if array is None or not isinstance(dims, Constant):
+            return None
+        gone = {dim % array.ndim for dim in dims.value}
+        return tuple(size for dim, size in enumerate(array.shape) if dim not in gone)
+
+    # --- names -----------------------------------------------------------------------------------
+
+    def _definition(self, symbol: Symbol) -> Symbol:
+        """What a name stands for."""
+        return self._formulas.get(symbol.name, symbol) if isinstance(symbol, Name) else symbol
+
+    def kind(self, symbol: Symbol) -> Any:
+        """The value of a name, or an array of a formula's shape and dtype; None if unknown."""
+        if isinstance(symbol, Name):
+            return self._arrays.get(symbol.name)
+        is_call = isinstance(symbol, Call) and is_elementwise(symbol.function)
+        if not is_call and not (isinstance(symbol, Operation) and symbol.operator in _ARITHMETIC):
+            return None
+        parts = [self.kind(part) for part in symbol.parts if not isinstance(part, Constant)]
+        if not parts or any(part is None for part in parts):
+            return None
+        if len({part.dtype for part in parts}) > 1 or parts[0].dtype.kind != "f":
+            return None
+        shape = np.broadcast_shapes(*(part.shape for part in parts))
+        return np.broadcast_to(np.zeros((), parts[0].dtype), shape)
+
+    def _fits(self, symbol: Symbol, value: Any) -> bool:
+        """Whether a name has the shape and dtype of the value."""
+        array = self.kind(symbol)
+        return bool(array is not None and array.shape == value.shape and array.dtype == value.dtype)
+
+
+def _turned(array: Any, symbol: Symbol) -> Any:
+    """An array as a permutation of it lays it out."""
+    assert isinstance(symbol, Call)
+    dims = [each.value for each in symbol.arguments[1:] if isinstance(each, Constant)]
+    if symbol.function == "transpose":
+        return array.swapaxes(*dims)
+    return array.transpose(dims[0] if dims else None)
+
+
+def _product_shape(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape of a product of matrices, None where there is none."""
+    try:
+        return tuple(np.matmul(np.empty(one), np.empty(other)).shape)
+    except ValueError:
+        return None
+
+
+def _is(symbol: Symbol, number: int) -> bool:
+    if not isinstance(symbol, Constant):
+        return False
+    return type(symbol.value) in (int, float) and bool(symbol.value == number)

@@ -1,0 +1,221 @@
+"""A derived gradient as text: a program in the language, or a file for NumPy or PyTorch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import GradcliError
+from gradcli.questions.derive.numpy_code import JaxWriter, NumpyWriter, Unspoken
+from gradcli.questions.derive.program import Derivation, Line, shortest, without_expression
+from gradcli.questions.derive.recurrence import elided
+from gradcli.recorded.symbols.substitution import rebuilt
+from gradcli.recorded.symbols.text import text_of
+from gradcli.recorded.symbols.tree import Call, Constant, Name, Symbol
+
+_CLOSE = {"float16": "1e-2", "bfloat16": "1e-1", "float64": "1e-9", "complex128": "1e-9"}
+"""How close numbers of a dtype must come; 1e-4 for the others."""
+
+_PLURALS = {"gradient": "gradients", "jacobian": "jacobians", "hessian": "hessians"}
+
+_TITLES = {"gradient": "gradients", "jacobian": "Jacobians", "hessian": "Hessians"}
+
+_FITTED = {"standard_gamma_grad", "dirichlet_grad"}
+"""Functions for which PyTorch has a fit; a file's own series is closer to the truth than 1e-2."""
+
+_COMMENT_COLUMN = 48
+
+_NUMPY = re.compile(r"\bnp\.")
+
+_INFINITE = re.compile(r"(?<![\w.])(inf|nan)\b")
+
+
+def program_text(found: Derivation, full: bool = False) -> str:
+    """The formulas in the language, each with its shape, and where a factor is 0 by convention;
+    unless `full` what an unrolled loop repeats is shown by its first and last lines.
+    """
+    lines = [_noted(f"{line.name} = {_shown(line.formula)}", line) for line in found.shown]
+    lines = lines if full else elided(lines)
+    notes = [f"# {name} is {text}" for name, text in found.described.items()]
+    return "\n".join([*notes, *lines, *(f"# 0 where {each}" for each in found.conventions)])
+
+
+def _shown(formula: Symbol) -> str:
+    """The text of a formula; a number is shown as that."""
+    if isinstance(formula, Call) and formula.function in ("tensor", "torch.tensor"):
+        value = formula.arguments[0].value if isinstance(formula.arguments[0], Constant) else None
+        if isinstance(value, float) and len(formula.arguments) == 1:
+            return text_of(Constant(int(value) if value.is_integer() else value))
+    return text_of(formula)
+
+
+def numpy_text(found: Derivation, program: str) -> str:
+    """A Python file that needs NumPy alone: a function of the inputs that returns their gradients,
+    and an assert on the numbers that the run found.
+
+    Raises:
+        GradcliError: E413 for a function that NumPy has nothing for.
+    """
+    head, parts, room = _in_numpy(found, program, NumpyWriter(), "NumPy")
+    parts = ["\n".join([*head, "import numpy as np"]), *parts]
+    parts.append(_check(found, _numpy_array, "np.testing.assert_allclose", least=room))
+    return "\n\n\n".join(parts) + "\n"
+
+
+def jax_text(found: Derivation, program: str) -> str:
+    """The same for JAX, whose arrays cannot be written to.
+
+    Raises:
+        GradcliError: E413 for a function that NumPy, and so `jax.numpy`, has nothing for.
+    """
+    head, parts, room = _in_numpy(found, program, JaxWriter(), "JAX")
+    imports = ["import jax.numpy as jnp", "import numpy as np"]
+    if any(array.dtype.itemsize > 4 for array in found.inputs.values()):
+        imports = ["import jax", *imports, "", 'jax.config.update("jax_enable_x64", True)']
+    parts = ["\n".join([*head, *imports]), *(_NUMPY.sub("jnp.", text) for text in parts)]
+    parts.append(_check(found, _jax_array, "np.testing.assert_allclose", least=room))
+    return "\n\n\n".join(parts) + "\n"
+
+
+def _in_numpy(
+    found: Derivation, program: str, writer: NumpyWriter, target: str
+) -> tuple[list[str], list[str], str]:
+    """What a file imports beside NumPy, its functions, and how close its numbers come."""
+    try:
+        body = [_noted(f"{line.name} = {writer.text(line.formula)}", line) for line in found.lines]
+    except Unspoken as unspoken:
+        raise without_expression(f"{unspoken} in {target}") from None
+    definitions = [text.rstrip() for text in writer.definitions.values()]
+    uses_math = any("math." in text for text in (*body, *definitions))
+    parts = [*definitions, _function(found, program, body)]
+    room = "1e-2" if _FITTED & writer.definitions.keys() else ""
+    return ["import math", ""] if uses_math else [], parts, room
+
+
+def _is_spoken(formula: Symbol) -> bool:
+    """Whether NumPy has a word for every function in a formula."""
+    try:
+        NumpyWriter().text(formula)
+    except Unspoken:
+        return False
+    return True
+
+
+WORDS = {"numpy": _is_spoken, "jax": _is_spoken}
+"""By target, whether a formula can be written for it; for others each can."""
+
+
+def torch_text(found: Derivation, program: str) -> str:
+    """The same for PyTorch."""
+    body = [_noted(f"{line.name} = {torch_formula(line.formula)}", line) for line in found.lines]
+    body = [_INFINITE.sub(r"math.\1", line) for line in body]
+    uses_math = any("math." in text for text in body)
+    head = "import math\n\nimport torch" if uses_math else "import torch"
+    return (
+        "\n\n\n".join(
+            [
+                head,
+                _function(found, program, body),
+                _check(found, _torch_tensor, "torch.testing.assert_close", ", equal_nan=True"),
+            ]
+        )
+        + "\n"
+    )
+
+
+def _noted(text: str, line: Line) -> str:
+    """A formula with its shape in a comment."""
+    shape = tuple(line.array.shape)
+    return f"{text.ljust(_COMMENT_COLUMN)}  # {shape}" if shape else text
+
+
+def _function(found: Derivation, program: str, body: list[str]) -> str:
+    parameters = ", ".join(found.inputs)
+    returned = ", ".join(f'"{name}": {value}' for name, value in found.gradients.items())
+    return "\n".join(
+        [
+            f"def {_PLURALS[found.kind]}({parameters}):",
+            f'    """The {_TITLES[found.kind]} of `{_in_docstring(program)}`."""',
+            *(f"    {line}" for line in body),
+            f"    return {{{returned}}}",
+        ]
+    )
+
+
+def _in_docstring(program: str) -> str:
+    text = "; ".join(line.strip() for line in program.strip().splitlines())
+    text = text.replace("\\", "\\\\").replace('"""', "'''")
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+# --- the asserts ----------------------------------------------------------------------------------
+
+
+def _check(
+    found: Derivation, write: Callable[[Any], str], compare: str, more: str = "", least: str = ""
+) -> str:
+    """What a file does as a program: it compares the gradients with those that were recorded."""
+    arguments = [f"    {name}={write(array)}," for name, array in found.inputs.items()]
+    lines = [f"found = {_PLURALS[found.kind]}(", *arguments, ")"]
+    for name, value in found.values.items():
+        close = least or _CLOSE.get(value.dtype.name, "1e-4")
+        lines.append(f"expected = {write(value)}")
+        lines.append(f'{compare}(found["{name}"], expected, rtol={close}, atol={close}{more})')
+        if write is _numpy_array:
+            lines.append(f'assert np.shape(found["{name}"]) == {tuple(value.shape)}')
+    lines.append(f'print("the {_TITLES[found.kind]} of {", ".join(found.values)} agree")')
+    return "\n".join(['if __name__ == "__main__":', *(f"    {line}" for line in lines)])
+
+
+def _numpy_array(array: Any) -> str:
+    name = array.dtype.name
+    return f"np.array({_elements(array)}, dtype=np.{'bool_' if name == 'bool' else name})"
+
+
+def _jax_array(array: Any) -> str:
+    return _NUMPY.sub("jnp.", _numpy_array(array))
+
+
+def _torch_tensor(array: Any) -> str:
+    return f"torch.tensor({_elements(array)}, dtype=torch.{array.dtype.name})"
+
+
+def _elements(array: Any) -> str:
+    """The numbers of an array, all their digits, in a literal of Python."""
+    array = np.asarray(array)
+    if array.size > 10_000:
+        raise GradcliError(
+            "E413",
+            f"an array of {array.size:,} elements is too long to be written into a file",
+            help="derive the gradient for smaller inputs; the formulas are the same",
+        )
+    text = repr(shortest(array))
+    return text.replace("inf", 'float("inf")').replace("nan", 'float("nan")')
+
+
+# --- the language for PyTorch ---------------------------------------------------------------------
+
+
+def torch_formula(symbol: Symbol) -> str:
+    """A formula with PyTorch's functions under their full names."""
+    return text_of(_qualified(symbol))
+
+
+def _qualified(symbol: Symbol) -> Symbol:
+    parts = tuple(_qualified(part) for part in symbol.parts)
+    if isinstance(symbol, Call) and not symbol.method:
+        name = symbol.function
+        if name.startswith("F."):
+            name = f"torch.nn.functional.{name.removeprefix('F.')}"
+        elif name and name != "[]" and "." not in name:
+            name = f"torch.special.{name}" if name in _SPECIAL else f"torch.{name}"
+        return Call(name, parts)
+    if isinstance(symbol, (Name, Constant)):
+        return symbol
+    return rebuilt(symbol, parts)
+
+
+_SPECIAL = frozenset({"erfcx", "log_ndtr", "i0e", "i1", "i1e", "ndtri", "zeta", "entr"})

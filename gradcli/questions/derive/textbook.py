@@ -1,0 +1,257 @@
+"""Derived formulas as a textbook prints them: `3 * x ** 2 - 2` for `x ** 2 * 3 + -2`.
+
+A formula becomes a sum of products of powers, with its number in front. That is real arithmetic and
+may change a last digit, so a rewritten derivation is kept only where it was run beside the former
+one at several points and gave the same numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import GradcliError
+from gradcli.questions.derive.algebra import number_of, simplified
+from gradcli.questions.derive.derive import agrees
+from gradcli.questions.derive.matrices import Matrices
+from gradcli.questions.derive.program import MANY, Derivation, Line, is_sum
+from gradcli.recorded.symbols.substitution import rebuilt, substituted
+from gradcli.recorded.symbols.text import text_of
+from gradcli.recorded.symbols.tree import Call, Constant, Name, Operation, Symbol
+
+Program = Callable[[str, dict[str, Any]], dict[str, Any]]
+"""Runs a program of the language on inputs and gives the arrays that its names hold."""
+
+_AUTOMATIC = re.compile(r"t\d*")
+"""The names of lines that the program has no name for."""
+
+_LONGEST = 68
+"""A gradient that is no longer is written in one line, of the inputs alone."""
+
+_LONGER = 1.5
+"""How much longer all gradients may be, written of the inputs alone, than with names between; both
+are more where all are numbers.
+"""
+
+_MOST_PARTS = 120
+"""A formula of more parts is not written of the inputs alone."""
+
+_POINTS = 2
+"""At how many inputs, beside those that were given, formulas are compared."""
+
+_TRIES = 8
+"""How many inputs are drawn to find these."""
+
+
+def textbook(
+    made: Derivation, run: Program, in_domain: Callable[[dict[str, Any]], bool] = lambda _: True
+) -> Derivation:
+    """The derivation with its formulas simplified, as far as running confirms it.
+
+    Args:
+        in_domain: whether the program has a finite result at inputs.
+    """
+    points = [made.inputs, *islice(filter(in_domain, other_inputs(made)), _POINTS)]
+    if not in_domain(made.inputs):
+        del points[0]
+    exact = _simplest(made, made.lines, points, run)
+    bare, conventions = _without_guards(exact)
+    shown = _simplest(made, bare, points, run) if conventions else exact
+    return Derivation(
+        made.inputs,
+        exact,
+        made.gradients,
+        made.values,
+        made.paths,
+        shown,
+        conventions,
+        made.fixed,
+        made.described,
+    )
+
+
+def _simplest(
+    made: Derivation, lines: list[Line], points: list[dict[str, Any]], run: Program
+) -> list[Line]:
+    """Lines rewritten by the first rules that running confirms."""
+    ranks = {name: array.ndim for name, array in made.inputs.items()}
+    ranks |= {line.name: line.array.ndim for line in lines}
+    for rules in (Matrices(ranks), simplified):
+        found = _rewritten(lines, set(made.gradients.values()), rules)
+        if found is not None and _agree(made, found, points, run):
+            _measure(found, made, run)
+            is_free = not any(_AUTOMATIC.fullmatch(name) for name in made.inputs)
+            return _numbered(found) if is_free else found
+    return lines
+
+
+def _measure(lines: list[Line], made: Derivation, run: Program) -> None:
+    """Note what the lines come to: a vector of one element may have become a number."""
+    try:
+        values = run(_text(lines), made.inputs)
+    except GradcliError:
+        return
+    for line in lines:
+        line.array = values.get(line.name, line.array)
+
+
+def _without_guards(lines: list[Line]) -> tuple[list[Line], list[str]]:
+    """Lines without the cases in which a factor is 0 by convention, and these cases in terms of the
+    inputs.
+    """
+    whole: dict[str, Symbol] = {}
+    found: dict[str, None] = {}
+    bare = []
+    for line in lines:
+        whole[line.name] = substituted(line.formula, whole)
+        for part in line.formula.walk():
+            if _guarded(part) is not None:
+                condition = substituted(part.parts[0], whole)
+                both = isinstance(condition, Call) and condition.function == "logical_and"
+                conditions = condition.parts if both else (condition,)
+                found.setdefault(" and ".join(map(text_of, conditions)))
+        bare.append(Line(line.name, _unguarded(line.formula), line.array))
+    return bare, list(found)
+
+
+def _guarded(symbol: Symbol) -> Symbol | None:
+    """What counts where a condition like `n == 0` does not hold, where what counts there is 0."""
+    if (
+        not isinstance(symbol, Call)
+        or symbol.function != "where"
+        or number_of(symbol.parts[1]) != 0
+    ):
+        return None
+    condition, _, otherwise = symbol.parts
+    if isinstance(condition, Call) and condition.function == "logical_and":
+        condition = condition.parts[0]
+    is_zero = isinstance(condition, Operation) and condition.operator == "=="
+    return otherwise if is_zero and number_of(condition.parts[1]) == 0 else None
+
+
+def _unguarded(symbol: Symbol) -> Symbol:
+    otherwise = _guarded(symbol)
+    if otherwise is not None:
+        return _unguarded(otherwise)
+    parts = tuple(map(_unguarded, symbol.parts))
+    return rebuilt(symbol, parts) if parts else symbol
+
+
+# --- whole derivations ----------------------------------------------------------------------------
+
+
+def _rewritten(
+    given: list[Line], gradients: set[str], rules: Callable[[Symbol], Symbol]
+) -> list[Line] | None:
+    """The lines rewritten: each gradient of the inputs alone where that is short."""
+    whole: dict[str, Symbol] = {}
+    closed: list[Line] = []
+    lines: list[Line] = []
+    uses = Counter(name for line in given for name in _names(line.formula))
+    once: dict[str, Symbol] = {}
+    try:
+        for line in given:
+            formula = substituted(line.formula, whole)
+            if _AUTOMATIC.fullmatch(line.name) and sum(1 for _ in formula.walk()) <= _MOST_PARTS:
+                whole[line.name] = formula
+            closed.append(Line(line.name, _tensor(rules(formula), line.array), line.array))
+            own = _tensor(rules(line.formula), line.array)
+            joined = _tensor(rules(substituted(line.formula, once)), line.array)
+            saved = sum(len(text_of(once[n])) for n in _names(line.formula) if n in once)
+            better = len(text_of(joined)) <= min(len(text_of(own)) + saved, _LONGEST)
+            lines.append(Line(line.name, joined if better else own, line.array))
+            regular = len(given) > MANY // 2 and is_sum(line.formula)
+            if uses[line.name] == 1 and _AUTOMATIC.fullmatch(line.name) and not regular:
+                once[line.name] = lines[-1].formula
+    except (ZeroDivisionError, OverflowError):
+        return None
+    lines, closed = _used(lines, gradients), _used(closed, gradients)
+    texts = [text_of(line.formula) for line in closed]
+    are_numbers = not any(line.array.ndim for line in given)
+    longer, longest = (3.0, 84) if are_numbers else (_LONGER, _LONGEST)
+    room = max(longer * sum(len(text_of(line.formula)) for line in lines), longest)
+    fits = max(map(len, texts), default=0) <= longest and sum(map(len, texts)) <= room
+    return closed if fits else lines
+
+
+def _tensor(formula: Symbol, array: Any) -> Symbol:
+    """A formula that came to a number as a tensor of an array's shape."""
+    number = number_of(formula)
+    if number is None or array.dtype.name != "float32":
+        return formula
+    if array.ndim:
+        return Call("full", (Constant(tuple(array.shape)), Constant(float(number))))
+    return Call("tensor", (Constant(float(number)),))
+
+
+def _names(formula: Symbol) -> set[str]:
+    return {part.name for part in formula.walk() if isinstance(part, Name)}
+
+
+def _numbered(lines: list[Line]) -> list[Line]:
+    """The lines with the names `t1`, `t2` … in order."""
+    own = [line.name for line in lines if _AUTOMATIC.fullmatch(line.name)]
+    names: dict[str, Symbol] = {name: Name(f"t{n}") for n, name in enumerate(own, 1)}
+    return [
+        Line(text_of(_renamed(Name(line.name), names)), _renamed(line.formula, names), line.array)
+        for line in lines
+    ]
+
+
+def _renamed(formula: Symbol, names: Mapping[str, Symbol]) -> Symbol:
+    """A formula with other names in it, and not otherwise changed."""
+    if isinstance(formula, Name):
+        return names.get(formula.name, formula)
+    parts = tuple(_renamed(part, names) for part in formula.parts)
+    return rebuilt(formula, parts) if parts else formula
+
+
+def _used(lines: list[Line], wanted: set[str]) -> list[Line]:
+    """The lines that lead to the gradients."""
+    needed = set(wanted)
+    kept: list[Line] = []
+    for line in reversed(lines):
+        if line.name in needed:
+            kept.append(line)
+            needed |= _names(line.formula)
+    return kept[::-1]
+
+
+def other_inputs(made: Derivation) -> Iterable[dict[str, Any]]:
+    """Other inputs of the same shapes."""
+    random = np.random.default_rng(0)
+    for _ in range(_TRIES):
+        yield {
+            name: random.uniform(0.3, 1.4, array.shape).astype(array.dtype)[()]
+            if array.dtype.kind == "f"
+            else array
+            for name, array in made.inputs.items()
+        }
+
+
+def _agree(made: Derivation, lines: list[Line], points: list[dict[str, Any]], run: Program) -> bool:
+    """Whether both give the same gradients wherever the former ones can be run."""
+    before, after = _text(made.lines), _text(lines)
+    for point in points:
+        try:
+            former = run(before, point)
+        except GradcliError:
+            continue
+        try:
+            found = run(after, point)
+        except GradcliError:
+            return False
+        for name in made.gradients.values():
+            a, b = found.get(name), former[name]
+            if a is None or a.dtype != b.dtype or not agrees(a, b, 1e-4, former.values()):
+                return False
+    return True
+
+
+def _text(lines: list[Line]) -> str:
+    return "\n".join(f"{line.name} = {text_of(line.formula)}" for line in lines)

@@ -1,0 +1,218 @@
+"""The ledger of a result as text or as JSON, with what else `gradcli explain` can show of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd import naming
+from gradcli.autograd.recording.rehearsal import apart
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, value_error
+from gradcli.questions.explain import tell_ledger_extras as rendering
+from gradcli.questions.explain.derivatives import tables
+from gradcli.questions.explain.flow import finding, flows
+from gradcli.questions.explain.kinks import kinks as kinks_of
+from gradcli.questions.explain.paths import paths_to
+from gradcli.questions.explain.tell_derivatives import tables_document, tables_text
+from gradcli.questions.explain.tell_flow import flow_document, flow_text
+from gradcli.questions.explain.tell_ledger import ledger_text
+from gradcli.questions.explain.tell_ledger_table import ledger_table
+from gradcli.record import Record
+from gradcli.recorded.ledger import last_pass, ledger
+from gradcli.recorded.names import Operands
+from gradcli.recorded.result import Result
+from gradcli.recorded.saved import saved_values
+from gradcli.running.arguments.files import write_text
+from gradcli.running.arguments.options import DRAWN
+from gradcli.running.arguments.words import UsageError
+from gradcli.running.picture import format_of, picture_text
+from gradcli.running.replay import explained, with_values
+from gradcli.running.report import find_output, output_text, parameters_of, trace_text
+from gradcli.running.rerun import Executed
+from gradcli.show.answer import Answer
+from gradcli.show.ledger_json import ledger_document
+
+if TYPE_CHECKING:
+    from gradcli.autograd.recording.recorder import Event
+    from gradcli.running.run import Run
+    from gradcli.show.style import Style
+
+
+class Extras(Record):
+    """What is shown beside the ledger.
+
+    Attributes:
+        element: the element of large gradients that is worked out, None for the first.
+    """
+
+    element: tuple[int, ...] | None = None
+    ties: bool = False
+    paths: str | None = None
+    saved: bool = False
+
+
+def explanation(run: Run, result: Result, extras: Extras) -> Answer:
+    """The ledger of a result and its extras.
+
+    Raises a usage error where `--paths` names no leaf.
+    """
+    leaf = _leaf(run, result, extras.paths)
+    return Answer(
+        partial(_text, run, result, extras, leaf), partial(_document, run, result, extras, leaf)
+    )
+
+
+def explanation_of_tensor(run: Run, tensor: Tensor) -> str:
+    """The ledger of the backward pass that `tensor.backward()` runs."""
+
+    def text(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
+        with run.session.running():
+            found = _result(run, tensor, events)
+            return _text(run, found, Extras(), None, run.terminal.style)
+
+    return explained(run, tensor, text)
+
+
+def trace_of_tensor(run: Run, tensor: Tensor, style: str) -> str:
+    """The backward graph of a tensor in a style, with a line end."""
+
+    def shown(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
+        result = _result(run, tensor, events)
+        return f"{trace_text(run.terminal, run.session, run.options, style, result)}\n"
+
+    if style == "values":
+        return with_values(run, tensor, shown)
+    return explained(run, tensor, shown) if style == "steps" else shown(run, tensor, ())
+
+
+def write_picture(run: Run, tensor: Tensor, path: str) -> None:
+    """Draw the graph of a tensor in a file, with the gradients that `tensor.backward()` would give.
+
+    Raises:
+        GradcliError: E204 where the suffix names no picture, E603 where the file cannot be written,
+            E606 where files are out of bounds.
+    """
+    if not path.endswith(DRAWN):
+        raise value_error(f"the suffix of {path!r} is none of {', '.join(DRAWN)}")
+    run.options.limits.check_file(path)
+
+    def drawing(run: Run, tensor: Tensor, events: Sequence[Event]) -> str:
+        return picture_text(run.session, run.options, _result(run, tensor, events), format_of(path))
+
+    write_text(path, with_values(run, tensor, drawing))
+
+
+def _result(run: Run, tensor: Tensor, events: Sequence[Event]) -> Result:
+    return Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
+
+
+def flow_of(run: Run, result: Result) -> Answer:
+    """The flow of gradients through the modules of a run."""
+    parameters = parameters_of(run.session)
+    if not parameters:
+        parameters = [
+            (name, value)
+            for name, value in run.session.values.items()
+            if type(value) is Tensor and value.is_leaf and value.requires_grad
+        ]
+    with run.session.running():
+        modules = dict(naming.module_paths().values())
+        owners = {name: modules.get(name.rpartition(".")[0]) for name, _ in parameters}
+        events = last_pass(result.graph, run.session.recorder.events or ())
+        calls = run.session.recorder.modules
+        rows = flows(parameters, result.gradients, events, calls, owners)
+        said = finding(rows, events)
+    return Answer(lambda _: flow_text(rows, said), partial(flow_document, rows, said))
+
+
+def derivatives_of(run: Run, value: Any, kind: str, layout: str) -> Answer:
+    """The Jacobian, the gradients of the rows or the Hessian of a run's output.
+
+    Args:
+        layout: "numerator", a row for each element of what is differentiated, or "denominator".
+    """
+    executed = Executed(run, value)
+    if executed.output is None or not executed.output.requires_grad or not executed.leaves:
+        raise GradcliError("E402", "the program has no output that depends on an input")
+    found = find_output(run.session, run.options, value)
+    name = found[0] if found is not None and found[0] else "y"
+    with run.session.running(), apart():
+        try:
+            made = tables(kind, executed.output, name, executed.leaves)
+        except GradcliError as error:
+            if error.code == "E404":  # as after the last step of a training
+                error.help = (
+                    "compute the output once more behind the change, as by `y = net(x)` in a last"
+                    " line, and ask for that: `--of y`"
+                )
+            raise
+    if layout == "denominator":
+        made = [table.turned() for table in made]
+    return Answer(lambda _: tables_text(made), partial(tables_document, kind, layout, made))
+
+
+def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:
+    """The leaf of a name; raises a usage error where it holds none."""
+    if name is None:
+        return None
+    for node in result.graph.nodes:
+        if node.leaf is not None and node.variable == name:
+            return node.leaf
+    value = run.session.values.get(name, dict(parameters_of(run.session)).get(name))
+    if type(value) is not Tensor or not value.is_leaf:
+        raise UsageError(f"--paths: `{name}` is no leaf of the program")
+    if not value.requires_grad:
+        raise UsageError(f"--paths: `{name}` does not require grad, and no path leads to it")
+    return value
+
+
+def _text(run: Run, result: Result, extras: Extras, leaf: Tensor | None, style: Style) -> str:
+    head = output_text(style, result.name, result.output)
+    if result.seed is not None:
+        head += output_text(style, "seed", result.seed)
+    rows = ledger(result.graph, result.events)
+    parts = [f"{head}\n{ledger_text(rows, style, extras.element)}"]
+    operands = Operands(result.graph)
+    parts += [shown(operands) for _, shown, _ in _extras(run, result, extras, leaf)]
+    return "\n\n".join(parts) + "\n"
+
+
+def table_of(run: Run, result: Result, format: str) -> str:
+    """The ledger of a result as a table in one of `TABLES`."""
+    with run.session.running():
+        return ledger_table(ledger(result.graph, result.events), format)
+
+
+def _document(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> dict[str, Any]:
+    found = ledger_document(result, ledger(result.graph, result.events), extras.element)
+    more = {name: document() for name, _, document in _extras(run, result, extras, leaf)}
+    return found | more
+
+
+def _extras(
+    run: Run, result: Result, extras: Extras, leaf: Tensor | None
+) -> Iterator[tuple[str, Callable[[Operands], str], Callable[[], Any]]]:
+    """The kinks, the paths and the saved values that are asked for: name, text and document."""
+    graph, events = result.graph, result.events
+    if extras.ties:
+        recorder = run.session.recorder
+        assert recorder is not None
+        ties = kinks_of(graph, events, recorder.made)
+        yield "ties", partial(rendering.ties_text, ties), partial(rendering.ties_document, ties)
+    if leaf is not None:
+        paths, name = paths_to(graph, events, leaf), extras.paths or ""
+        yield (
+            "paths",
+            lambda operands: rendering.paths_text(paths, name, operands),
+            partial(rendering.paths_document, paths),
+        )
+    if extras.saved:
+        names = {n: each for n, each in run.session.values.items() if type(each) is Tensor}
+        saved = saved_values(graph, events, names)
+        yield (
+            "saved",
+            partial(rendering.saved_text, saved),
+            partial(rendering.saved_document, saved),
+        )

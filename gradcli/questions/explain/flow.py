@@ -1,0 +1,160 @@
+"""How gradients flow through the layers of a model: norms, gains, zeros, and what gets none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.naming import ModuleCall
+from gradcli.autograd.node import AccumulateGrad, Node
+from gradcli.autograd.recording.recorder import Arrival, Event, Step
+from gradcli.autograd.tensor import Tensor
+from gradcli.record import Record
+from gradcli.recorded.gradients import Gradient
+
+_VANISHING, _EXPLODING = 1e-3, 1e3
+"""Not healthy: an element of a weight's gradient beside the largest weight's, and a norm."""
+
+_SQUASHING = {"SigmoidBackward0": "Tanh or ReLU for Sigmoid, ", "TanhBackward0": "ReLU for Tanh, "}
+"""What to write for functions whose slope shrinks gradients, by the node."""
+
+
+class Flow(Record):
+    """The gradient of one parameter in the last backward pass.
+
+    Attributes:
+        norm: its length, None where there is none.
+        gain: what its layer made of the gradient's length on the way back, None where the layer
+            passes none on.
+        zeros, nonfinite: the shares of elements that are 0, and that are NaN or infinite.
+        reason: why there is none, "" where there is one.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    norm: float | None
+    gain: float | None
+    zeros: float
+    nonfinite: float
+    reason: str
+
+
+def flows(
+    parameters: Iterable[tuple[str, Tensor]],
+    gradients: Sequence[Gradient],
+    events: Sequence[Event],
+    calls: Mapping[Node, ModuleCall],
+    owners: Mapping[str, Any],
+) -> list[Flow]:
+    """A row for each parameter, in the order of the modules.
+
+    Args:
+        gradients: the result's, which have the reasons of those that are none.
+        events: those of the backward pass.
+        calls: the call of a module in which each node was made.
+        owners: the module that each parameter belongs to, by the parameter's path.
+    """
+    arrived = {e.node.variable: e.incoming for e in events if isinstance(e, Arrival)}
+    reasons = {gradient.tensor: gradient.reason for gradient in gradients}
+    gains = _gains(events, calls)
+    rows = []
+    for name, parameter in parameters:
+        shape = tuple(parameter.array.shape)
+        gradient = arrived.get(parameter)
+        if gradient is None:
+            reason = reasons.get(parameter) or "no gradient reached it"
+            rows.append(Flow(name, shape, None, None, 0.0, 0.0, reason))
+            continue
+        array = _numbers(gradient)
+        size = max(array.size, 1)
+        rows.append(
+            Flow(
+                name,
+                shape,
+                _norm([array]),
+                gains.get(id(owners.get(name))),
+                float((array == 0).sum()) / size,
+                float((~np.isfinite(array)).sum()) / size,
+                "",
+            )
+        )
+    return rows
+
+
+def _gains(events: Sequence[Event], calls: Mapping[Node, ModuleCall]) -> dict[int, float]:
+    """For each module the length of the gradient that left it over that of the one that came."""
+    came: dict[int, list[Any]] = {}
+    left: dict[int, list[Any]] = {}
+    for event in events:
+        call = calls.get(event.node) if isinstance(event, Step) else None
+        if call is None or not isinstance(event, Step):
+            continue
+        key = id(call.module)
+        if call.result is not None and call.result() is event.node:
+            came.setdefault(key, []).extend(_numbers(g) for g in event.grads if g is not None)
+        for node, gradient in zip(event.node.next_nodes, event.fitted, strict=True):
+            if node is None or gradient is None or isinstance(node, AccumulateGrad):
+                continue
+            if calls.get(node) is not call:
+                left.setdefault(key, []).append(_numbers(gradient))
+    gains = {}
+    for key, arrays in left.items():
+        before = _norm(came.get(key, []))
+        if before:
+            gains[key] = _norm(arrays) / before
+    return gains
+
+
+def _numbers(array: Any) -> Any:
+    host = to_host(forced(array))
+    return np.asarray(host, complex if host.dtype.kind == "c" else float)
+
+
+def _norm(arrays: Sequence[Any]) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(sum(float((np.abs(each) ** 2).sum()) for each in arrays)))
+
+
+def finding(rows: Sequence[Flow], events: Sequence[Event]) -> str:
+    """What the rows come to in a sentence: vanishing, exploding, lost; "" for a healthy flow."""
+    norms = [row.norm for row in rows if row.norm is not None]
+    said = []
+    missing = sum(row.norm is None for row in rows)
+    if missing:
+        said.append(f"{missing} of {len(rows)} parameters get no gradient")
+    bad = [row.name for row in rows if row.nonfinite]
+    if bad:
+        said.append(f"NaN or infinity reaches {len(bad)}, {bad[0]} among them: `gradcli blame`")
+    sound = [norm for norm in norms if np.isfinite(norm)]
+    dead = sum(norm == 0 for norm in sound)
+    if dead:
+        said.append(f"{dead} are 0 everywhere")
+    positive = [row for row in rows if row.norm and np.isfinite(row.norm)]
+    # Weights of different sizes compare by element; biases are another kind.
+    weights = sorted([row for row in positive if len(row.shape) > 1] or positive, key=_element)
+    if weights and _element(weights[0]) < _VANISHING * _element(weights[-1]):
+        nodes = {e.node.node_name for e in events if isinstance(e, Step)}
+        instead = next((text for name, text in _SQUASHING.items() if name in nodes), "")
+        said.append(
+            f"gradients vanish: that of {weights[0].name} is, by element,"
+            f" {_element(weights[-1]) / _element(weights[0]):.2g} times below that of"
+            f" {weights[-1].name}; {instead}residual connections, normalisation between the layers"
+            " keep them"
+        )
+    most = max(positive, key=lambda row: row.norm or 0.0, default=None)
+    if most is not None and most.norm is not None and most.norm > _EXPLODING:
+        said.append(
+            f"gradients explode: that of {most.name} has the norm {most.norm:.3g};"
+            " clip_grad_norm_() before step() bounds them"
+        )
+    return "; ".join(said)
+
+
+def _element(row: Flow) -> float:
+    """The root of the mean square of a gradient's elements."""
+    return (row.norm or 0.0) / math.sqrt(max(math.prod(row.shape), 1))

@@ -1,0 +1,196 @@
+"""Finds elements on a kink (a tie is one too), where a function has several slopes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.node import Node
+from gradcli.autograd.recording.instructions import Call
+from gradcli.autograd.recording.recorder import Event, Step
+from gradcli.autograd.tensor import Tensor
+from gradcli.record import Record
+from gradcli.recorded.ledger import last_pass
+
+_MOST = 1000
+"""No more elements than this are listed for one node."""
+
+
+class Kink(Record):
+    """One element of an operand at which there is a choice.
+
+    Attributes:
+        convention: the choice that PyTorch made, in words.
+        used: the gradient that the element got from this node.
+        others: the gradients of the other choices.
+    """
+
+    node: GraphNode
+    parameter: str
+    index: tuple[int, ...]
+    value: float
+    convention: str
+    used: float
+    others: Sequence[float]
+
+
+def kinks(graph: Graph, events: Sequence[Event], calls: Mapping[Node, Call]) -> list[Kink]:
+    """Every element on a kink, in the order of the backward pass.
+
+    Args:
+        graph: the graph.
+        events: the events of the backward pass.
+        calls: the call that made each node.
+    """
+    found: list[Kink] = []
+    for event in last_pass(graph, events):
+        node, call = graph.find(event.node), calls.get(event.node)
+        if isinstance(event, Step) and node is not None and call is not None:
+            find = _KINKS.get(call.op.name)
+            if find is not None:
+                found += list(find(node, call, event))[:_MOST]
+    return found
+
+
+_EVENLY = "equal elements share the gradient evenly"
+
+Find = Callable[[GraphNode, Call, Step], Iterator[Kink]]
+
+
+def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slopes: Any) -> Find:
+    """An elementwise function of `self` with a kink at given values, and the slopes beside it."""
+
+    def find(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
+        given = call.arguments
+        array = _array(given["self"])
+        grad, passed = forced(step.grads[0]), forced(step.gradients[0])
+        if grad is None or passed is None:
+            return
+        choices = [slope(given) if callable(slope) else slope for slope in slopes]
+        points = [point for point in at(given) if isinstance(point, (int, float))]
+        for index in np.argwhere(np.isin(array, points)):
+            place = tuple(map(int, index))
+            gradient, used = float(grad[place]), float(passed[place])
+            others = [gradient * slope for slope in choices if gradient * slope != used]
+            yield Kink(node, "self", place, float(array[place]), convention, used, others)
+
+    return find
+
+
+def _equal(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
+    """`maximum` and `minimum`: the gradient is halved where both are equal."""
+    left, right = (_array(call.arguments[name]) for name in ("self", "other"))
+    grad = forced(step.grads[0])
+    for index in np.argwhere(np.equal(left, right)):
+        place = tuple(map(int, index))
+        gradient = float(grad[place])
+        value = float(np.broadcast_to(left, grad.shape)[place])
+        for number, parameter in enumerate(("self", "other")):
+            passed = forced(step.gradients[number])
+            if passed is not None:
+                used = float(passed[place])
+                words = "equal operands share the gradient evenly"
+                yield Kink(node, parameter, place, value, words, used, [0.0, gradient])
+
+
+def _largest(is_split: bool) -> Find:
+    """A maximum or minimum over elements, of which several are equal."""
+
+    def find(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
+        array, output = _array(call.arguments["self"]), call.output
+        result = _array(output[0] if isinstance(output, tuple) else output)
+        grad, passed = forced(step.grads[0]), forced(step.gradients[0])
+        if grad is None or passed is None or not array.ndim:
+            return
+        axes = call.arguments.get("dims", call.arguments.get("dim"))
+        axes = tuple(range(array.ndim)) if axes is None or axes == () else axes
+        axes = (axes,) if isinstance(axes, int) else tuple(axes)
+        splits = is_split or (call.op.name in ("max", "min") and "dim" not in call.arguments)
+        words = _EVENLY if splits else "one of the equal elements gets the whole gradient"
+        if not call.arguments.get("keepdim"):
+            places = tuple(sorted(axis % array.ndim for axis in axes))
+            result, grad = np.expand_dims(result, places), np.expand_dims(grad, places)
+        equal = array == result
+        count = equal.sum(axis=axes, keepdims=True)
+        for index in np.argwhere(equal & (count > 1)):
+            place = tuple(map(int, index))
+            used = float(passed[place])
+            whole = float(np.broadcast_to(grad, array.shape)[place])
+            choices = {0.0, whole, whole / float(np.broadcast_to(count, array.shape)[place])}
+            others = sorted(choices - {used})
+            yield Kink(node, "self", place, float(array[place]), words, used, others)
+
+    return find
+
+
+def _sorted(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
+    """Equal elements next to each other in sorted order, each with the gradient of its place."""
+    array, values = _array(call.arguments["self"]), _array(call.output[0])
+    grad, passed = forced(step.grads[0]), forced(step.gradients[0])
+    if grad is None or passed is None or not array.ndim:
+        return
+    axis = call.arguments.get("dim", -1)
+    rows, ordered = np.moveaxis(array, axis, -1), np.moveaxis(values, axis, -1)
+    gradients = np.moveaxis(grad, axis, -1)
+    for index in np.argwhere((rows[..., :, None] == ordered[..., None, :]).sum(-1) > 1):
+        row, place = tuple(map(int, index[:-1])), tuple(map(int, index))
+        used = float(np.moveaxis(passed, axis, -1)[place])
+        alike = ordered[row] == rows[place]
+        others = sorted({float(each) for each in gradients[row][alike]} - {used})
+        whole = list(place[:-1])
+        whole.insert(axis % array.ndim, place[-1])
+        words = "equal elements keep an order, and each gets the gradient of its place"
+        yield Kink(node, "self", tuple(whole), float(rows[place]), words, used, others)
+
+
+def _array(value: Any) -> Any:
+    return np.asarray(to_host(forced(value.array if isinstance(value, Tensor) else value)))
+
+
+def _zero(_given: dict[str, Any]) -> Sequence[Any]:
+    return (0,)
+
+
+_KINKS: dict[str, Find] = {
+    "abs": _kink("the slope of abs at 0 is 0", _zero, -1, 1),
+    "sgn": _kink("the slope of sgn at 0 is 0", _zero),
+    "relu": _kink("the slope of relu at 0 is 0", _zero, 1),
+    "leaky_relu": _kink(
+        "the slope of leaky_relu at 0 is that of the negative side",
+        _zero, 1, lambda given: given["negative_slope"],
+    ),
+    "hardtanh": _kink(
+        "the slope of hardtanh at a bound is 0", lambda g: (g["min_val"], g["max_val"]), 1, 0
+    ),
+    "clamp": _kink("the slope of clamp at a bound is 1", lambda g: (g["min"], g["max"]), 0, 1),
+    "clamp_min": _kink("the slope of clamp at a bound is 1", lambda g: (g["min"],), 0, 1),
+    "clamp_max": _kink("the slope of clamp at a bound is 1", lambda g: (g["max"],), 0, 1),
+    "threshold": _kink(
+        "the slope of threshold at the threshold is 0", lambda g: (g["threshold"],), 1
+    ),
+    "hardshrink": _kink(
+        "the slope of hardshrink at a bound is 0", lambda g: (g["lambd"], -g["lambd"]), 1
+    ),
+    "softshrink": _kink(
+        "the slope of softshrink at a bound is 0", lambda g: (g["lambd"], -g["lambd"]), 1
+    ),
+    "maximum": _equal,
+    "minimum": _equal,
+    "fmax": _equal,
+    "fmin": _equal,
+    "amax": _largest(True),
+    "amin": _largest(True),
+    "max": _largest(False),
+    "min": _largest(False),
+    "median": _largest(False),
+    "nanmedian": _largest(False),
+    "kthvalue": _largest(False),
+    "mode": _largest(False),
+    "sort": _sorted,
+    "topk": _sorted,
+}  # fmt: skip

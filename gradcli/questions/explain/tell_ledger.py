@@ -1,0 +1,251 @@
+"""The ledger of the chain rule as text: `gradcli explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.arrays.printing import format_elements
+from gradcli.record import Record
+from gradcli.recorded.ledger import Row, Share, Sum, Visit
+from gradcli.recorded.names import factor_text
+from gradcli.recorded.symbols.tree import Constant
+from gradcli.recorded.worked_element import Worked, worked_element
+from gradcli.show.graph.nodes import source_of, title
+from gradcli.show.style import PLAIN, Style, block
+
+WIDTH = 80
+"""The columns that a line of the ledger keeps to where a tensor does not need more."""
+
+_LARGEST = 24
+"""A tensor of more elements is shown as its shape and one worked element."""
+
+_INDENT = "    "
+_GAP = "   "
+
+
+def ledger_text(
+    rows: Sequence[Row], style: Style = PLAIN, element: tuple[int, ...] | None = None
+) -> str:
+    """The ledger, a paragraph for each node that ran.
+
+    Args:
+        element: the element of large gradients that is worked out; the first of each by default.
+    """
+    writer = _Writer(style, element)
+    paragraphs: list[list[str]] = []
+    number = 0
+    for row in rows:
+        if isinstance(row, Visit):
+            number += 1
+            paragraphs.append(writer.visit(number, row))
+        else:
+            if not paragraphs:
+                paragraphs.append([])
+            paragraphs[-1] += writer.sum(row)
+    return "\n\n".join("\n".join(lines) for lines in paragraphs)
+
+
+class _Writer(Record):
+    style: Style
+    element: tuple[int, ...] | None
+    last: Visit | None = None
+
+    # --- a node ----------------------------------------------------------------------------------
+
+    def visit(self, number: int, visit: Visit) -> list[str]:
+        self.last = visit
+        head = f"{number}. ".ljust(len(_INDENT))
+        plain = head + title(visit.node, PLAIN)
+        source = source_of(visit.node)
+        room = max(WIDTH - len(plain) - len(_GAP), 2 * len(_INDENT))
+        source = source if len(source) <= room else f"{source[: room - 1]}…"
+        blanks = " " * max(len(_GAP), WIDTH - len(plain) - len(source))
+        lines = [f"{head}{title(visit.node, self.style)}{blanks}{source}".rstrip()]
+        several = len(visit.grads) > 1
+        for output, grad in enumerate(visit.grads):
+            what = f"gradient in, output {output}" if several else "gradient in"
+            extra = visit.node.node.extra
+            hooked = extra is not None and extra.tensor_hooks.get(output)
+            what += ", after its hook: " if hooked else ": "
+            lines += self._value(_INDENT + what, grad)
+        lines += self._shares(visit)
+        return lines
+
+    def _shares(self, visit: Visit) -> list[str]:
+        cells = [self._cells(visit, share) for share in visit.shares]
+        short = [each for each in cells if all("\n" not in cell for cell in each)]
+        widths = [max((len(each[i]) for each in short), default=0) for i in range(4)]
+        lines: list[str] = []
+        for share, each in zip(visit.shares, cells, strict=True):
+            row = _GAP.join(cell.ljust(width) for cell, width in zip(each, widths, strict=True))
+            row = f"{_INDENT}{row}".rstrip()
+            if each in short and len(row) <= WIDTH and not self._is_large(share.product):
+                lines.append(row)
+            else:
+                lines += self._stacked(visit, share)
+            lines += self._fitting(share)
+        return lines
+
+    def _cells(self, visit: Visit, share: Share) -> list[str]:
+        """A share on one line: where to, the rule, the local derivative, the product."""
+        head = f"[{share.number}] → {share.operand}"
+        rule = "" if share.formula is None else repr(share.formula)
+        if share.product is None:
+            return [head, rule, "", "no gradient"]
+        product = format_elements(share.product)
+        if share.local is None:
+            named = "" if share.named is None else f"= {share.named!r}"
+            return [head, rule, named if named != f"= {rule}" else "", f"= {product}"]
+        local = format_elements(share.local)
+        grad = format_elements(visit.grads[0])
+        times = f"{_factor(grad)} * {_factor(local)} = {product}"
+        return [head, rule, self._derivative(share, local), times]
+
+    @staticmethod
+    def _derivative(share: Share, local: str) -> str:
+        """`∂e/∂d = a + b = 5.`"""
+        assert share.named is not None
+        named = factor_text(share.named)
+        if isinstance(share.named, Constant):
+            return f"{share.left} = {named}"
+        return f"{share.left} = {named} = {local}"
+
+    def _stacked(self, visit: Visit, share: Share) -> list[str]:
+        """A share on several lines."""
+        margin = f"{_INDENT}    "
+        rule = "" if share.formula is None else f"{_GAP}{share.formula!r}"
+        lines = [f"{_INDENT}[{share.number}] → {share.operand}{rule}"]
+        if len(lines[0]) > WIDTH:
+            lines = [lines[0][: -len(rule)], *_folded(margin, rule.strip())]
+        if share.product is None:
+            return [f"{lines[0]}{_GAP}no gradient"]
+        if share.local is not None:
+            assert share.named is not None
+            named = factor_text(share.named)
+            if isinstance(share.named, Constant):
+                lines.append(f"{margin}{share.left} = {named}")
+            else:
+                lines += self._equal(margin, share.left, named, share.local)
+        elif share.named is not None and repr(share.named) != repr(share.formula):
+            lines += _folded(margin, f"= {share.named!r}")
+        grad = visit.grads[0]
+        if grad is not None and grad.shape == share.product.shape and (grad == share.product).all():
+            lines.append(f"{margin}= the gradient in")
+        elif share.local is not None:
+            lines += self._value(f"{margin}gradient in * that = ", share.product)
+        else:
+            lines += self._value(f"{margin}= ", share.product)
+        if self.element is not None or self._is_large(share.product):
+            lines += self._worked(margin, visit, share)
+        return lines
+
+    def _equal(self, margin: str, left: str, formula: str, value: Any) -> list[str]:
+        """`left = formula = value`, on several lines where it is long."""
+        lead = f"{margin}{left} = {formula} = "
+        if len(lead) <= WIDTH:
+            return self._value(lead, value)
+        formulas = _folded(margin, f"= {formula}")
+        return [f"{margin}{left}", *formulas, *self._value(f"{margin}= ", value)]
+
+    def _fitting(self, share: Share) -> list[str]:
+        """What the engine did so that the gradient fits its operand."""
+        margin = f"{_INDENT}    "
+        lines: list[str] = []
+        if share.is_summed:
+            shapes = f"{_shape(share.product)} to {_shape(share.passed)}"
+            lead = f"{margin}summed from {shapes}, as {share.operand} was broadcast: "
+            if len(lead) > WIDTH // 2 + 14:
+                lines.append(lead.rstrip())
+                lead = f"{margin}= "
+            lines += self._value(lead, share.passed)
+        if share.is_cast:
+            kinds = f"{share.product.dtype.name} to {share.passed.dtype.name}"
+            lines += self._value(f"{margin}cast from {kinds}: ", share.passed)
+        return lines
+
+    def _worked(self, margin: str, visit: Visit, share: Share) -> list[str]:
+        worked = worked_element(visit, share, self.element)
+        return [] if worked is None else _folded(margin, _worked_text(worked))
+
+    # --- sums ------------------------------------------------------------------------------------
+
+    def sum(self, row: Sum) -> list[str]:
+        """`a.grad = old + incoming = new`."""
+        leaf = row.arrived
+        name = f"{row.name}.grad" if leaf else f"gradients meet at {row.name}: "
+        lead = f"{_INDENT}{name}{' = ' if leaf else ''}"
+        if row.old is None:
+            source = self._source(row)
+            if source is not None and row.new.ndim > 1:
+                return [f"{lead}what [{source}] passed on"]
+            return self._value(lead, row.new)
+        texts = [format_elements(each) for each in (row.old, row.incoming, row.new)]
+        line = f"{lead}{texts[0]} + {texts[1]} = {texts[2]}"
+        if not self._is_large(row.new) and "\n" not in line and len(line) <= WIDTH:
+            return [line]
+        blanks = " " * (len(lead) - 2)
+        return [
+            *self._value(lead, row.old),
+            *self._value(f"{blanks}+ ", row.incoming),
+            *self._value(f"{blanks}= ", row.new),
+        ]
+
+    def _source(self, row: Sum) -> int | None:
+        """The edge of the last node that passed on just what arrived at a leaf."""
+        for share in () if self.last is None else self.last.shares:
+            if share.edge.node is row.node and share.passed is not None:
+                return share.number if (share.passed == row.new).all() else None
+        return None
+
+    # --- numbers ---------------------------------------------------------------------------------
+
+    def _is_large(self, array: Any) -> bool:
+        return bool(array is not None and array.size > _LARGEST)
+
+    def _value(self, lead: str, array: Any) -> list[str]:
+        """A lead and a value, whole if it is small; below the lead where the line is too short."""
+        if array is None:
+            return [f"{lead}none"]
+        is_large = self._is_large(array)
+        text = f"a tensor of shape {_shape(array)}" if is_large else format_elements(array)
+        width = max(map(len, text.split("\n")))
+        if len(lead) + width <= WIDTH or len(lead) <= 2 * len(_INDENT):
+            return block(lead, text).split("\n")
+        margin = " " * (2 * len(_INDENT) + 2)
+        return [lead.rstrip(), *block(margin, text).split("\n")]
+
+
+def _folded(margin: str, text: str) -> list[str]:
+    """A formula on lines that keep to the width where it has blanks to break at."""
+    first, *words = text.split(" ")
+    lines = [margin + first]
+    for word in words:
+        if len(lines[-1]) + 1 + len(word) > WIDTH:
+            lines.append(f"{margin}  {word}")
+        else:
+            lines[-1] += f" {word}"
+    return lines
+
+
+def _worked_text(worked: Worked) -> str:
+    """`[0, 1]: 0.5 * 2 + 0.1 * 3 = 1.3`."""
+    place = ", ".join(map(str, worked.index))
+    if not worked.terms:
+        return f"[{place}]: every factor is 0"
+    terms = " + ".join(f"{_number(g)} * {_factor(_number(f))}" for g, f in worked.terms)
+    if worked.left_out:
+        terms += f" + … ({worked.left_out:,} more terms)"
+    return f"[{place}]: {terms} = {_number(worked.value)}"
+
+
+def _number(value: Any) -> str:
+    return format_elements(value)
+
+
+def _factor(text: str) -> str:
+    return f"({text})" if text.startswith("-") else text
+
+
+def _shape(array: Any) -> str:
+    return str(tuple(array.shape))

@@ -1,0 +1,176 @@
+"""Error notes of a tensor without a graph or a gradient: where the graph was cut, as in `why`.
+
+The program is run once more, all of it recorded. That is done only for a program that writes no
+files and that ran for a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, Label, Span
+from gradcli.language.tree import syntax as tree
+from gradcli.library.torch.nn.paths import name_parameters
+from gradcli.questions.why.find import why, without_grad
+from gradcli.recorded.patterns import holds
+from gradcli.running.run import Run
+from gradcli.show.diagnostics.snippet import location
+
+if TYPE_CHECKING:
+    from gradcli.language.tree.syntax import Statement
+    from gradcli.questions.why.detachments import Detachment
+    from gradcli.questions.why.finding import Why
+    from gradcli.recorded.recorded_run import Recorded
+    from gradcli.running.arguments.values import Argument
+
+_LONGEST = 0.5
+"""Seconds that a program may have run."""
+
+_MOST = 3
+"""Cuts that are shown beside an error."""
+
+
+def label_detachments(
+    error: GradcliError,
+    run: Run,
+    statements: Sequence[Statement],
+    arguments: Sequence[Argument],
+) -> None:
+    """Label where the graph was cut, for errors of a missing graph or gradient."""
+    if error.span is None:
+        return
+    missing = _missing_gradient(error)
+    if (error.code != "E402" and missing is None) or not _repeatable(run, statements):
+        return
+    found = _again(run, statements, arguments)
+    if found is None:
+        return
+    with run.session.running():
+        if missing is not None:
+            answer = _of_gradient(found, missing)
+        else:
+            answer = _of_graph(found, error.span)
+    if answer is None:
+        return
+    error.notes = (*error.notes, answer.reason)
+    if answer.detachments:
+        outside = [
+            each
+            for each in answer.detachments
+            if each.place is not None and not holds(error.span, each.place)
+        ]
+        error.labels = (
+            *error.labels,
+            *_labels(answer.detachments if answer.kind == "cut" else outside),
+        )
+        error.help = answer.detachments[0].help or error.help
+
+
+def _missing_gradient(error: GradcliError) -> str | None:
+    """The variable whose `.grad` an operation found to be None."""
+    if error.code == "E202":
+        for label in error.labels:
+            name, dot, attribute = label.span.text.partition(".")
+            if dot and attribute == "grad" and name.isidentifier() and "is None" in label.text:
+                return name
+    return None
+
+
+def _of_gradient(found: Recorded, name: str) -> Why | None:
+    """Why a variable has no gradient."""
+    tensor = found.values.get(name)
+    return why(found, name, tensor, "grad") if type(tensor) is Tensor else None
+
+
+def _of_graph(found: Recorded, span: Span) -> Why | None:
+    """Why the tensor at a span has no graph."""
+    tensor = _tensor_at(found, span)
+    return None if tensor is None else without_grad(found, "", tensor.name or "it", tensor)
+
+
+def report_missing_gradients(
+    run: Run, statements: Sequence[Statement], arguments: Sequence[Argument]
+) -> None:
+    """Say of the arguments that got no gradient where the graph was cut on the way from them."""
+    if run.bindings is None or run.terminal.quiet:
+        return
+    missing = [
+        name
+        for name, tensor in run.bindings.inputs()
+        if tensor.requires_grad and tensor.grad is None
+    ]
+    if not missing or not _repeatable(run, statements):
+        return
+    found = _again(run, statements, arguments, differentiated=True)
+    if found is None:
+        return
+    for name in missing:
+        tensor = found.inputs.get(name)
+        if tensor is None:
+            continue
+        with run.session.running():
+            answer = why(found, name, tensor, "grad")
+        if answer.kind == "cut":
+            spans = [
+                f"\n  {location(each.place)}: {each.text}"
+                for each in answer.detachments[:_MOST]
+                if each.place
+            ]
+            run.terminal.note(f"{name}.grad is None: {answer.reason}{''.join(spans)}")
+
+
+def _repeatable(run: Run, statements: Sequence[Statement]) -> bool:
+    """Whether running a program again is cheap, and changes nothing."""
+    if not statements or run.seconds > _LONGEST or run.reading:
+        return False
+    for node in tree.nodes_of(list(statements)):
+        if isinstance(node, tree.Command):
+            return False
+        if isinstance(node, tree.Call):
+            name = node.function
+            called = name.name if isinstance(name, (tree.Name, tree.Attribute)) else ""
+            if called.startswith("save"):
+                return False
+    return True
+
+
+def _again(
+    run: Run,
+    statements: Sequence[Statement],
+    arguments: Sequence[Argument],
+    differentiated: bool = False,
+) -> Recorded | None:
+    """The same run recorded whole, up to where it fails."""
+    again = Run(run.terminal, run.options, "values")
+    again.muted = True
+    value = None
+    try:
+        with again.limited():
+            value = again.execute(list(statements), arguments)
+    except GradcliError:
+        differentiated = False
+    try:
+        found = again.recorded(statements, value, differentiated)
+    except GradcliError:
+        return None
+    with again.session.running():
+        name_parameters()  # while the run has its modules
+    found.inputs = {} if again.bindings is None else dict(again.bindings.inputs())
+    return found
+
+
+def _tensor_at(found: Recorded, span: Span) -> Any:
+    """The tensor without a graph that an expression at a span was about."""
+    for evaluation in reversed(found.provenance.evaluations):
+        value = evaluation.value
+        if type(value) is Tensor and not value.requires_grad and holds(span, evaluation.node.span):
+            return value
+    return None
+
+
+def _labels(detachments: Sequence[Detachment]) -> tuple[Label, ...]:
+    return tuple(
+        [Label(each.place, each.text) for each in detachments[:_MOST] if each.place is not None]
+    )

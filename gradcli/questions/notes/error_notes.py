@@ -1,0 +1,101 @@
+"""Error notes: how to give a name a value, and where a graph was cut.
+
+Most errors have no such notes, and a program that cannot be read is answered without NumPy: what
+computes them is imported when there is something to compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from shlex import join
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import GradcliError
+from gradcli.language.hints.spelling import ADVICE, SPELLINGS
+from gradcli.running.arguments.name_uses import ASSIGNED, BOUND, free_names, name_uses
+
+if TYPE_CHECKING:
+    from gradcli.language.tree.syntax import Statement
+    from gradcli.running.arguments.values import Argument
+    from gradcli.running.run import Run
+
+
+def note_missing_values(
+    error: GradcliError,
+    statements: Sequence[Statement],
+    arguments: Sequence[Argument],
+    command: str,
+) -> None:
+    """Let the error of a name without a value show how to give it one.
+
+    Args:
+        command: the command line up to the arguments.
+    """
+    if error.code != "E101" or error.span is None:
+        return
+    from gradcli.library.namespace import (  # lazy: start-up: NumPy, for E101 alone
+        UNSUPPORTED,
+        table_of,
+    )
+
+    uses = [(name, how) for each in statements for name, how in name_uses(each).items()]
+    used = {name for name, _ in uses}
+    known = {each.name for each in arguments}
+    missing = free_names(statements, known, lambda name: table_of(name) is not None)
+    known |= {name for name, how in uses if how in (ASSIGNED, BOUND)}
+    if error.span.text not in missing or error.span.text in {*UNSUPPORTED, *ADVICE, *SPELLINGS}:
+        return
+    if error.help is not None and any(f"`{name}`" in error.help for name in known):
+        return  # likely a misspelling of one of the program's own names
+    if error.span.source.text[error.span.end :].lstrip(" ").startswith("("):
+        return  # a function, which no argument can be
+    given = [each.source.text for each in arguments if each.name in used]
+    wanted = [f"{name}={number}" for number, name in enumerate(missing, 2)]
+    example = f"give it a value: {command} {join([*given, *wanted])}"
+    if error.help is None:
+        error.help = example
+    else:  # what the name was likely meant to be
+        error.notes = (*error.notes, f"or {example}")
+
+
+def note_detachments(
+    error: GradcliError,
+    run: Run,
+    statements: Sequence[Statement],
+    arguments: Sequence[Argument],
+) -> None:
+    """Let the error of a missing graph or gradient show where the graph was cut, and that of a
+    freed one what to do about its cause.
+    """
+    if error.code == "E403":
+        note_second_pass(error, statements, run.session.values)
+    if error.code == "E402" or (error.code == "E202" and error.labels):
+        from gradcli.questions.notes.detachment_notes import (  # lazy: start-up: it runs again
+            label_detachments,
+        )
+
+        label_detachments(error, run, statements, arguments)
+
+
+def note_second_pass(
+    error: GradcliError, statements: Sequence[Statement], values: Mapping[str, Any]
+) -> None:
+    """Let the error of a freed graph advise what its cause asks for."""
+    from gradcli.questions.notes.second_pass import (  # lazy: start-up: for this error alone
+        advise_on_second_pass,
+    )
+
+    advise_on_second_pass(error, statements, values)
+
+
+def note_missing_gradients(
+    run: Run, statements: Sequence[Statement], arguments: Sequence[Argument]
+) -> None:
+    """Say where the graph was cut on the path from the arguments that got no gradient."""
+    inputs = [] if run.bindings is None else run.bindings.inputs()
+    if any(tensor.requires_grad and tensor.grad is None for _, tensor in inputs):
+        from gradcli.questions.notes.detachment_notes import (  # lazy: start-up: it runs again
+            report_missing_gradients,
+        )
+
+        report_missing_gradients(run, statements, arguments)

@@ -1,0 +1,1 @@
+"""A function of one variable drawn, with its derivative and tangents."""

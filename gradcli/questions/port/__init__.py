@@ -1,0 +1,1 @@
+"""What gradcli would refuse in a script, each with what to write instead."""

@@ -1,0 +1,159 @@
+"""`gradcli why`: why a tensor has a gradient, or none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradcli.errors import GradcliError, Source, type_error
+from gradcli.language.hints.spelling import closest
+from gradcli.questions.answer import answer_from_run
+from gradcli.record import Record
+from gradcli.running.arguments.click_options import with_answer_file, with_json, with_program
+from gradcli.running.arguments.words import UsageError
+from gradcli.running.source import Asked, asked_of
+
+if TYPE_CHECKING:
+    from gradcli.language.tree.syntax import Statement
+    from gradcli.recorded.recorded_run import Recorded
+    from gradcli.running.run import Run
+
+
+@click.command("why")
+@click.argument("question", metavar="NAME.ATTRIBUTE")
+@with_answer_file(".txt", ".json")
+@with_json
+@with_program
+def command(question: str, words: Sequence[str], file: str | None, **given: Any) -> int:
+    """Prove why a tensor has a gradient, or has none.
+
+    The question comes first: x.grad, x.requires_grad, x.is_leaf, or net.0.weight.trains. The
+    answer is the path that carries the gradient, or every place where it was cut.
+    """
+    wanted = read_question(question)
+    asked = asked_of("why", words, file, given)
+    return asked.terminal.checked(why(asked, wanted))
+
+
+class Question(Record):
+    """A question of `why`: a variable or the path of a parameter, and one of its attributes, ""
+    for the one that its kind suggests.
+    """
+
+    name: str
+    attribute: str
+
+
+_PATH = re.compile(r"""[A-Za-z_]\w*(?:\.\w+|\[[\w'"]+\])*""")
+
+
+def read_question(text: str) -> Question:
+    """A question such as `x.grad`, `net.0.weight.grad` or, for `.trains`, `net.0.weight`; raises a
+    usage error for another text.
+    """
+    from gradcli.questions.why.find import ATTRIBUTES  # lazy: command: its body
+
+    name, dot, attribute = text.rpartition(".")
+    if dot and attribute not in ATTRIBUTES and _PATH.fullmatch(text):
+        near = closest(attribute, ATTRIBUTES)
+        if near is None:
+            name, attribute = text, "trains"
+    known = ", ".join(f"{name or 'x'}.{each}" for each in ATTRIBUTES)
+    if text.isidentifier():
+        return Question(text, "")
+    if not dot or not _PATH.fullmatch(name):
+        raise UsageError(f"`{text}` is no question: it is one of {known}")
+    if attribute not in ATTRIBUTES:
+        near = closest(attribute, ATTRIBUTES)
+        hint = f"; did you mean `{name}.{near}`?" if near else ""
+        raise UsageError(f"`why` answers {known}, not `{text}`{hint}")
+    return Question(name, attribute)
+
+
+def why(
+    asked: Asked,
+    question: Question,
+) -> int:
+    """Answer a question about a program: why a tensor has a gradient, or none; the exit code."""
+
+    options = asked.options
+
+    def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
+        differentiates = asked.program.name == "program" or options.of or options.seed
+        write_why(run, question, run.recorded(statements, value, bool(differentiates)))
+        return 0
+
+    def after_error(run: Run, statements: Sequence[Statement], error: GradcliError) -> None:
+        # That there is no gradient is often what the program failed of.
+        if re.split(r"\W", question.name)[0] in run.session.values:
+            found = run.recorded(statements, None, False)
+            found.error = error
+            write_why(run, question, found)
+
+    return answer_from_run(asked, "values", answer, after_error=after_error)
+
+
+def write_why(run: Run, question: Question, found: Recorded) -> None:
+    """Write the answer to a question."""
+    from gradcli.autograd.tensor import Tensor  # lazy: command: its body
+    from gradcli.language.objects.types import type_name  # lazy: command: its body
+    from gradcli.library.torch.optim.optimizer import Optimizer  # lazy: command: its body
+    from gradcli.questions.why.find import why as explain  # lazy: command: its body
+    from gradcli.questions.why.tell import why_document, why_text  # lazy: command: its body
+    from gradcli.running.report import parameters_of  # lazy: command: its body
+    from gradcli.show.answer import Answer  # lazy: command: its body
+
+    parameters = dict(parameters_of(run.session))
+    named = {**parameters, **found.values}
+    name, attribute = question.name, question.attribute
+    tensor = named.get(name)
+    if tensor is None and not name.isidentifier():
+        dotted = re.sub(r"""\[['"]?(\w+)['"]?\]""", r".\1", name)
+        name = dotted if dotted in named else name
+        tensor = named.get(name)
+    if tensor is None and not name.isidentifier():
+        tensor, is_path = _looked_up(run, name)
+        paths = () if is_path else parameters.items()
+        name = next((path for path, each in paths if each is tensor), name)
+    if tensor is None:
+        near = closest(name, [n for n, v in named.items() if type(v) is Tensor])
+        raise UsageError(
+            f"the program has no `{name}`" + (f"; did you mean `{near}`?" if near else "")
+        )
+    if type(tensor) is not Tensor:
+        inside = [each for each in parameters if each.startswith(f"{name}.")][:3]
+        raise type_error(
+            f"`{name}` is no tensor but a value of type {type_name(tensor)}",
+            help=f"ask of its parameters: {', '.join(inside)}, …"
+            if inside
+            else "gradients and graphs belong to tensors",
+        )
+    if not attribute:
+        optimized = any(isinstance(each, Optimizer) for each in found.values.values())
+        attribute = "trains" if optimized and tensor.is_leaf else "grad"
+    with run.session.running():
+        answer = explain(found, name, tensor, attribute)
+        shown = Answer(partial(why_text, answer), partial(why_document, answer))
+        run.terminal.answer(shown, run.options.format)
+
+
+def _looked_up(run: Run, name: str) -> tuple[Any, bool]:
+    """The value of a path, and whether it is one by attributes alone, or leads through a compiled
+    module to what it compiles, or by the program's own subscripts; None where it has none.
+    """
+    from gradcli.running.lookup import UNKNOWN, value_of  # lazy: command: its body
+
+    first, *rest = name.split(".")
+    for parts in ([first, *rest], [first, "_orig_mod", *rest]):
+        with run.session.running():
+            value = value_of(run.session, parts)
+        if value is not UNKNOWN:
+            return value, parts[1:] == rest
+    try:
+        return run.session.evaluate(Source("question", name)), False
+    except GradcliError:
+        return None, False

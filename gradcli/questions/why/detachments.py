@@ -1,0 +1,269 @@
+"""Says why a step of a run carries no gradient, with its source text and a fix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import Label, Span
+from gradcli.language.tree import syntax as tree
+from gradcli.ops.binding.catalogue import modules
+from gradcli.record import Record
+from gradcli.recorded.patterns import around, holds
+
+if TYPE_CHECKING:
+    from gradcli.autograd.node import Node
+    from gradcli.recorded.dataflow import Flow
+    from gradcli.recorded.recorded_run import Recorded
+
+_MODES = ("no_grad", "inference_mode", "set_grad_enabled")
+
+_NUMBERS = ("item", "tolist")
+
+_OF_NUMBERS = ("cmath", "math", "np", "numpy")
+"""Modules whose functions know no gradients."""
+
+
+class Detachment(Record):
+    """A place where a gradient ends.
+
+    Attributes:
+        place: the source text, None where the run has none.
+        labels: further places that belong to it.
+    """
+
+    place: Span | None
+    text: str
+    help: str | None = None
+    labels: tuple[Label, ...] = ()
+
+
+def detachment_of(
+    flow: Flow, values: dict[int, Any], program: Sequence[tree.Statement]
+) -> Detachment:
+    """What ends the gradient at a step that carries none."""
+    if flow.call is not None:
+        return _operation_detachment(flow, values, program)
+    if flow.evaluation is not None:
+        return _language_detachment(flow, values, program)
+    return Detachment(None, "a value without history is written in place")
+
+
+def beside(run: Recorded, tensor: Tensor, root: Node) -> list[Detachment]:
+    """Where a part of what a node stands for is computed from a tensor outside the graph: by
+    `detach()` and its like, not by ops without a derivative.
+    """
+    flow = run.flow
+    return [
+        detachment_of(each, flow.values, run.program)
+        for each in flow.detachments([id(tensor)], flow.outputs_of([(root, 0)]))
+        if each.call is None or _is_unrecorded(run, each)
+    ]
+
+
+def _is_unrecorded(run: Recorded, flow: Flow) -> bool:
+    """Whether an op that has a derivative ran where nothing is recorded; not for a write."""
+    call = flow.call
+    if call is None or not call.op.node_name or call.grad_enabled:
+        return False
+    return all(each.result is not call.output for each in run.recorder.writes)
+
+
+def _operation_detachment(
+    flow: Flow, values: dict[int, Any], program: Sequence[tree.Statement]
+) -> Detachment:
+    call = flow.call
+    assert call is not None
+    op, place = call.op, call.span
+    source = values.get(flow.source)
+    called = op.name.partition(".")[0].strip("_") or "the operation"
+    if not op.node_name:
+        return Detachment(place, *_without_derivative(op.name, called, values.get(flow.target)))
+    if type(source) is not Tensor:
+        return Detachment(
+            place,
+            "what goes in here is a number of Python's, which has no history",
+            "compute on with the tensor instead of `.item()` or `float()`",
+        )
+    if flow.operand not in (*op.inputs, *op.lists):
+        return Detachment(
+            place,
+            f"{called}() takes `{flow.operand}` as it is: no gradient flows to it",
+            "only what is selected or weighted gets a gradient, not what selects",
+        )
+    if not call.grad_enabled:
+        return _no_grad_detachment(call, program)
+    if source.meta is not None and source.meta.loose and source.grad_fn is None:
+        return Detachment(
+            place,
+            "what goes in is a view that was made where nothing was recorded",
+            "take the view where gradients are on, after its base requires grad",
+        )
+    if call.node is None or not _had_edge(flow):
+        return Detachment(
+            place,
+            "when this ran, what goes in did not require grad yet",
+            "call `requires_grad_()` before the first use",
+        )
+    return Detachment(place, f"this output of {called}() carries no gradient", _SMOOTH)
+
+
+def _had_edge(flow: Flow) -> bool:
+    call = flow.call
+    assert call is not None
+    assert call.node is not None
+    inputs = call.op.inputs
+    if flow.operand not in inputs:
+        return True
+    return call.node.next_nodes[inputs.index(flow.operand)] is not None
+
+
+def _no_grad_detachment(call: Any, program: Sequence[tree.Statement]) -> Detachment:
+    places = [call.span, *(place for _, place in call.stack)]
+    for caller in places[1:]:
+        if caller is not None and "checkpoint(" in caller.text and "=False" not in caller.text:
+            return Detachment(
+                caller,
+                "a checkpoint with re-entry records nothing where none of its inputs requires grad",
+                "say `use_reentrant=False`, or let an input require grad",
+            )
+    mode = "no_grad()"
+    labels: tuple[Label, ...] = ()
+    for place in places:
+        block = None if place is None else switched_off(program, place)
+        if block is not None:
+            mode = block.text.removeprefix("torch.").removeprefix("@torch.")
+            labels = (Label(block, "gradients are off from here"),)
+            break
+    help = "move it out of the block"
+    switch = None if labels else _switch(program, places)
+    if switch is not None:
+        mode = switch.text.removeprefix("torch.")
+        labels = (Label(switch, "gradients are off from here"),)
+        help = "call `torch.set_grad_enabled(True)` before it"
+    return Detachment(call.span, f"this runs under {mode}, and nothing is recorded", help, labels)
+
+
+def _switch(program: Sequence[tree.Statement], places: Sequence[Span | None]) -> Span | None:
+    """The last call of `set_grad_enabled` by itself that stands ahead of one of some places."""
+    found = None
+    for node in tree.nodes_of(list(program)):
+        if not isinstance(node, tree.Call) or not node.function.span.text.endswith(_MODES[-1]):
+            continue
+        if any(place is not None and node.span.end <= place.start for place in places):
+            found = node.span
+    return found
+
+
+_SMOOTH = "a smooth relative has a gradient: softmax for argmax, sigmoid for a comparison"
+
+_PICKS = ("argmax", "argmin", "argsort", "bucketize", "multinomial", "nonzero", "searchsorted")
+
+
+def _without_derivative(name: str, called: str, output: Any) -> tuple[str, str | None]:
+    dtype = output.dtype if type(output) is Tensor else "its result"
+    if name.startswith("_to_copy"):
+        return (
+            f"this makes it {dtype}, and integers and booleans carry no gradient",
+            "keep it floating",
+        )
+    if type(output) is Tensor and output.dtype is dtypes.bool_:
+        return "a comparison gives booleans, which carry no gradient", _SMOOTH
+    if called in _PICKS:
+        return f"{called}() gives positions, which carry no gradient", _SMOOTH
+    return f"{called}() has no derivative: its result carries no gradient", None
+
+
+def _language_detachment(
+    flow: Flow, values: dict[int, Any], program: Sequence[tree.Statement]
+) -> Detachment:
+    evaluation = flow.evaluation
+    assert evaluation is not None
+    node = evaluation.node
+    place, name, function = node.span, "", ""
+    if isinstance(node, tree.Call):
+        if isinstance(node.function, tree.Attribute):
+            name = node.function.name
+        function = node.function.span.text
+    elif isinstance(node, tree.Attribute):
+        name = node.name
+    if name in ("detach", "data", "numpy"):
+        trip = _numpy_trip(program, place)
+        if trip is not None:
+            return trip
+    if name in ("detach", "data"):
+        shown = "`.detach()`" if name == "detach" else "`.data`"
+        return Detachment(
+            place, f"{shown} gives the values outside the graph", f"leave {shown} out here"
+        )
+    if name in _NUMBERS or function in ("float", "int", "bool", "round"):
+        shown = f"`.{name}()`" if name else f"`{function}()`"
+        return Detachment(
+            place,
+            f"{shown} makes a number of Python's, which has no history",
+            "compute on with the tensor itself",
+        )
+    package, _, last = function.rpartition(".")
+    if package in _OF_NUMBERS:
+        help = f"`torch.{last}()` computes it in the graph" if last in modules["torch"] else None
+        return Detachment(
+            place, f"`{function}()` takes the number out of the tensor, without its history", help
+        )
+    if last in ("tensor", "as_tensor", "FloatTensor", "Tensor", "new_tensor"):
+        return Detachment(
+            place,
+            f"`{function}()` copies numbers: the copy has no history",
+            "join tensors with `torch.stack()`, or use the tensor itself",
+        )
+    if last == "grad":
+        return Detachment(
+            place,
+            f"`{function}()` gives the gradient without its history",
+            "pass `create_graph=True` to differentiate it again",
+        )
+    if last == "Parameter":
+        return Detachment(
+            place, "a Parameter is a new leaf, without the history of its value", None
+        )
+    if type(values.get(flow.target)) is Tensor:
+        return Detachment(place, f"`{node.span.text}` gives a tensor without history", None)
+    return Detachment(place, "here it is a value of Python's, which has no history", None)
+
+
+def _numpy_trip(program: Sequence[tree.Statement], place: Span) -> Detachment | None:
+    """The answer for what goes on as an array of NumPy's."""
+    chain = around(program, place)
+    if not any(isinstance(each, tree.Attribute) and each.name == "numpy" for each in chain):
+        return None
+    names = [each.function.span.text for each in chain if isinstance(each, tree.Call)]
+    packages = [each.partition(".") for each in names]
+    functions = [last for package, _, last in packages if package in _OF_NUMBERS]
+    known = [f"`torch.{each}`" for each in functions if each in modules["torch"]]
+    instead = f": {' and '.join(known)} for NumPy's" if known else ""
+    return Detachment(
+        place,
+        "from here on it is an array of NumPy's, which knows no gradients",
+        f"compute it in torch{instead}, and leave `.detach().numpy()` out",
+    )
+
+
+# --- where in the program -----------------------------------------------------------------------
+
+
+def switched_off(program: Iterable[tree.Statement], place: Span) -> Span | None:
+    """The innermost `with torch.no_grad()`, or the decorator, that a place is under."""
+    found = None
+    for node in tree.nodes_of(list(program)):
+        if not holds(node.span, place):
+            continue
+        contexts: list[tree.Syntax] = []
+        if isinstance(node, tree.With):
+            contexts = [context for context, _ in node.items]
+        elif isinstance(node, tree.Def):
+            contexts = list(node.decorators)
+        for context in contexts:
+            if any(mode in context.span.text for mode in _MODES):
+                found = context.span
+    return found

@@ -1,0 +1,554 @@
+"""`why`: explains why a tensor has a gradient, requires one or is a leaf, or why not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.node import AccumulateGrad, Node
+from gradcli.autograd.recording.recorder import Arrival, Step
+from gradcli.autograd.tensor import Tensor, gradient_edge
+from gradcli.language.provenance import targets_of
+from gradcli.language.tree import syntax as tree
+from gradcli.library.torch.nn.paths import module_paths
+from gradcli.questions.why.detachments import Detachment, beside, detachment_of
+from gradcli.questions.why.finding import Why
+from gradcli.questions.why.training import (
+    buffer,
+    clearing_misses,
+    frozen,
+    never_called,
+    not_training,
+)
+from gradcli.recorded.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
+from gradcli.recorded.hooks import hook_calls
+from gradcli.recorded.recorded_run import Recorded, graph_of, path_to
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
+
+ATTRIBUTES = ("grad", "requires_grad", "is_leaf", "trains")
+"""What can be asked of a tensor; `trains` of a parameter."""
+
+
+def why(run: Recorded, name: str, tensor: Tensor, attribute: str) -> Why:
+    """The answer for `NAME.grad`, `NAME.requires_grad`, `NAME.is_leaf` or `NAME.trains`."""
+    if attribute == "trains":
+        found = not_training(run, name, tensor)
+        return _if_it_ended(
+            run, found or _trains(run, tensor, _Gradients(run, name, tensor).answer())
+        )
+    if attribute == "grad":
+        return _if_it_ended(run, _Gradients(run, name, tensor).answer())
+    if attribute == "requires_grad":
+        return _requires_grad(run, name, tensor)
+    return _is_leaf(run, name, tensor)
+
+
+_TO_COME = ("no backward", "no gradient at step", "no optimizer", "no step", "unused")
+"""Answers that the rest of a program might have made others."""
+
+
+def _if_it_ended(run: Recorded, found: Why) -> Why:
+    """An answer, or that the program ended in an error before what it waits for."""
+    error = run.error
+    if error is None or found.kind not in _TO_COME or error.code.startswith("E4"):
+        return found
+    reason = f"the program ended in error {error.code} before anything else came of it"
+    return Why(
+        found.question, found.value, "failed", reason, [Detachment(error.span, error.message)]
+    )
+
+
+def _trains(run: Recorded, tensor: Tensor, gradient: Why) -> Why:
+    """What the gradient of a parameter that no optimizer leaves out says of its training."""
+    question = gradient.question.removesuffix(".grad") + ".trains"
+    found = gradient.value is not None and bool(gradient.value.array.any())
+    reason, places = gradient.reason, gradient.detachments
+    if gradient.kind == "cleared" and tensor.version:
+        found, reason = True, "a gradient arrived and was used, and was cleared afterwards"
+        places = [Detachment(each.place, each.text) for each in places]
+    elif found and not tensor.version:
+        reason += "; so far nothing has changed its value"
+    return Why(question, found, gradient.kind, reason, places, gradient.path)
+
+
+# --- requires_grad and is_leaf ------------------------------------------------------------------
+
+
+def _requires_grad(run: Recorded, name: str, tensor: Tensor) -> Why:
+    question = f"{name}.requires_grad"
+    place = run.creation(tensor)
+    if tensor.requires_grad and tensor.is_leaf:
+        text = "the leaf is made here" if place is not None else "it is a bound input"
+        detachments = [] if place is None else [Detachment(place, text)]
+        loose = tensor.meta is not None and tensor.meta.loose
+        reason = "is a view of a tensor that does" if loose else "is a leaf that was asked to"
+        return Why(question, True, "leaf", f"{name} {reason}", detachments)
+    if tensor.requires_grad:
+        path = path_to(Graph(tensor), None)
+        leaf = path[-1].variable or "a leaf"
+        return Why(
+            question, True, "carried", f"it is computed from {leaf}, which requires grad", (), path
+        )
+    return without_grad(run, question, name, tensor)
+
+
+def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why:
+    """The answer for a tensor that does not require grad."""
+    held = buffer(name, tensor, question.rpartition(".")[2])
+    if held is not None:
+        return held
+    if tensor.meta is not None and tensor.meta.is_parameter:
+        found = frozen(run, name)
+        return Why(question, False, found.kind, found.reason, found.detachments)
+    flow = run.flow
+    place = run.creation(tensor)
+    ingredients = flow.ingredients([id(tensor)])
+    leaves = [
+        id(each)
+        for each in flow.tensors()
+        if id(each) in ingredients and each is not tensor and each.requires_grad
+    ]
+    detachments = [
+        detachment_of(f, flow.values, run.program) for f in flow.detachments(leaves, [id(tensor)])
+    ]
+    if detachments:
+        named = [(leaf, leaf.name) for leaf in flow.tensors() if id(leaf) in leaves]
+        every = {called for _, called in named if called}
+        names = sorted({called for leaf, called in named if called and leaf.is_leaf} or every)
+        source = f" from {' and '.join(names)}" if names else ""
+        reason = f"every way to {name}{source} leaves the graph"
+        return Why(question, False, "cut", reason, detachments)
+    if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        detachment = Detachment(
+            place, f"this makes {tensor.dtype}", "write `2.` for `2`, or call `.float()`"
+        )
+        return Why(question, False, "dtype", f"{tensor.dtype} carries no gradient", [detachment])
+    made = [f.call for f in flow.back.get(id(tensor), ()) if f.call is not None]
+    if made:
+        inputs = sorted(
+            {
+                each.name
+                for each in flow.tensors()
+                if id(each) in ingredients and id(each) not in flow.back and each.name
+            }
+        )
+        shown = ", ".join(inputs) or "nothing with a name"
+        detachment = Detachment(made[0].span, f"computed from {shown}", _ask(inputs))
+        reason = f"nothing that it is computed from requires grad: {shown}"
+        return Why(question, False, "constant", reason, [detachment])
+    detachment = Detachment(place, "nobody asked for a gradient here", _ask([name]))
+    return Why(
+        question, False, "constant", f"{name} is a leaf that was never asked to", [detachment]
+    )
+
+
+def _ask(names: Sequence[str]) -> str | None:
+    if not names:
+        return None
+    return f"make `{names[0]}` with `requires_grad=True`, or call `{names[0]}.requires_grad_()`"
+
+
+def _is_leaf(run: Recorded, name: str, tensor: Tensor) -> Why:
+    question = f"{name}.is_leaf"
+    place = run.creation(tensor)
+    if not tensor.is_leaf:
+        node = tensor.grad_fn
+        assert node is not None
+        detachment = Detachment(node.place or place, f"{node.node_name} made it")
+        return Why(
+            question,
+            False,
+            "recorded",
+            "a recorded operation made it",
+            [detachment],
+            path_to(Graph(tensor), None),
+        )
+    if tensor.requires_grad:
+        detachments = [] if place is None else [Detachment(place, "made here")]
+        return Why(
+            question, True, "leaf", f"{name} requires grad, and no operation made it", detachments
+        )
+    found = without_grad(run, question, name, tensor)
+    reason = "a tensor that does not require grad is a leaf: " + found.reason
+    return Why(question, True, found.kind, reason, found.detachments)
+
+
+# --- grad ---------------------------------------------------------------------------------------
+
+
+_STEEPER = {
+    "ReluBackward0": "`leaky_relu` has a slope below 0 too; a smaller learning rate, or a bias that"
+    " begins at 0, keeps what goes in above it",
+    "ClampBackward1": "clamp() has slope 0 outside its bounds:"
+    " `x + (x.clamp(…) - x).detach()` keeps 1",
+    "SigmoidBackward0": "what goes in is far from 0: scale or normalise it",
+    "TanhBackward0": "what goes in is far from 0: scale or normalise it",
+    "EmbeddingBackward0": "only rows that were looked up get one, and that of padding_idx none",
+}
+"""What to do about a node whose slope is 0 where it was used."""
+
+
+# fmt: off
+_PRODUCTS = frozenset((
+    "AddmmBackward", "BmmBackward", "ConvolutionBackward", "DotBackward", "MmBackward",
+    "MulBackward", "MvBackward",
+))
+# fmt: on
+"""Nodes that multiply the gradient of one operand by the other."""
+
+_PASSES = 3
+"""Passes that are shown where several were added up."""
+
+
+def _added(before: Sequence[Any]) -> int:
+    """How many gradients are in a sum, given what was there before each arrived."""
+    cleared = [n for n, old in enumerate(before) if old is None or not np.asarray(old).any()]
+    return len(before) - (cleared[-1] if cleared else 0)
+
+
+class _Gradients:
+    """The answer for `NAME.grad`."""
+
+    def __init__(self, run: Recorded, name: str, tensor: Tensor) -> None:
+        self.run = run
+        self.name = name
+        self.tensor = tensor
+        self.question = f"{name}.grad"
+        self.passes = [each for each in run.recorder.passes if each.accumulate]
+        self.events = run.recorder.events or []
+        self.output = run.output_name or "the output"
+
+    def answer(self) -> Why:
+        tensor = self.tensor
+        if tensor.grad is not None:
+            return self._carried()
+        if not tensor.requires_grad:
+            found = without_grad(self.run, self.question, self.name, tensor)
+            reason = f"{self.name} does not require grad: {found.reason}"
+            reason = found.reason if found.kind in ("buffer", "frozen") else reason
+            return self._none(found.kind, reason, found.detachments)
+        if tensor.grad_fn is not None:
+            return self._not_a_leaf(tensor.grad_fn)
+        return self._cleared() or self._no_pass() or self._replaced() or self._not_reached()
+
+    def _none(self, kind: str, reason: str, detachments: Sequence[Detachment] = ()) -> Why:
+        return Why(self.question, None, kind, reason, detachments)
+
+    # --- there is one ---------------------------------------------------------------------------
+
+    def _carried(self) -> Why:
+        tensor, name = self.tensor, self.name
+        assert tensor.grad is not None
+        node = gradient_edge(tensor)[0]
+        graph, path = self._path(node)
+        arrivals = [e.old for e in self.events if isinstance(e, Arrival) and e.node is node]
+        output = self._output_name(graph)
+        if graph is None:
+            return Why(self.question, tensor.grad, "set", "the program set it itself")
+        kind = Gradient(name, tensor, graph, output).kind
+        hooked = self._hooked(graph, node)
+        if hooked and not tensor.grad.array.any():
+            reason = f"a hook changes the gradient on its way from {output} to {name}"
+            return Why(self.question, tensor.grad, "hooked", reason, hooked, path)
+        if kind in (STRUCTURAL_ZERO, ZERO) and not tensor.grad.array.any():
+            detachments = self._zeros(path, kind)
+            if detachments:
+                why = "whatever the values are" if kind == STRUCTURAL_ZERO else "for these values"
+                return Why(self.question, tensor.grad, kind, f"it is zero {why}", detachments, path)
+        reason = f"the gradient flows from {output} to {name}{self._names()}"
+        root = None if graph.root is None else graph.root.node
+        found = [*hooked, *self._changed(node)]
+        found += [
+            Detachment(each.place, f"beside it: {each.text}", None, each.labels)
+            for each in (beside(self.run, tensor, root) if root is not None else [])[:_PASSES]
+        ]
+        count = _added(arrivals)
+        if count > 1:
+            reason += f"; {count} backward passes were added up"
+            found = [*self._passes(node, count), *found]
+        return Why(self.question, tensor.grad, "carried", reason, found, path)
+
+    def _names(self) -> str:
+        """That several modules hold a parameter, where they do."""
+        names = {
+            f"{path}.{each}"
+            for path, module in module_paths().values()
+            for each, parameter in getattr(module, "_parameters", {}).items()
+            if parameter is self.tensor
+        }
+        if len(names) < 2:
+            return ""
+        return f"; {' and '.join(sorted(names))} are one tensor, and each use adds its share"
+
+    def _hooked(self, graph: Graph, node: Node | None) -> list[Detachment]:
+        """The hooks that changed a gradient on its way to the tensor."""
+        below: dict[Node, bool] = {}
+        for each in reversed(graph.nodes):
+            followed = [edge.node.node for edge in each.edges if edge.node is not None]
+            below[each.node] = each.node is node or any(below.get(n, False) for n in followed)
+        among = {each for each, leads in below.items() if leads}
+        variables = {each.node: each.variable for each in graph.nodes}
+        return [
+            Detachment(call.span, f"a hook of `{owner}` changes the gradient that passes on")
+            for call, owner in hook_calls(self.run.program, variables, self.events, among)
+        ]
+
+    def _changed(self, node: Node | None) -> list[Detachment]:
+        """What changed the gradient after the pass that brought it."""
+        last = [e.new for e in self.events if isinstance(e, Arrival) and e.node is node][-1:]
+        assert self.tensor.grad is not None
+        gradient = np.asarray(forced(self.tensor.grad.array))
+        if not last or np.array_equal(np.asarray(forced(last[0])), gradient, equal_nan=True):
+            return []
+        for evaluation in reversed(self.run.provenance.evaluations):
+            called = evaluation.node
+            if isinstance(called, tree.Call) and isinstance(called.function, tree.Attribute):
+                function = called.function.span.text
+                writes = ".grad." in function or ".grad.data." in function
+                if called.function.name.startswith("clip_grad") or (
+                    writes and function.endswith("_")
+                ):
+                    return [Detachment(called.span, "this changes it after the backward pass")]
+        return []
+
+    def _passes(self, node: Node | None, count: int) -> list[Detachment]:
+        """The passes that were added up, each place once."""
+        spans = [
+            each.span
+            for each in self.passes
+            if any(node and graph_of(root).find(node) is not None for root, _ in each.roots)
+        ][-count:]
+        found = []
+        for span, times in Counter(each for each in spans if each is not None).items():
+            often = f", in each of {times} rounds" if times > 1 else ""
+            found.append(Detachment(span, f"this adds to it{often}"))
+        if found:
+            found[-1].help = clearing_misses(self.run, self.name, self.tensor)
+        return found[-_PASSES:]
+
+    def _path(self, node: Node | None) -> tuple[Graph | None, list[GraphNode]]:
+        for each in reversed(self.passes):
+            for root, _ in each.roots:
+                graph = graph_of(root)
+                found = None if node is None else graph.find(node)
+                if found is not None:
+                    return graph, path_to(graph, found)
+        return None, []
+
+    def _output_name(self, graph: Graph | None) -> str:
+        root = None if graph is None else graph.root
+        return (root.variable if root is not None else None) or self.output
+
+    def _zeros(self, path: Sequence[GraphNode], kind: str) -> list[Detachment]:
+        """The nodes of the path that take a gradient in and pass nothing on."""
+        steps = {event.node: event for event in self.events if isinstance(event, Step)}
+        found = []
+        for node, following in pairwise(path):
+            step = steps.get(node.node)
+            if step is None:
+                continue
+            number = next((n for n, edge in enumerate(node.edges) if edge.node is following), None)
+            if number is None:
+                continue
+            came = any(g is not None and g.any() for g in step.grads)
+            passed = step.fitted[number]
+            if came and (passed is None or not passed.any()):
+                text = f"the derivative of {node.name} is 0 at these values"
+                help = _STEEPER.get(node.name)
+                if node.name.rstrip("0123456789") in _PRODUCTS:
+                    text = f"{node.name} multiplies it by the other operand, and that is 0 here"
+                if kind == STRUCTURAL_ZERO or flat(node, number):
+                    text = f"{node.name} has slope 0 everywhere"
+                    called = node.name.partition("Backward")[0].lower()
+                    help = f"straight-through: `x + (x.{called}() - x).detach()` keeps the slope 1"
+                found.append(Detachment(node.place, text, help))
+        return found
+
+    # --- there is none --------------------------------------------------------------------------
+
+    def _not_a_leaf(self, node: Node) -> Why:
+        name = self.name
+        place = node.place
+        earlier = self._leaf_of_this_name(node)
+        if earlier is not None:
+            statement = self.run.provenance.last_assignment(name)
+            at = place if statement is None else statement.span
+            value = "None" if earlier.grad is None else "a gradient"
+            detachment = Detachment(
+                at,
+                f"from here on `{name}` is a new tensor, made by {node.node_name}",
+                f"change the leaf itself: `with torch.no_grad(): {name} -= …`",
+            )
+            reason = f"`{name}` is no longer the leaf of that name, which has {value} in its .grad"
+            return self._none("rebound", reason, [detachment])
+        help = f"call `{name}.retain_grad()` before the backward pass"
+        inner = [each for each in node.next_nodes if isinstance(each, AccumulateGrad)]
+        if inner and not any(each.variable.name for each in inner):
+            help = (
+                "the leaf has no name: leave `requires_grad=True` out of it, and end with"
+                f" `.requires_grad_()`, so that `{name}` is the leaf; or {help}"
+            )
+        detachment = Detachment(place, f"{node.node_name} makes `{name}` here", help)
+        reason = f"{name} is no leaf: gradients pass through it and are not kept"
+        return self._none("non-leaf", reason, [detachment])
+
+    def _leaf_of_this_name(self, node: Node) -> Tensor | None:
+        for each in graph_of(node).nodes:
+            if each.leaf is not None and each.leaf.name == self.name:
+                return each.leaf
+        return None
+
+    def _cleared(self) -> Why | None:
+        """A gradient that arrived and was taken away again."""
+        node = gradient_edge(self.tensor)[0]
+        if not any(isinstance(e, Arrival) and e.node is node for e in self.events):
+            return None
+        detachment = Detachment(self._clearing(), "this forgets it", "read it before it is cleared")
+        return self._none("cleared", "a gradient arrived, and was cleared afterwards", [detachment])
+
+    def _clearing(self) -> Span | None:
+        for evaluation in reversed(self.run.provenance.evaluations):
+            node = evaluation.node
+            if isinstance(node, tree.Call) and node.function.span.text.endswith(".zero_grad"):
+                return node.span
+        for statement in tree.nodes_of(list(reversed(self.run.program))):
+            if isinstance(statement, tree.Assign) and any(
+                isinstance(target, tree.Attribute) and target.name == "grad"
+                for target in statement.targets
+            ):
+                return statement.span
+        return None
+
+    def _no_pass(self) -> Why | None:
+        """No backward pass that writes gradients."""
+        if self.passes:
+            return None
+        if self.run.recorder.passes:
+            detachment = Detachment(
+                self.run.recorder.passes[-1].span,
+                "grad() returns the gradients and leaves every .grad alone",
+                "use what it returns, or call `backward()`",
+            )
+            return self._none("returned", "no backward pass wrote to .grad", [detachment])
+        output = self.run.output
+        if output is not None and not output.requires_grad and output is not self.tensor:
+            return self._cut([id(output)], self.output)
+        if output is None or output is self.tensor:
+            left = self._left_torch()
+            if left is not None:
+                return left
+        place, help = None, "call `.backward()` on the output"
+        if self.run.output_name is not None:
+            statement = self.run.provenance.last_assignment(self.run.output_name)
+            place = None if statement is None else statement.span
+            help = f"call `{self.run.output_name}.backward()`"
+        detachment = Detachment(
+            place, "the last tensor that is computed; nothing differentiates it", help
+        )
+        return self._none("no backward", "backward() was never called", [detachment])
+
+    def _left_torch(self) -> Why | None:
+        """What ends the gradient where the last value is no tensor."""
+        for statement, evaluation in self.run.provenance.assignments[-1:]:
+            if type(evaluation.value) is not Tensor:
+                names = targets_of(statement) or ["the last value"]
+                found = self._cut([self.run.flow.key(evaluation)], names[0])
+                return found if found.kind == "cut" else None
+        return None
+
+    def _replaced(self) -> Why | None:
+        """The name stands for another tensor than the one that was used."""
+        name = self.name
+        for each in self.passes:
+            for root, _ in each.roots:
+                for node in graph_of(root).nodes:
+                    leaf = node.leaf
+                    if leaf is None or leaf is self.tensor or leaf.name != name:
+                        continue
+                    statement = self.run.provenance.last_assignment(name)
+                    detachment = Detachment(
+                        None if statement is None else statement.span,
+                        f"from here on `{name}` is another tensor",
+                        "give the new tensor a name of its own",
+                    )
+                    reason = f"the backward pass reached an earlier tensor called `{name}`"
+                    return self._none("rebound", reason, [detachment])
+        return None
+
+    def _not_reached(self) -> Why:
+        flow = self.run.flow
+        roots = [root for each in self.passes for root in each.roots]
+        graphs = [graph_of(root) for root, _ in roots]
+        output = self._output_name(graphs[-1] if graphs else None)
+        node = gradient_edge(self.tensor)[0]
+        if node is not None and any(graph.find(node) is not None for graph in graphs):
+            return self._stopped(output)
+        return self._cut(flow.outputs_of(roots), output)
+
+    def _cut(self, goals: Collection[int], output: str) -> Why:
+        """What ends every path from the tensor to the output, or where it goes instead."""
+        run, tensor, name = self.run, self.tensor, self.name
+        flow = run.flow
+        detachments = [
+            detachment_of(f, flow.values, run.program)
+            for f in flow.detachments([id(tensor)], goals)
+        ]
+        if detachments:
+            ways = "the only way" if len(detachments) == 1 else "every way"
+            reason = f"{ways} from {name} to {output} leaves the graph"
+            return self._none("cut", reason, detachments)
+        used = flow.onward.get(id(tensor), [])
+        drawn = [each.place for each in used if each.place and ".sample(" in each.place.text]
+        if drawn:
+            text = "sample() draws outside the graph"
+            help = "`rsample()` lets the gradient through; `log_prob()` of the draw has one too"
+            reason = f"the only way from {name} to {output} leaves the graph"
+            return self._none("cut", reason, [Detachment(drawn[0], text, help)])
+        if used:
+            found = [
+                Detachment(
+                    step.place, f"`{name}` is used here, and {output} is not computed from it"
+                )
+                for step in used
+            ]
+            return self._none("unused", f"{output} is not computed from {name}", found[:3])
+        detachment = never_called(run, name) if tensor.meta and tensor.meta.is_parameter else None
+        detachment = detachment or Detachment(run.creation(tensor), "made here, and read nowhere")
+        return self._none("unused", f"nothing is computed from {name}", [detachment])
+
+    def _stopped(self, output: str) -> Why:
+        """A node between them returned None, the pass failed, or it left the tensor out."""
+        error = self.run.error
+        if error is not None and error.span is not None and error.span is self.passes[-1].span:
+            reason = f"the backward pass ended in error {error.code} before it reached {self.name}"
+            return self._none("failed", reason, [Detachment(error.span, error.message, error.help)])
+        detachments = []
+        for event in self.events:
+            if not isinstance(event, Step):
+                continue
+            for number, following in enumerate(event.node.next_nodes):
+                if following is not None and event.fitted[number] is None:
+                    detachments.append(
+                        Detachment(
+                            event.node.place,
+                            f"{event.node.node_name} returned None for input {number}",
+                            "let backward() return a gradient for it",
+                        )
+                    )
+        if detachments:
+            reason = f"a node between {output} and {self.name} returned no gradient"
+            return self._none("undefined", reason, detachments)
+        detachment = Detachment(
+            self.passes[-1].span,
+            f"this pass writes to the tensors in `inputs=`, and not to {self.name}",
+            f"add `{self.name}` to `inputs`, or leave `inputs` out",
+        )
+        return self._none("left out", f"the backward pass left {self.name} out", [detachment])

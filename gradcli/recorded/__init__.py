@@ -1,0 +1,1 @@
+"""What is read from a run that was recorded, and what several questions need of it."""

@@ -1,0 +1,104 @@
+"""Annotates a backward graph with the value and the gradient of each node, for pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.node import Node
+from gradcli.autograd.recording.instructions import Call
+from gradcli.autograd.recording.recorder import Arrival, Event, Step
+from gradcli.autograd.tensor import Tensor
+from gradcli.recorded.ledger import last_pass
+from gradcli.trace.ir import Effect, Trace, Value
+
+
+class AnnotatedGraph:
+    """A graph and its numbers.
+
+    Args:
+        calls: what ran, where that was recorded.
+        named: the tensors that names hold: their values are known without a record.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        events: Sequence[Event] = (),
+        calls: Mapping[Node, Call] | None = None,
+        named: Iterable[Tensor] = (),
+    ) -> None:
+        self.graph = graph
+        self._calls = calls or {}
+        self._values: dict[Node, Any] = {
+            tensor.grad_fn: tensor.array for tensor in named if tensor.grad_fn is not None
+        }
+        self._gradients: dict[Node, Any] = {}
+        self._passed: dict[tuple[Node, int], Any] = {}
+        used: dict[Node, set[int]] = {}
+        for each in graph.nodes:
+            for edge in each.edges:
+                if edge.node is not None:
+                    used.setdefault(edge.node.node, set()).add(edge.output_nr)
+        if graph.root is not None:
+            used.setdefault(graph.root.node, set()).add(graph.output_nr)
+        for node, call in self._calls.items():
+            output = call.output
+            if type(output) is tuple and len(used.get(node, ())) == 1:
+                output = output[next(iter(used[node]))]
+            # What was written into since is the value of another node.
+            if type(output) is Tensor and output.grad_fn is node:
+                self._values[node] = output.array
+        for event in last_pass(graph, events):
+            if isinstance(event, Step):
+                arrived = [grad for grad in event.grads if grad is not None]
+                if len(arrived) == 1:
+                    self._gradients[event.node] = arrived[0]
+                for number, gradient in enumerate(event.fitted):
+                    self._passed[event.node, number] = gradient
+            elif isinstance(event, Arrival):
+                self._gradients[event.node] = event.new
+
+    def value(self, node: GraphNode) -> Any:
+        """The value that a node stands for, None where it was not recorded; of several outputs the
+        one that is used, None where more are.
+        """
+        if node.leaf is not None:
+            return node.leaf.array
+        if node is self.graph.root and len(node.node.metadata) == 1:
+            return self.graph.tensor.array
+        return self._values.get(node.node)
+
+    def arguments(self, node: GraphNode) -> Mapping[str, Any] | None:
+        """What an operation was called with, its operands too; None where that was not recorded."""
+        call = self._calls.get(node.node)
+        return None if call is None else call.arguments
+
+    def gradient(self, node: GraphNode) -> Any:
+        """The gradient that arrived at a node, None where none did, or one at each of several
+        outputs.
+        """
+        if node.leaf is not None and node.leaf.grad is not None:
+            return node.leaf.grad.array
+        return self._gradients.get(node.node)
+
+    def passed(self, node: GraphNode, number: int) -> Any:
+        """What a node passed on along an edge, None where it passed on nothing."""
+        return self._passed.get((node.node, number))
+
+
+def follows_leaves(graph: Graph, trace: Trace) -> bool:
+    """Whether the output is what the graph's operations make of its leaves, whatever these hold: no
+    number left a tensor on the way, and nothing that they take was computed outside of the graph.
+    """
+    outside: set[Value | None] = set()
+    for each in trace.instructions:
+        if Effect.READS in each.effects:
+            return False
+        node = each.node if isinstance(each, Call) else None
+        if node is None or graph.find(node) is None:
+            outside.update(each.outputs)
+        elif any(isinstance(given, Value) and given in outside for given in each.inputs):
+            return False
+    return True

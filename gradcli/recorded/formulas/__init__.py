@@ -1,0 +1,1 @@
+"""Derivative rules and instructions written as formulas and as calls."""

@@ -1,0 +1,178 @@
+"""The ledger of a backward pass: what each edge of the graph multiplied and passed on.
+
+The numbers are those that the engine recorded, and the formulas are the rules themselves, read with
+symbols; no gradient is computed a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.graph import Edge, Graph, GraphNode
+from gradcli.autograd.node import Node
+from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event, Step
+from gradcli.errors import GradcliError
+from gradcli.ops.definition.op import Op
+from gradcli.record import Record
+from gradcli.recorded.formulas.rules import derivative_formulas
+from gradcli.recorded.formulas.written_instructions import opened
+from gradcli.recorded.names import Operands, arguments_of
+from gradcli.recorded.symbols.public import public
+from gradcli.recorded.symbols.substitution import substituted
+from gradcli.recorded.symbols.tree import Constant, Opaque, Symbol
+
+
+class Share(Record):
+    """One edge: what a node passed on to the operand behind it.
+
+    Attributes:
+        formula: the rule in the catalogue's names, None where there is nothing to read.
+        named: the rule in the program's names; for an elementwise op without its factor `grad`: the
+            local derivative.
+        left: the elementwise local derivative's name, `∂e/∂d`; "" for other ops.
+        local: the local derivative's value, None for ops that are not elementwise.
+        passed: the same as it was passed on: summed to the operand's shape, cast to its dtype.
+    """
+
+    number: int
+    edge: Edge
+    operand: str
+    product: Any
+    passed: Any
+    formula: Symbol | None = None
+    named: Symbol | None = None
+    left: str = ""
+    local: Any = None
+
+    @property
+    def is_summed(self) -> bool:
+        """Whether the operand was broadcast, so that its gradient is a sum."""
+        return bool(self.passed is not None and self.product.shape != self.passed.shape)
+
+    @property
+    def is_cast(self) -> bool:
+        """Whether the operand has another dtype than the result."""
+        return bool(self.passed is not None and self.product.dtype != self.passed.dtype)
+
+
+class Visit(Record):
+    """A node that ran: the gradients of its outputs, and the share of each operand."""
+
+    node: GraphNode
+    name: str
+    grads: Sequence[Any]
+    shares: Sequence[Share]
+
+
+class Sum(Record):
+    """Gradients that met: `old + incoming = new`; `old` is None for the first one at a leaf.
+
+    Attributes:
+        arrived: whether the sum is a leaf's `.grad`; gradients also meet before they arrive there.
+    """
+
+    node: GraphNode
+    name: str
+    arrived: bool
+    old: Any
+    incoming: Any
+    new: Any
+
+
+Row = Visit | Sum
+
+
+def ledger(graph: Graph, events: Sequence[Event]) -> list[Row]:
+    """The rows of a backward pass, in the order in which it ran.
+
+    Args:
+        events: the events of the pass, or of all passes of a program: the last one from the output
+            is taken.
+    """
+    operands = Operands(graph)
+    rows: list[Row] = []
+    for event in last_pass(graph, events):
+        node = graph.find(event.node)
+        if node is None:
+            continue
+        if isinstance(event, Step):
+            rows.append(
+                Visit(node, operands.text(node), event.grads, _shares(node, event, operands))
+            )
+        elif isinstance(event, Accumulation):
+            numbers = (event.old, event.incoming, event.total)
+            rows.append(Sum(node, operands.text(node), False, *numbers))
+        else:
+            numbers = (event.old, event.incoming, event.new)
+            rows.append(Sum(node, operands.text(node), True, *numbers))
+    return rows
+
+
+def last_pass(graph: Graph, events: Sequence[Event]) -> Sequence[Event]:
+    """The events of the last backward pass that started at a graph's root."""
+    root = None if graph.root is None else graph.root.node
+    for number in reversed(range(len(events))):
+        event = events[number]
+        if event.node is root and isinstance(event, (Step, Arrival)):
+            return events[number:]
+    return ()
+
+
+def _shares(node: GraphNode, step: Step, operands: Operands) -> list[Share]:
+    shares = []
+    for number, edge in enumerate(node.edges):
+        if edge.node is not None:
+            operand = operands.text(edge.node, edge.output_nr)
+            product, passed = forced(step.gradients[number]), forced(step.fitted[number])
+            shares.append(Share(number, edge, operand, product, passed))
+    op: Op | None = getattr(node.node, "op", None)
+    if op is not None:
+        _add_formulas(node, op, step, shares, operands)
+    return shares
+
+
+def _add_formulas(
+    node: GraphNode, op: Op, step: Step, shares: Sequence[Share], operands: Operands
+) -> None:
+    arguments = arguments_of(node.node)
+    names = operands.of_rules(node)
+    formulas = derivative_formulas(op, arguments)
+    locals_ = _local_values(node.node, step) if op.pointwise else None
+    for share in shares:
+        parameter = op.inputs[share.number] if not op.lists else op.lists[0]
+        formula = formulas.get(parameter)
+        if formula is None or isinstance(formula, Opaque):
+            continue
+        if share.product is not None:
+            formula = opened(formula, share.product.shape, share.product.dtype.name)
+        formula = public(formula)
+        if formula is None:
+            continue
+        share.formula = formula
+        if op.pointwise and locals_ is not None:
+            share.named = substituted(formula, {**names, "grad": Constant(1)})
+            share.local = locals_[share.number]
+            share.left = f"∂{bracketed(operands.text(node))}/∂{bracketed(share.operand)}"
+        else:
+            share.named = substituted(formula, names)
+
+
+def _local_values(node: Node, step: Step) -> Sequence[Any] | None:
+    """The factors of the gradient, which a rule of an elementwise op gives for a gradient of 1."""
+    (grad,) = step.grads
+    if grad is None or grad.dtype.kind == "c":
+        return None  # a rule may conjugate a complex gradient, which no factor does
+    ones = np.ones_like(forced(grad))
+    try:
+        return [forced(each) for each in node.run(ones if ones.ndim else ones[()], True)]
+    except GradcliError:
+        return None  # the program wrote over a saved value since, as an optimizer does
+
+
+def bracketed(text: str) -> str:
+    """A text in brackets unless it is one word."""
+    return text if all(c.isalnum() or c in "_#" for c in text) else f"({text})"

@@ -1,0 +1,280 @@
+"""Reads the formula of an op: its functions are called with symbols instead of arrays.
+
+A rule is called as it stands, but what its names mean is replaced: an entry of the catalogue, NumPy
+and `math` write themselves down where they are given a symbol. The rule is not touched, so reading
+it costs those nothing that compute with it. A branch on a symbol is taken both ways. What symbols
+cannot follow, such as a loop over dimensions, is written as the call of the function it is in.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.fusion.tile_kernels import choose, positive_part
+from gradcli.arrays.kernels import vector_math
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros, zeros_like
+from gradcli.ops.codegen.node_class import names_in
+from gradcli.ops.definition.op import Op
+from gradcli.ops.definition.ref import Ref
+from gradcli.recorded.symbols.notation import (
+    call_of,
+    in_language,
+    is_default,
+    rounded_quotient,
+    shown,
+)
+from gradcli.recorded.symbols.stand_ins import (
+    Largest,
+    Mathematics,
+    Numpy,
+    count,
+    has_symbol,
+    written_by_name,
+)
+from gradcli.recorded.symbols.text import text_of
+from gradcli.recorded.symbols.tree import (
+    Attribute,
+    Call,
+    Choice,
+    Constant,
+    Name,
+    Symbol,
+    Unreadable,
+    lifted,
+)
+
+_MOST_PATHS = 16
+"""A function with more ways through it than this is written as a call."""
+
+_MOST_PARTS = 120
+"""So is a function whose formula has more parts than this."""
+
+
+class Reading:
+    """One reading of a function with symbols."""
+
+    def __init__(self) -> None:
+        self._paths: list[_Path] = []
+        self._rebound: dict[types.FunctionType, Callable[..., Any]] = {}
+        self._builtins = {**vars(builtins), **{name: Largest(name) for name in ("max", "min")}}
+        self._builtins["__import__"] = self._import
+
+    def name(self, name: str, is_number: bool = False) -> Name:
+        """A symbol of this reading."""
+        return Name(name, self._decide, is_number)
+
+    def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """What the function gives for symbols; raises Unreadable, and what it always raises."""
+        if isinstance(function, Op):
+            return self._explored(self._meaning(function), args, {})
+        assert isinstance(function, types.FunctionType)
+        return self._explored(self._with_meanings(function), args, {})
+
+    # --- both ways of a branch -------------------------------------------------------------------
+
+    def _decide(self, condition: Symbol) -> bool:
+        """The way that the path now explored takes."""
+        if isinstance(condition, Attribute) and condition.name in ("ndim", "shape"):
+            return True  # formulas are those of tensors that have dimensions
+        text = text_of(condition)
+        for path in reversed(self._paths):
+            for known, way in zip(path.conditions, path.ways, strict=False):
+                if text_of(known) == text:
+                    return way
+        if not self._paths:
+            raise Unreadable("a branch after the reading")
+        path = self._paths[-1]
+        path.conditions.append(condition)
+        if len(path.conditions) > len(path.ways):
+            path.ways.append(True)
+        return path.ways[len(path.conditions) - 1]
+
+    def _explored(self, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """The value of a function on every way through it."""
+        outcomes: list[_Path] = []
+        refusal: GradcliError | None = None
+        pending: list[list[bool]] = [[]]
+        while pending:
+            path = _Path(pending.pop())
+            fixed = len(path.ways)
+            self._paths.append(path)
+            try:
+                path.value = function(*args, **kwargs)
+                outcomes.append(path)
+            except GradcliError as error:
+                refusal = error  # arguments that the function refuses have no formula
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                raise Unreadable(str(error)) from error
+            finally:
+                self._paths.pop()
+            pending += [[*path.ways[:i], False] for i in range(fixed, len(path.ways))]
+            if len(outcomes) + len(pending) > _MOST_PATHS:
+                raise Unreadable("too many ways")
+        if not outcomes:
+            assert refusal is not None
+            raise refusal
+        return _merged(outcomes, 0)
+
+    # --- what names mean -------------------------------------------------------------------------
+
+    def _with_meanings(self, function: types.FunctionType) -> Callable[..., Any]:
+        """The function with the meanings of its names replaced."""
+        if function not in self._rebound:
+            scope: dict[str, Any] = {"__builtins__": self._builtins}
+            for name in names_in(function.__code__):
+                if name in function.__globals__:
+                    scope[name] = self._meaning(function.__globals__[name])
+            cells = [
+                types.CellType(self._meaning(c.cell_contents)) for c in function.__closure__ or ()
+            ]
+            made = types.FunctionType(
+                function.__code__, scope, function.__name__, function.__defaults__, tuple(cells)
+            )
+            made.__kwdefaults__ = function.__kwdefaults__
+            self._rebound[function] = made
+        return self._rebound[function]
+
+    def _meaning(self, value: Any) -> Any:
+        if isinstance(value, Ref):
+            value = value.resolved()
+        if isinstance(value, Op):
+            return _WrittenOp(self, value)
+        if value is choose:
+            return Numpy().where
+        if value is positive_part:
+            return lambda array: Numpy().maximum(0, array)
+        if isinstance(value, types.FunctionType):
+            if value.__module__ == vector_math.__name__ and hasattr(np, value.__name__):
+                return written_by_name(value.__name__, getattr(np, value.__name__))
+            ours = (value.__module__ or "").startswith("gradcli.ops")
+            return _WrittenFunction(self, value) if ours else value
+        if value is np:
+            return Numpy()
+        if value is math:
+            return Mathematics()
+        if value is math.prod:
+            return count
+        if isinstance(value, np.ufunc):
+            return written_by_name(value.__name__, value)
+        if isinstance(value, types.ModuleType) and value.__name__.startswith("gradcli."):
+            return _Module(self, value)
+        return value
+
+    def _import(self, name: str, *args: Any) -> Any:
+        module = builtins.__import__(name, *args)
+        return _Module(self, module) if name.startswith("gradcli.") else module
+
+    def written_op(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """The call of an entry."""
+        if op.name == "div" and len(args) == 3:
+            return rounded_quotient(*args)
+        if op.name == "polygamma":
+            return Call("polygamma", (lifted(args[1]), lifted(args[0])))
+        if all(is_default(each) for each in args[2:]):
+            written = shown(op.name, args)
+            if written is not None:
+                return written
+        if op.name.endswith(("_backward", "_backward_data")):
+            # The gradient of an op, for which PyTorch prints a node of its own: opened up.
+            try:
+                opened = self.call(op.forward, *args)
+            except Unreadable:
+                pass
+            else:
+                if isinstance(opened, Symbol) and in_language(opened):
+                    return opened
+        return call_of(op.name, args)
+
+    def written_function(self, function: types.FunctionType, args: Any, kwargs: Any) -> Any:
+        """The value of a function that a rule calls, its call where symbols cannot follow it."""
+        if function is zeros_like:
+            return Constant(0)
+        if function is zeros:
+            return Call("zeros", (lifted(args[1]),))
+        try:
+            value = self._explored(self._with_meanings(function), args, kwargs)
+            if not isinstance(value, Symbol) or len(list(value.walk())) <= _MOST_PARTS:
+                return value
+        except Unreadable:
+            pass
+        return call_of(function.__name__.strip("_"), (*args, *kwargs.values()))
+
+
+class _Path:
+    """One way through a function: the conditions met, which way was taken, and what came of it."""
+
+    def __init__(self, ways: list[bool]) -> None:
+        self.conditions: list[Symbol] = []
+        self.ways = ways
+        self.value: Any = None
+
+
+def _merged(paths: Sequence[_Path], depth: int) -> Any:
+    """The values of several paths as one conditional expression."""
+    if len(paths) == 1:
+        return paths[0].value
+    condition = paths[0].conditions[depth]
+    then = [path for path in paths if path.ways[depth]]
+    otherwise = [path for path in paths if not path.ways[depth]]
+    if not then or not otherwise:
+        return _merged(paths, depth + 1)
+    return _chosen(condition, _merged(then, depth + 1), _merged(otherwise, depth + 1))
+
+
+def _chosen(condition: Symbol, then: Any, otherwise: Any) -> Any:
+    if isinstance(then, (tuple, list)) and isinstance(otherwise, (tuple, list)):
+        if len(then) != len(otherwise):
+            raise Unreadable("as many values as the branch has")
+        pairs = zip(then, otherwise, strict=True)
+        return type(then)(_chosen(condition, one, other) for one, other in pairs)
+    if then is None and otherwise is None:
+        return None
+    one, other = lifted(then), lifted(otherwise)
+    return then if text_of(one) == text_of(other) else Choice(condition, one, other)
+
+
+class _WrittenOp:
+    """Stands in for an entry of the catalogue."""
+
+    def __init__(self, reading: Reading, op: Op) -> None:
+        self._reading = reading
+        self._op = op
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        everything = (*args, *kwargs.values())
+        if not has_symbol(everything):
+            return self._op(*args, **kwargs)
+        return self._reading.written_op(self._op, everything)
+
+    apply = __call__
+
+
+class _WrittenFunction:
+    """Stands in for a function of the catalogue's modules."""
+
+    def __init__(self, reading: Reading, function: types.FunctionType) -> None:
+        self._reading = reading
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not has_symbol((*args, *kwargs.values())):
+            return self._function(*args, **kwargs)
+        return self._reading.written_function(self._function, args, kwargs)
+
+
+class _Module:
+    """Stands in for a module of ours."""
+
+    def __init__(self, reading: Reading, module: types.ModuleType) -> None:
+        self._reading = reading
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return self._reading._meaning(getattr(self._module, name))

@@ -1,1 +1,0 @@
-"""What a question found, as text and as JSON."""

@@ -1,1 +1,0 @@
-"""Formulas in LaTeX and as NumPy code."""

@@ -1,0 +1,133 @@
+"""Dot-commands that change the session: `.backward .read .save .undo .reset .timer .mode .quit`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from gradcli.arrays.files.writing import replace
+from gradcli.errors import GradcliError, SyntaxErrors
+from gradcli.recorded.gradients import Gradient
+from gradcli.repl.dot_commands.line import Line
+from gradcli.running.arguments.files import read_program
+from gradcli.running.report import advising_seed, gradient_text, warn_of_nonfinite
+from gradcli.show.diagnostics.snippet import location
+
+if TYPE_CHECKING:
+    from gradcli.running.run import Run
+
+_MOST_FILES = 20
+"""Files that read each other, one inside the other."""
+
+
+def backward(run: Run, line: Line) -> None:
+    """Run backward from a tensor and show what it left in the leaves."""
+    session = run.session
+    name, output = line.tensor(run, 1)
+    seed = line.seed(run, 2, output)
+    graph = session.graph(output)
+    with advising_seed(output, f".backward {name} {{}}"):
+        session.backward(output, seed)
+    gradients = [
+        Gradient(node.variable, node.leaf, graph, name)
+        for node in graph.nodes
+        if node.leaf is not None
+    ]
+    for gradient in gradients:
+        run.show(gradient_text(run.terminal.style, gradient))
+    warn_of_nonfinite(run.terminal, gradients)
+
+
+def read(run: Run, line: Line) -> None:
+    """Run a file in this session; its errors point into it."""
+    path = _path(run, line)
+    inside = os.path.realpath(path)
+    if inside in run.reading or len(run.reading) == _MOST_FILES:
+        raise GradcliError(
+            "E601", f"{path} is being read already: the files read each other", span=line.words[1]
+        )
+    with line.placing_errors(1):
+        text = read_program(path)
+    run.reading.append(inside)
+    try:
+        for _ in run.follow(run.session.parse(text, path)):
+            pass
+    except GradcliError as error:
+        last = error.errors[-1] if isinstance(error, SyntaxErrors) else error
+        last.notes = (*last.notes, f"`.read` runs this file at {location(line.words[0])}")
+        raise
+    finally:
+        run.reading.pop()
+
+
+def save(run: Run, line: Line) -> None:
+    """Write the statements that succeeded, as a program that makes the same values."""
+    path = _path(run, line)
+    program = run.transcript.program().encode("utf-8", "backslashreplace")
+    with line.placing_errors(1):
+        replace(path, lambda stream: stream.write(program))
+    count = len(run.transcript)
+    statements = "1 statement" if count == 1 else f"{count:,} statements"
+    failed = run.transcript.failed
+    left_out = f", without {failed:,} that failed or were interrupted" if failed else ""
+    run.terminal.note(f"{statements} saved to {path}{left_out}")
+
+
+def undo(run: Run, line: Line) -> None:
+    """Take the last statement back: the others run again from the start, and nothing that they show
+    is shown again.
+    """
+    last = run.transcript.last()
+    if last is None:
+        raise line.wrong("there is no statement to take back", line.words[0])
+    *kept, _ = run.session.parse(run.transcript.program(), "session")
+    given = [(name, run.session.values[name]) for name in run.given()]
+    failed = run.transcript.failed
+    run.reset()
+    for name, value in given:
+        run.session.bind(name, value)
+    before, run.muted = run.muted, True
+    try:
+        for _ in run.follow(kept):
+            pass
+    finally:
+        run.muted = before
+        run.transcript.failed = failed
+    run.terminal.note(f"taken back: {last.text.splitlines()[0]}")
+
+
+def reset(run: Run, _line: Line) -> None:
+    """Forget all values and what `.save` would write."""
+    run.reset()
+
+
+def timer(run: Run, line: Line) -> None:
+    """Turn the times of statements on or off, or say which it is."""
+    wanted = line.choice(1)
+    if wanted is None:
+        run.show(f"{'on' if run.timed else 'off'}\n")
+    else:
+        run.timed = wanted == "on"
+
+
+def mode(run: Run, line: Line) -> None:
+    """Choose how values are shown, or say how they are."""
+    wanted = line.choice(1)
+    if wanted is None:
+        run.show(f"{run.mode}\n")
+    else:
+        run.mode = wanted
+
+
+def quit(run: Run, _line: Line) -> None:
+    """End the session."""
+    run.session.ended = True
+
+
+def _path(run: Run, line: Line) -> str:
+    """The file that a line names; raises E606 where files are out of bounds."""
+    path = line.argument(1)
+    assert path is not None
+    with line.placing_errors(1):
+        run.session.state.limits.check_file(path)
+    return os.path.expanduser(path)

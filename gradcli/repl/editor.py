@@ -1,0 +1,187 @@
+"""Entries read with an editor: several lines, history, completion, highlighting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application.current import get_app
+from prompt_toolkit.completion import CompleteEvent, get_common_complete_suffix
+from prompt_toolkit.filters import (
+    Condition,
+    has_completions,
+    has_focus,
+    has_selection,
+    is_searching,
+)
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import ColorDepth, create_output
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.search import accept_search
+
+from gradcli.language.parser.parser import is_incomplete
+from gradcli.repl.completion import EntryCompleter
+from gradcli.repl.highlighting import COLORS, EntryLexer
+from gradcli.repl.history import EntryHistory, history_path
+from gradcli.repl.plain import CONTINUATION, PROMPT, pasted
+
+if TYPE_CHECKING:
+    from prompt_toolkit.buffer import Buffer
+
+    from gradcli.running.run import Run
+
+_INDENT = "    "
+_ENDS_BLOCK = re.compile(r"\s*(?:return|raise|break|continue|pass)\b")
+
+
+def editor(run: Run) -> Callable[[], str]:
+    """Reads an entry; raises EOFError on Ctrl-D, KeyboardInterrupt on Ctrl-C."""
+    output = create_output()
+    if isinstance(output, Vt100_Output):
+        # Not every terminal answers when it is asked where the cursor is.
+        output.enable_cpr = False
+    session: PromptSession[str] = PromptSession(
+        message=[("class:prompt", PROMPT)],
+        multiline=True,
+        prompt_continuation=[("class:prompt", CONTINUATION)],
+        history=EntryHistory(history_path(), run.terminal.note),
+        enable_history_search=True,
+        completer=EntryCompleter(run.session),
+        complete_while_typing=False,
+        lexer=EntryLexer(),
+        style=COLORS,
+        color_depth=None if run.terminal.style.color else ColorDepth.DEPTH_1_BIT,
+        key_bindings=_BINDINGS,
+        enable_suspend=True,
+        enable_open_in_editor=True,
+        tempfile_suffix=".grad",
+        output=output,
+    )
+    # The catalogue takes longer to import than a person takes to notice; it is ready by the time
+    # that the first entry is.
+    warming = Thread(target=_warm, daemon=True)
+
+    def read() -> str:
+        text: str = session.prompt(pre_run=None if warming.ident else warming.start)
+        warming.join()
+        return text
+
+    return read
+
+
+def _warm() -> None:
+    # Whatever fails here fails again, and is reported, where it is needed.
+    with suppress(Exception):
+        import gradcli.language.interpreter  # lazy: start-up: while a person types
+        import gradcli.library.namespace  # noqa: F401  # lazy: start-up: likewise
+
+
+# --- keys ---------------------------------------------------------------------------------------
+
+_BINDINGS = KeyBindings()
+_TYPING = has_focus("DEFAULT_BUFFER")
+
+
+@Condition
+def _in_margin() -> bool:
+    line = get_app().current_buffer.document.current_line_before_cursor
+    return not line.strip() and bool(get_app().current_buffer.text)
+
+
+@_BINDINGS.add("enter", filter=_TYPING)
+def _enter(event: KeyPressEvent) -> None:
+    """Run a complete entry, wherever the cursor stands; go on with an incomplete one."""
+    buffer = event.current_buffer
+    if buffer.complete_state is not None and buffer.complete_state.current_completion:
+        buffer.complete_state = None
+    elif _is_complete(buffer):
+        buffer.validate_and_handle()
+    else:
+        _new_line(buffer)
+
+
+@_BINDINGS.add("enter", filter=is_searching)
+def _run_found(event: KeyPressEvent) -> None:
+    """Run the entry that the search has found."""
+    accept_search()
+    event.app.current_buffer.validate_and_handle()
+
+
+@_BINDINGS.add("escape", "enter", filter=_TYPING)
+def _continue(event: KeyPressEvent) -> None:
+    """Go on in a new line, whatever the entry is."""
+    _new_line(event.current_buffer)
+
+
+@_BINDINGS.add("tab", filter=_TYPING & _in_margin & ~has_selection)
+def _indent(event: KeyPressEvent) -> None:
+    """Indent by a level; elsewhere Tab completes."""
+    buffer = event.current_buffer
+    width = len(buffer.document.current_line_before_cursor) % len(_INDENT)
+    buffer.insert_text(_INDENT[width:])
+
+
+@_BINDINGS.add("tab", filter=_TYPING & ~_in_margin & ~has_completions)
+def _complete(event: KeyPressEvent) -> None:
+    """Fill in what all candidates begin with, and show them where there are several.
+
+    Right here rather than in a task of the editor's, since more keys may be waiting.
+    """
+    buffer = event.current_buffer
+    document = buffer.document
+    found = list(
+        buffer.completer.get_completions(document, CompleteEvent(completion_requested=True))
+    )
+    if len(found) == 1:
+        buffer.delete_before_cursor(-found[0].start_position)
+        buffer.insert_text(found[0].text)
+    elif found:
+        buffer.insert_text(get_common_complete_suffix(document, found))
+        buffer.start_completion()
+
+
+@_BINDINGS.add("backspace", filter=_TYPING & _in_margin & ~has_selection)
+def _dedent(event: KeyPressEvent) -> None:
+    """Take back a level of indentation, or the character before the cursor."""
+    buffer = event.current_buffer
+    margin = buffer.document.current_line_before_cursor
+    count = (len(margin) - 1) % len(_INDENT) + 1 if margin.isspace() else 1
+    buffer.delete_before_cursor(count)
+
+
+@_BINDINGS.add(Keys.BracketedPaste, filter=_TYPING)
+def _paste(event: KeyPressEvent) -> None:
+    """Insert a text as it is, without the prompts and the margin that it was copied with."""
+    buffer = event.current_buffer
+    text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+    buffer.insert_text(text if buffer.text.strip() else pasted(text))
+
+
+def _is_complete(buffer: Buffer) -> bool:
+    """Whether Enter runs the entry.
+
+    A block that is being typed ends with an empty line. One that is there already - from the
+    history, or with the cursor in the middle of it - needs none.
+    """
+    text = buffer.text
+    if not is_incomplete(text):
+        return True
+    if is_incomplete(f"{text}\n"):
+        return False
+    return not buffer.document.is_cursor_at_the_end or text in buffer.history.get_strings()
+
+
+def _new_line(buffer: Buffer) -> None:
+    """Begin a line, indented as far as the one before asks for."""
+    line = buffer.document.current_line_before_cursor
+    margin = line[: len(line) - len(line.lstrip())]
+    if line.rstrip().endswith(":"):
+        margin += _INDENT
+    elif _ENDS_BLOCK.match(line):
+        margin = margin[: -len(_INDENT)]
+    buffer.insert_text(f"\n{margin}")

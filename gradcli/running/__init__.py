@@ -1,0 +1,1 @@
+"""One run of one program: its arguments, the run and its report, running again, the process."""

@@ -1,0 +1,156 @@
+"""The words of a command line: which are programs, which are `NAME=VALUE`, which are mistakes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from gradcli.arrays.files.gate import is_file
+from gradcli.language.hints.spelling import closest
+from gradcli.running.arguments.files import STDIN
+from gradcli.running.arguments.options import TRACES, Options
+from gradcli.running.arguments.values import Argument, read_argument
+
+PROGRAM = "program"
+"""The hidden command that runs a program given in the words themselves."""
+
+COMMANDS = {
+    PROGRAM: "Run a program given in the words themselves.",
+    "blame": "Find the first NaN or infinity, and its cure.",
+    "check": "Check gradients against differences, or ones made by hand.",
+    "check-doc": "Compare the outputs in a document with what its programs print.",
+    "completion": "Print a script for completion in a shell.",
+    "derive": "Write the gradients down as formulas of the inputs.",
+    "explain": "Show the chain rule at work, edge by edge.",
+    "help": "Explain a topic, an op, or the code of an error.",
+    "info": "Show versions and devices, for reports of bugs.",
+    "kernel": "Install the kernel for notebooks in the language.",
+    "lsp": "Serve editors, by the Language Server Protocol.",
+    "mcp": "Serve gradcli's questions to agents, by the Model Context Protocol.",
+    "ops": "List the ops by family.",
+    "plot": "Draw a function of one number, its derivative and its tangents.",
+    "port": "List all that gradcli would refuse in a program.",
+    "repl": "Work in a session: one statement after another.",
+    "run": "Run program files, notebooks, Markdown; `-` is standard input.",
+    "why": "Prove why a tensor has a gradient, or has none.",
+}
+"""What each command does, for a list of them that imports none."""
+
+
+class UsageError(Exception):
+    """A mistake in the words of a command line, and what helps."""
+
+    def __init__(self, message: str, help: str = "`gradcli --help` shows the usage") -> None:
+        super().__init__(message)
+        self.help = help
+
+
+SCRIPT = "--\0"
+"""What marks the words behind `--` of `gradcli run`; no shell can hand it over."""
+
+
+def joined(args: Sequence[str]) -> list[str]:
+    """The words with `--trace` and the style behind it as one; alone it stands for the tree.
+
+    Raises a usage error for what no shell can hand over: a zero byte, half of a surrogate pair.
+    """
+    for word in args:
+        try:
+            unusable = b"\0" in os.fsencode(word)
+        except UnicodeEncodeError:
+            unusable = True
+        if unusable:
+            raise UsageError(f"{word!r} is no text")
+    found: list[str] = []
+    words = iter(args)
+    for word in words:
+        if word == "--":
+            if found[:1] == ["run"]:  # what comes behind is the script's
+                return [*found, word, *[f"{SCRIPT}{each}" for each in words]]
+            return [*found, word, *words]
+        if found and found[-1] == "--trace":
+            found[-1] = f"--trace={word if word in TRACES else 'tree'}"
+            if word in TRACES:
+                continue
+        found.append(word)
+    if found and found[-1] == "--trace":
+        found[-1] = "--trace=tree"
+    return found
+
+
+def is_plain(words: Sequence[str]) -> bool:
+    """Whether the words have no option, and no command but `run`."""
+    return (
+        bool(words)
+        and (words[0] == "run" or words[0] not in COMMANDS)
+        and not any(word.startswith("-") and word != STDIN for word in words)
+    )
+
+
+def arguments_of(words: Sequence[str]) -> list[Argument]:
+    """The words behind a program; raises a usage error for one that is no `NAME=VALUE`."""
+    found: dict[str, Argument] = {}
+    for word in words:
+        argument = read_argument(word)
+        if argument is None:
+            raise UsageError(f"`{word}` is no NAME=VALUE")
+        if argument.name in found:
+            raise UsageError(f"`{argument.name}` is given two values")
+        found[argument.name] = argument
+    return list(found.values())
+
+
+def stdin_options(options: Options) -> list[str]:
+    """The options that read standard input."""
+    if options.inputs is None:
+        return []
+    from gradcli.arrays.files.reading import reads_stdin  # lazy: start-up: few values are in files
+
+    return [f"--inputs {options.inputs}"] if reads_stdin(options.inputs) else []
+
+
+def check_stdin(arguments: Sequence[Argument], others: Sequence[str]) -> None:
+    """Raise a usage error where standard input is asked for twice: it can be read once."""
+    files = [each for each in arguments if each.file]
+    if len(files) + len(others) < 2:
+        return
+    from gradcli.arrays.files.reading import reads_stdin  # lazy: start-up: few values are in files
+
+    readers = [f"`{each.source.text}`" for each in files if reads_stdin(each.file)]
+    readers += others
+    if len(readers) > 1:
+        raise UsageError(f"{' and '.join(readers)} both read standard input")
+
+
+def is_bound(name: str, words: Sequence[str]) -> bool:
+    """Whether one of the words is `NAME=VALUE` or `NAME:DTYPE=VALUE` of the name."""
+    return any("=" in word and word.partition("=")[0].partition(":")[0] == name for word in words)
+
+
+def check_program(text: str, words: Sequence[str] = ()) -> None:
+    """Raise a usage error for a first word that is likely meant as something else.
+
+    Args:
+        words: those behind it: a name that one of them binds is a program.
+    """
+    if text.isidentifier() and not is_bound(text, words):
+        if text in COMMANDS:
+            raise UsageError(f"the command comes first: gradcli {text} …")
+        known = [each for each in COMMANDS if each != PROGRAM]
+        raise unknown("command", text, known, f"; as a program: -e {text}")
+    if text == STDIN:
+        raise UsageError("standard input is a file: use `gradcli run -`")
+    if is_program_file(text):
+        raise UsageError(f"{text} is a file: use `gradcli run {text}`")
+
+
+def is_program_file(word: str) -> bool:
+    """Whether a word in a program's place names a file that holds one."""
+    return word == STDIN or ("\n" not in word and is_file(word))
+
+
+def unknown(what: str, word: str, known: Sequence[str], ending: str = "") -> UsageError:
+    """The usage error of a word that is none of those known, with the closest of them."""
+    near = closest(word, known)
+    hint = "" if near is None else f"; did you mean `{near}`?"
+    return UsageError(f"there is no {what} `{word}`{hint}{ending}")

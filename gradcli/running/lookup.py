@@ -1,0 +1,74 @@
+"""Names and attributes looked up without running anything: for completion and for `name?`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language.objects.attributes import Module, get_attribute
+from gradcli.language.objects.classes.instances import Instance, attributes_of
+from gradcli.library.namespace import table_of
+from gradcli.ops.binding import catalogue
+
+if TYPE_CHECKING:
+    from gradcli.session import Session
+
+UNKNOWN = object()
+"""What would have to be run to be known."""
+
+# fmt: off
+_STILL = frozenset((
+    "data", "device", "dtype", "grad", "grad_fn", "is_leaf", "name", "ndim", "requires_grad",
+    "shape",
+))
+# fmt: on
+"""Attributes of tensors that are there already. Others compute, and `T` records a node."""
+
+
+def value_of(session: Session, chain: Sequence[str]) -> Any:
+    """The value of a dotted name, in parts; `UNKNOWN` where it has none or would have to be run.
+
+    The first part may be a quote for a text.
+    """
+    first, *rest = chain
+    if first in session.values:
+        value = session.values[first]
+    elif first in ("'", '"'):
+        value = ""
+    else:
+        table = table_of(first)
+        value = UNKNOWN if table is None else table[first]
+    for name in rest:
+        value = attribute(value, name)
+        if value is UNKNOWN:
+            break
+    return value
+
+
+def attribute(value: Any, name: str) -> Any:
+    """An attribute that can be read without effect; `UNKNOWN` for others."""
+    kind = type(value)
+    if kind is Module:
+        try:
+            return value.get(name)
+        except KeyError:
+            return UNKNOWN
+    if kind is Tensor:
+        if name in catalogue.methods:
+            return catalogue.methods[name]
+        return (
+            get_attribute(value, name) if name in _STILL & catalogue.properties.keys() else UNKNOWN
+        )
+    if isinstance(value, Instance) and name in attributes_of(value):
+        return attributes_of(value)[name]
+    if hasattr(kind, "named_parameters"):
+        try:
+            return value.lookup(name)
+        except (AttributeError, GradcliError):
+            return UNKNOWN
+    if isinstance(value, Node) and name in ("next_functions", "variable"):
+        return getattr(value, name, UNKNOWN)
+    return UNKNOWN

@@ -1,0 +1,157 @@
+"""When a program wrote to its leaves: a gradient belongs to the values that the last write left."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.moments import tell_of_statements
+from gradcli.library.torch.nn.paths import named_parameters
+from gradcli.record import Record
+
+if TYPE_CHECKING:
+    from gradcli.running.rerun import Executed, Rerun
+    from gradcli.running.run import Run
+
+
+class Moment(Record):
+    """The end of a statement, after which the output is computed from a leaf.
+
+    Attributes:
+        number: how many statements ended before.
+        position: of the leaf among those that there are then, which may have other names.
+    """
+
+    number: int
+    position: int
+
+
+Moments = Mapping[str, Moment]
+"""The moments of leaves, by the names that they have in the end."""
+
+
+class Writes:
+    """The writes to the leaves of a run.
+
+    Attributes:
+        made: the number of the node made last, when each statement ended, and `depths`: how many
+            statements stand around it.
+        at: the statements that wrote to each leaf, by its `id`.
+    """
+
+    def __init__(self, run: Run, by_value: bool) -> None:
+        self.made: list[int] = []
+        self.depths: list[int] = []
+        self.at: dict[int, list[int]] = {}
+        self._run = run
+        self._by_value = by_value
+        self._known: dict[int, tuple[Tensor, Any]] = {}
+        tell_of_statements(run.session.interpreter, self._ended)
+
+    def _ended(self, depth: int) -> None:
+        self.depths.append(depth)
+        number = len(self.made)
+        self.made.append(self._run.session.state.sequence_nr)
+        for _, leaf in leaves(self._run):
+            now = np.array(to_host(leaf.array)) if self._by_value else leaf.version
+            known = self._known.get(id(leaf))
+            if known is not None and not np.array_equal(known[1], now, equal_nan=self._by_value):
+                self.at.setdefault(id(leaf), []).append(number)
+            self._known[id(leaf)] = leaf, now
+
+    def ahead_of(self, leaf: Tensor, node: int, always: bool) -> int | None:
+        """The last statement before the one that made a node, None where none wrote to a leaf,
+        unless it is wanted `always`.
+        """
+        if id(leaf) not in self.at and not always:
+            return None
+        own = bisect_left(self.made, node)
+        # The node of a custom function is made behind the statements of its forward().
+        inside = self.depths[own] if own < len(self.depths) else 0
+        return next((n for n in reversed(range(own)) if self.depths[n] <= inside), None)
+
+
+def leaves(run: Run) -> Iterator[tuple[str, Tensor]]:
+    """The leaves that require grad, with their names, those in lists too."""
+    yield from named_parameters()
+    for name, value in list(run.session.values.items()):
+        held = enumerate(value) if type(value) in (list, tuple) else ()
+        for called, each in [(name, value), *((f"{name}[{n}]", each) for n, each in held)]:
+            if type(each) is Tensor and each.is_leaf and each.requires_grad:
+                yield called, each
+
+
+def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
+    """When the leaves got the values that the output was computed from, and these values; nothing
+    of leaves that the program does not write to before.
+    """
+    written = any(leaf.version or "[" in name for name, leaf in here.leaves.items())
+    if not written and ".data" not in rerun.text:
+        return {}, {}
+    writes: list[Writes] = []
+    there = rerun.execute(
+        dtype="float64", prepare=lambda run: writes.append(Writes(run, ".data" in rerun.text))
+    )
+    if there.output is None:
+        return {}, {}
+    first: dict[int, int] = {}
+    for node in there.run.session.graph(there.output).nodes:
+        for edge in node.edges:
+            if edge.node is not None and edge.node.leaf is not None:
+                leaf, made = id(edge.node.leaf), node.node.sequence_nr
+                first[leaf] = min(first.get(leaf, made), made)
+    numbers = {
+        name: number
+        for name, leaf in there.leaves.items()
+        if id(leaf) in first
+        and (number := writes[0].ahead_of(leaf, first[id(leaf)], "[" in name)) is not None
+    }
+    known: dict[int, list[tuple[Tensor, Any]]] = {}
+
+    def read(number: int, found: list[Tensor]) -> None:
+        known[number] = [(leaf, np.array(to_host(leaf.array), float)) for leaf in found]
+
+    again = rerun.execute(
+        dtype="float64", prepare=lambda run: at_statements(run, set(numbers.values()), read)
+    )
+    moments: dict[str, Moment] = {}
+    values: dict[str, Any] = {}
+    for name, number in numbers.items():
+        wanted = again.leaves.get(name)
+        for position, (each, array) in enumerate(known.get(number, ())):
+            if each is wanted:
+                moments[name], values[name] = Moment(number, position), array
+    return moments, values
+
+
+def at_statements(
+    run: Run, numbers: Collection[int], visit: Callable[[int, list[Tensor]], None]
+) -> None:
+    """Let a run call `visit` with its leaves as statements of these numbers have ended."""
+    count = 0
+
+    def ended(depth: int) -> None:
+        nonlocal count
+        if count in numbers:
+            visit(count, [leaf for _, leaf in leaves(run)])
+        count += 1
+
+    tell_of_statements(run.session.interpreter, ended)
+
+
+def at_moments(run: Run, moments: Moments, values: Mapping[str, Any]) -> None:
+    """Let a run give leaves their values as it reaches the moments of these."""
+
+    def give(number: int, found: list[Tensor]) -> None:
+        for name, array in values.items():
+            moment = moments.get(name)
+            if moment is not None and moment.number == number:
+                leaf = found[moment.position]
+                leaf.array = array.astype(leaf.array.dtype)
+
+    at_statements(run, {moments[name].number for name in values if name in moments}, give)

@@ -1,0 +1,147 @@
+"""The backward graph of a run as a picture, printed or in a file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NoReturn
+
+from gradcli.autograd.recording.trace_recorder import TraceRecorder
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.recorded.annotated_graph import AnnotatedGraph, follows_leaves
+from gradcli.recorded.ledger import ledger
+from gradcli.recorded.result import Result
+from gradcli.show.graph.dot import dot
+from gradcli.show.graph.mermaid import mermaid
+from gradcli.show.page.document import page_document
+from gradcli.show.page.page import page
+from gradcli.show.pictures.picture import Path, part_counts, picture_of
+from gradcli.show.pictures.svg import LaidOut, laid_out, svg
+
+if TYPE_CHECKING:
+    from gradcli.running.arguments.options import Options
+    from gradcli.session import Session
+
+_TEXTUAL: dict[str, Callable[[AnnotatedGraph], str]] = {
+    "dot": lambda annotated: f"{dot(annotated)}\n",
+    "mermaid": lambda annotated: f"{mermaid(annotated)}\n",
+}
+
+MOST_OPENED = 12
+"""Folded modules of which it is tried whether they can be opened."""
+
+MOST_BOXES = 3_000
+"""A picture of more boxes takes long to lay out, and nobody sees anything in it."""
+
+
+def picture_text(session: Session, options: Options, result: Result, format: str) -> str:
+    """The backward graph with values and gradients, in one of `PICTURES`.
+
+    Raises:
+        GradcliError: E402 where the output has no graph, E602 where the picture is too large.
+    """
+    if result.graph.root is None:
+        raise no_graph(result)
+    annotated = annotated_graph(session, result)
+    if format in _TEXTUAL:
+        return _TEXTUAL[format](annotated)
+    picture = drawn(annotated, options)
+    if format == "svg":
+        return svg(picture)
+    with session.running():
+        rows = ledger(result.graph, result.events)
+        trace = getattr(session.recorder, "trace", None)
+        moves = trace is not None and follows_leaves(result.graph, trace)
+        document = page_document(result, rows, annotated, picture.picture, moves)
+        return page(document, svg(picture))
+
+
+def no_graph(result: Result | None) -> GradcliError:
+    """The error of a picture of nothing."""
+    if result is None:
+        return GradcliError("E402", "the program computes no tensor to draw the graph of")
+    return GradcliError(
+        "E402",
+        f"{result.name or 'the output'} does not require grad, so there is no graph to draw",
+        help="--of NAME draws the graph of another tensor",
+    )
+
+
+def format_of(path: str) -> str:
+    """The format that a file of `DRAWN` holds; a PNG is made of SVG."""
+    return "html" if path.endswith(".html") else "svg"
+
+
+def annotated_graph(session: Session, result: Result) -> AnnotatedGraph:
+    """The graph of a result with all numbers that the run recorded."""
+    recorder = session.recorder
+    calls = recorder.made if isinstance(recorder, TraceRecorder) else None
+    named = [value for value in session.values.values() if type(value) is Tensor]
+    return AnnotatedGraph(result.graph, result.events, calls, named)
+
+
+def drawn(annotated: AnnotatedGraph, options: Options) -> LaidOut:
+    """The picture laid out, folded as the options ask; raises E602 where it is too large.
+
+    Unless everything is to be expanded, modules are folded, the innermost and largest first, until
+    the picture can be read as a whole; then those are opened again that need not be folded.
+    """
+    asked = frozenset(tuple(path.split(".")) for path in options.fold)
+
+    def made(folded: Iterable[Path]) -> LaidOut | None:
+        """The picture where it has few enough boxes to be laid out."""
+        if part_counts(annotated, asked | {*folded}, options.expand)[()] > MOST_BOXES:
+            return None
+        picture = picture_of(annotated, asked | {*folded}, options.expand, options.saved)
+        return laid_out(picture) if len(picture.boxes) <= MOST_BOXES else None
+
+    found = made(())
+    if options.expand or (found is not None and found.fits):
+        return found or _refused(annotated, options)
+    modules = _modules(part_counts(annotated, asked))
+    # The fewest modules, in this order, that make it fit; all where even these do not.
+    low, high = 0, len(modules)
+    while low < high:
+        middle = (low + high) // 2
+        found = made(modules[:middle])
+        if found is not None and found.fits:
+            high = middle
+        else:
+            low = middle + 1
+    folded = dict.fromkeys(modules[:high])
+    best = made(folded)
+    if best is None:
+        _refused(annotated, options)
+    for path in [*folded][:-1][:MOST_OPENED] if best.fits else []:
+        others = [each for each in folded if each != path]
+        opened = made(others)
+        if opened is not None and opened.fits:
+            best, folded = opened, dict.fromkeys(others)
+    return best
+
+
+def _modules(sizes: Counter[Path]) -> list[Path]:
+    """The modules of a picture in the order in which they are folded: inner ones before those they
+    stand in, and of one depth those with the most boxes, the last of them first.
+    """
+    order = {path: number for number, path in enumerate(sizes) if path}
+    return sorted(order, key=lambda path: (-len(path), -sizes[path], -order[path]))
+
+
+def _refused(annotated: AnnotatedGraph, options: Options) -> NoReturn:
+    """Raise the error of a picture with too many boxes, with what would make it smaller."""
+    folded = frozenset(tuple(path.split(".")) for path in options.fold)
+    sizes = part_counts(annotated, folded, options.expand)
+    modules = sorted(_modules(sizes), key=lambda path: (len(path), -sizes[path]))
+    if options.expand:
+        help = "leave out --expand: rounds of a loop and modules are folded then"
+    elif modules:
+        help = "fold modules: " + " ".join(f"--fold {'.'.join(path)}" for path in modules[:3])
+    else:
+        help = "draw a part of it: `--of NAME` of a value further up"
+    raise GradcliError(
+        "E602",
+        f"the picture of {len(annotated.graph.nodes):,} nodes has more than {MOST_BOXES:,} boxes",
+        help=help,
+    )

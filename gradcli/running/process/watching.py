@@ -1,0 +1,63 @@
+"""Runs a program anew whenever its file changes, and shows what changed in its output."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+from gradcli.arrays.files.gate import program_stamps
+from gradcli.running.process.terminal import Terminal
+from gradcli.show.changes import changes
+
+_BETWEEN = 0.2
+"""Seconds between two looks at the files."""
+
+
+class _Recording(Terminal):
+    """A terminal that keeps what goes to standard output, and passes it on where it is `live`."""
+
+    def __init__(self, terminal: Terminal, live: bool) -> None:
+        for name, value in vars(terminal).items():
+            setattr(self, name, value)
+        self.live = live
+        self.parts: list[str] = []
+
+    def write(self, text: str) -> None:
+        """Keep a text, and print it on the first run."""
+        self.parts.append(text)
+        if self.live:
+            super().write(text)
+
+
+def watch(terminal: Terminal, path: str, run: Callable[[Terminal], object]) -> NoReturn:
+    """Run a file again and again, until Ctrl-C ends the process.
+
+    The first run prints as it goes; each one after it what came and went in the output since the
+    run before. Programs beside the file, which it may import, count as it does.
+    """
+    before: str | None = None
+    while True:
+        seen = program_stamps(path)
+        recording = _Recording(terminal, before is None)
+        run(recording)
+        text = "".join(recording.parts)
+        if before is not None:
+            terminal.write(changes(before, text, terminal.style))
+            if before == text:
+                terminal.note("the output is the same")
+        terminal.flush()
+        before = text
+        _wait_for_change(path, seen)
+        terminal.note(f"{path} or a file beside it changed")
+
+
+def _wait_for_change(path: str, seen: dict[str, tuple[int, int]]) -> None:
+    """Wait until the files are other ones, and are no longer being written."""
+    last = seen
+    while True:
+        time.sleep(_BETWEEN)
+        now = program_stamps(path)
+        if now != seen and now == last and path in now:
+            return
+        last = now

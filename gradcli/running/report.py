@@ -1,0 +1,320 @@
+"""The result of a program: found, differentiated and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.engine.backward import retain_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, Warned
+from gradcli.language.hints.spelling import closest
+from gradcli.language.objects.repr import display
+from gradcli.ops.binding.catalogue import modules
+from gradcli.recorded.gradients import NONE, Gradient, has_infinity, has_nan
+from gradcli.recorded.result import Result
+from gradcli.running.arguments.options import PICTURES, Options
+from gradcli.running.arguments.values import Argument, evaluate
+from gradcli.running.arguments.words import UsageError
+from gradcli.running.process.terminal import Terminal
+from gradcli.show.graph.tree import TreeSettings, tree
+from gradcli.show.style import block
+
+if TYPE_CHECKING:
+    from gradcli.autograd.graph import Graph, GraphNode
+    from gradcli.autograd.recording.recorder import Recorder
+    from gradcli.session import Session
+    from gradcli.show.style import Style
+
+_LARGEST_TREE = 150
+"""A tree of more lines is printed only when that is asked for, and one of more nodes not made."""
+
+_MOST_NODES = 5_000
+
+
+def result_of(
+    session: Session, options: Options, inputs: list[tuple[str, Tensor]], value: Any
+) -> Result | None:
+    """Find the output of a program that has run, run backward from it, and collect the result.
+
+    Args:
+        inputs: the tensors that arguments were bound to.
+        value: the value of the last statement, None unless it is an expression.
+
+    Returns:
+        The result, None for a program without a tensor.
+
+    Raises:
+        GradcliError: E401 where a seed is missing, E406 where it does not fit, E501 where it
+            cannot be read, and what the backward pass raises.
+        UsageError: there is no tensor of the name that was asked for.
+    """
+    found = find_output(session, options, value)
+    if found is None:
+        return None
+    name, output = found
+    graph = session.graph(output)
+    wanted = _wanted(session, options, inputs, graph)
+    recorder = session.recorder
+    assert recorder is not None
+    seed = None
+    first_event = 0
+    root = graph.root
+    if root is not None and (options.seed is not None or not _has_run(root, recorder)):
+        if recorder.events is not None:
+            first_event = len(recorder.events)
+        if options.seed is not None:
+            argument = Argument("seed", True, options.seed, 0)
+            argument.source.name = "option --seed"
+            seed = seed_of(session, argument, output)
+        with advising_seed(output, "--seed '{}'"):
+            session.backward(output, seed)
+    called = name or "the output"
+    with session.running():
+        gradients = [Gradient(each, tensor, graph, called) for each, tensor in wanted]
+        gradients.sort(key=_comes_later)
+    events = () if recorder.events is None else recorder.events[first_event:]
+    return Result(name, output, seed, gradients, graph, events)
+
+
+def _comes_later(gradient: Gradient) -> bool:
+    """Whether a gradient is none of a parameter that got none."""
+    meta = gradient.tensor.meta
+    return gradient.kind != NONE or meta is None or not meta.is_parameter
+
+
+def _has_run(root: GraphNode, recorder: Recorder) -> bool:
+    """Whether the program ran backward itself, so that its gradients are there already."""
+    if root.leaf is not None:
+        return root.leaf.grad is not None
+    return root.node in recorder.ran
+
+
+def find_output(session: Session, options: Options, value: Any) -> tuple[str | None, Tensor] | None:
+    if options.of is not None:
+        found = session.values.get(options.of)
+        if type(found) is not Tensor:
+            raise UsageError(f"--of: {_no_tensor(session, options.of)}")
+        return options.of, found
+    if type(value) is Tensor:
+        return _name_of(session, value), value
+    return session.last_tensor()
+
+
+def differentiated(session: Session) -> tuple[str, Tensor] | None:
+    """The tensor that the program called backward() on last, where a name still holds it."""
+    assert session.recorder is not None
+    ran = [
+        (name, value)
+        for name, value in session.values.items()
+        if type(value) is Tensor and value.grad_fn in session.recorder.ran
+    ]
+    return max(ran, key=lambda each: _made(each[1]), default=None)
+
+
+def _made(tensor: Tensor) -> int:
+    """The number of the node that made a tensor."""
+    return 0 if tensor.grad_fn is None else tensor.grad_fn.sequence_nr
+
+
+def _name_of(session: Session, tensor: Tensor) -> str | None:
+    """The variable that holds a tensor, if one does."""
+    for name, value in session.values.items():
+        if value is tensor:
+            return name
+    return None
+
+
+def _no_tensor(session: Session, name: str) -> str:
+    if name in session.values:
+        return f"`{name}` is no tensor"
+    tensors = [each for each, value in session.values.items() if type(value) is Tensor]
+    near = closest(name, tensors)
+    ending = "" if near is None else f"; did you mean `{near}`?"
+    return f"the program has no `{name}`{ending}"
+
+
+def _wanted(
+    session: Session, options: Options, inputs: list[tuple[str, Tensor]], graph: Graph
+) -> list[tuple[str | None, Tensor]]:
+    """The tensors whose gradients are shown: inputs, leaves, retained ones; or `--wrt`."""
+    if options.wrt is not None:
+        named = {**dict(parameters_of(session)), **dict(inputs)}
+        for name in options.wrt:
+            tensor = named.get(name, session.values.get(name))
+            if type(tensor) is not Tensor:
+                raise UsageError(f"--wrt: {_no_tensor(session, name)}")
+            if tensor.requires_grad:
+                retain_grad(tensor)
+            named[name] = tensor
+        return [(name, named[name]) for name in options.wrt]
+    wanted: list[tuple[str | None, Tensor]] = [*inputs]
+    seen = {tensor for _, tensor in inputs}
+    for node in graph.nodes:
+        if node.leaf is not None and node.leaf not in seen:
+            wanted.append((node.variable, node.leaf))
+            seen.add(node.leaf)
+    for name, value in session.values.items():
+        if type(value) is Tensor and value.retains_grad and value not in seen:
+            wanted.append((name, value))
+            seen.add(value)
+    # A parameter that gets no gradient is what people look for.
+    missing = [each for each in parameters_of(session) if each[1] not in seen]
+    return [*missing, *wanted]
+
+
+def parameters_of(session: Session) -> list[tuple[str, Tensor]]:
+    """Every parameter of the session's modules with its path."""
+    if not session.state.modules:
+        return []
+    from gradcli.library.torch.nn.paths import named_parameters  # lazy: start-up: torch.nn
+
+    with session.running():
+        return list(named_parameters())
+
+
+def seed_of(session: Session, argument: Argument, output: Tensor) -> Tensor:
+    """The gradient to start from: an expression whose numbers take the output's dtype."""
+    value = evaluate(argument, session)
+    if type(value) is Tensor:
+        return value
+    with session.running(argument.span):
+        try:
+            made: Tensor = modules["torch"]["tensor"](value, dtype=output.dtype)
+        except GradcliError as error:
+            raise argument.wrong(error.message, error.help) from error
+        if made.array.ndim == 0 and output.array.size == 1:
+            made = Tensor(made.array.reshape(output.array.shape))
+        return made
+
+
+@contextmanager
+def advising_seed(output: Tensor, example: str) -> Iterator[None]:
+    """Let an error of a missing seed show how to give one, `{}` in the example being its value."""
+    try:
+        yield
+    except GradcliError as error:
+        if error.code in ("E401", "E406"):
+            ones = f"ones({', '.join(map(str, output.array.shape))})"
+            error.help = f"give the gradient to start from: {example.format(ones)}"
+        raise
+
+
+# --- showing ------------------------------------------------------------------------------------
+
+
+def show_output(terminal: Terminal, name: str | None, output: Any) -> None:
+    """Print a value under its name."""
+    terminal.write(output_text(terminal.style, name, output))
+
+
+def output_text(style: Style, name: str | None, output: Any, remark: str = "") -> str:
+    """A value under its name, with its line end."""
+    lead = "" if name is None else f"{style.paint(name, 'variable')} = "
+    plain = "" if name is None else f"{name} = "
+    text = block(plain, display(output))
+    return f"{lead}{text[len(plain) :]}{remark}\n"
+
+
+def show(terminal: Terminal, session: Session, options: Options, result: Result) -> None:
+    """Print a result: value, seed, gradients and trace."""
+    with session.running():
+        if options.format in PICTURES:
+            from gradcli.running.picture import picture_text  # lazy: start-up: few pictures
+
+            terminal.write(picture_text(session, options, result, options.format))
+            return
+        if options.format == "table":
+            from gradcli.show.result_table import table  # lazy: start-up: few tables
+
+            terminal.write(table(result, terminal.style, full=options.full))
+            return
+        show_output(terminal, result.name, result.output)
+        if result.seed is not None:
+            show_output(terminal, "seed", result.seed)
+        if result.graph.root is None:
+            terminal.note(
+                f"{result.name or 'the output'} does not require grad, so there is no gradient"
+            )
+        elif result.gradients:
+            terminal.write("\n")
+            for gradient in result.gradients:
+                terminal.write(gradient_text(terminal.style, gradient))
+        _show_trace(terminal, session, options, result)
+
+
+def warn_of_nonfinite(
+    terminal: Terminal, gradients: Sequence[Gradient], output: tuple[str, Any] | None = None
+) -> None:
+    """Warn of NaN in gradients, and in an output with its name, that are shown; and of infinite
+    gradients. An infinite output may be meant, as a mask's -inf is.
+    """
+    found = [
+        (f"{each.name or f'#{each.node}'}.grad", each.tensor.grad.array)
+        for each in gradients
+        if each.tensor.grad is not None
+    ]
+    shown = found if output is None else [output, *found]
+    nan = [(name, array) for name, array in shown if has_nan(array)]
+    infinite = [each for each in found if not has_nan(each[1]) and has_infinity(each[1])]
+    said = [_said(nan, "NaN", "NaN")] if nan else []
+    said += [_said(infinite, "infinite", "infinity")] if infinite else []
+    if said:
+        ask = "`gradcli blame` with the same words says where the first one comes from"
+        help = "`.blame` says where the first one comes from" if output is None else ask
+        terminal.warning(Warned("W016", "; ".join(said), None, help))
+
+
+def _said(bad: Sequence[tuple[str, Any]], whole: str, part: str) -> str:
+    """That results are all `whole`, or hold a `part`."""
+    *others, last = [name for name, _ in bad]
+    names = f"{', '.join(others)} and {last}" if others else last
+    if all(array.size == 1 for _, array in bad):
+        return f"{names} {'are' if others else 'is'} {whole}"
+    return f"{names} {'hold' if others else 'holds'} {part}"
+
+
+def gradient_text(style: Style, gradient: Gradient) -> str:
+    """The gradient of an input, and why there is none."""
+    remark = style.paint(f"  ({gradient.reason})", "quiet") if gradient.reason else ""
+    name = f"{gradient.name or f'#{gradient.node}'}.grad"
+    return output_text(style, name, gradient.tensor.grad, remark)
+
+
+def _show_trace(terminal: Terminal, session: Session, options: Options, result: Result) -> None:
+    graph = result.graph
+    if options.trace == "none" or graph.root is None:
+        return
+    if options.trace is None and options.quiet:
+        return
+    text = ""
+    if options.trace is not None or len(graph.nodes) <= _MOST_NODES:
+        text = trace_text(terminal, session, options, options.trace or "tree", result)
+    if options.trace is None and not 0 < len(text.splitlines()) <= _LARGEST_TREE:
+        terminal.note(f"the graph has {len(graph.nodes):,} nodes: --trace prints it")
+    else:
+        terminal.write(f"\n{text}\n")
+
+
+def trace_text(
+    terminal: Terminal, session: Session, options: Options, style: str, result: Result
+) -> str:
+    """The trace of a result in one of the styles."""
+    if style == "steps":
+        from gradcli.show.graph.steps import steps  # lazy: start-up: few such graphs
+
+        return steps(result.graph, result.events, terminal.style)
+    if style == "next":
+        from gradcli.show.graph.steps import next_functions  # lazy: start-up: few such graphs
+
+        return next_functions(result.graph, result.name, terminal.style)
+    unnamed = [gradient.node for gradient in result.gradients if gradient.name is None]
+    named = frozenset(id for id in unnamed if id is not None)
+    settings = TreeSettings(options.trace_depth, options.expand, named)
+    if style == "values":
+        from gradcli.running.picture import annotated_graph  # lazy: start-up: few such graphs
+        from gradcli.show.graph.values_tree import values_tree  # lazy: start-up: likewise
+
+        return values_tree(annotated_graph(session, result), terminal.style, settings)
+    return tree(result.graph, terminal.style, settings)

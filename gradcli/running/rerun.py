@@ -1,0 +1,296 @@
+"""Runs a program again with another text, other values or another dtype, and shows nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.autograd.engine.backward import grad
+from gradcli.autograd.recording.recorder import Arrival, Step
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, Source, Span
+from gradcli.library.torch.nn.module import Module
+from gradcli.record import Record
+from gradcli.running.arguments.values import Argument
+from gradcli.running.moments import Moments, at_moments, leaves
+from gradcli.running.report import differentiated, find_output
+from gradcli.running.run import Run
+
+if TYPE_CHECKING:
+    from gradcli.language.tree.syntax import Statement
+    from gradcli.recorded.result import Result
+    from gradcli.running.arguments.options import Options
+    from gradcli.running.process.terminal import Terminal
+    from gradcli.running.source import Asked
+
+Arrays = Mapping[str, Any]
+
+_NONE: Arrays = {}
+
+_NEVER: Moments = {}
+
+
+class Outcome(Record):
+    """The results of a run: its output and the gradients of its inputs."""
+
+    output: Any
+    inputs: dict[str, Any]
+    gradients: dict[str, Any]
+
+    def arrays(self) -> dict[str, Any]:
+        """The output under "", and the gradients under `NAME.grad`."""
+        named = {f"{name}.grad": array for name, array in self.gradients.items()}
+        found = {"": self.output, **named}
+        return {name: array for name, array in found.items() if array is not None}
+
+
+class Executed:
+    """A program that has run, before any backward pass but its own.
+
+    Attributes:
+        output: the output, None where it computes no tensor, and `name` the variable that holds it.
+        leaves: the tensors by whose elements it can be differentiated, by name.
+    """
+
+    def __init__(self, run: Run, value: Any) -> None:
+        self.run = run
+        self.value = value
+        # A leaf that was merely shown is not what the program computes.
+        shown = type(value) is Tensor and value.is_leaf
+        found = find_output(run.session, run.options, None) if shown else None
+        found = found or find_output(run.session, run.options, value)
+        if found is not None and not found[1].requires_grad and run.options.of is None:
+            found = differentiated(run.session) or found
+        self.name: str | None = None if found is None else found[0]
+        self.output: Tensor | None = None if found is None else found[1]
+        self.leaves: dict[str, Tensor] = {}
+        if self.output is not None and run.bindings is not None:
+            graph = run.session.graph(self.output)
+            named = [(node.variable, node.leaf) for node in graph.nodes if node.leaf is not None]
+            held = {id(leaf): name for name, leaf in leaves(run) if "[" in name}
+            for name, leaf in [*run.bindings.inputs(), *named]:
+                name = name or held.get(id(leaf))
+                if name is not None and leaf.requires_grad and leaf.dtype.is_floating_point:
+                    self.leaves.setdefault(name, leaf)
+
+    def gradients(self, seed: Any) -> dict[str, Any]:
+        """The gradient of `(output * seed).sum()` by each leaf, or the program's own."""
+        assert self.output is not None
+        root = self.output.grad_fn
+        if root is None:  # a leaf's `.grad` may be that of another output
+            return self.slopes(seed, {}, second=False)
+        recorder = self.run.session.recorder
+        if root not in recorder.ran:
+            self.run.session.backward(self.output, Tensor(seed))
+        found = {
+            name: np.zeros_like(leaf.array) if leaf.grad is None else np.asarray(leaf.grad.array)
+            for name, leaf in self.leaves.items()
+        }
+        # What arrived counts, whatever the program did to `.grad` before and afterwards.
+        events = list(recorder.events or ())
+        first = next((n for n, e in enumerate(events) if isinstance(e, Step) and e.node is root), 0)
+        for event in reversed(events[first:]):
+            for name, leaf in self.leaves.items() if isinstance(event, Arrival) else ():
+                if event.node.variable is leaf:
+                    found[name] = np.asarray(event.incoming)
+        return found
+
+    def slopes(self, seed: Any, directions: Arrays, *, second: bool) -> dict[str, Any]:
+        """The gradients again as tensors; with `second` that of their directional sum."""
+        assert self.output is not None
+        leaves = list(self.leaves.values())
+        with self.run.session.running():
+            first = grad(self.output, leaves, Tensor(seed), create_graph=second, allow_unused=True)
+            if second:
+                used = [
+                    (gradient, Tensor(directions[name]))
+                    for name, gradient in zip(self.leaves, first, strict=True)
+                    if gradient is not None and gradient.requires_grad
+                ]
+                first = (None,) * len(leaves)
+                if used:
+                    outputs, seeds = zip(*used, strict=True)
+                    first = grad(outputs, leaves, seeds, allow_unused=True)
+        return {
+            name: np.zeros_like(leaf.array) if found is None else np.asarray(found.array)
+            for (name, leaf), found in zip(self.leaves.items(), first, strict=True)
+        }
+
+
+class Rerun(Record):
+    """Runs a program again.
+
+    Args:
+        terminal: what a run needs, though nothing is written to it.
+        name: what diagnostics call it.
+        runs: how often it ran.
+        moments: the leaves that get their values in the middle of a run.
+    """
+
+    terminal: Terminal
+    text: str
+    name: str
+    arguments: Sequence[Argument]
+    options: Options
+    statements: Sequence[Statement] = ()
+    runs: int = 0
+    moments: Moments = _NEVER
+
+    def __call__(
+        self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
+    ) -> Outcome | None:
+        """The result of the program with a backward pass; None where it ends with an error or
+        computes no tensor.
+
+        Args:
+            values: arrays for names, in place of the arguments or of what the program assigns; for
+                parameters by their path too.
+            dtype: the dtype of floating inputs and of new tensors.
+        """
+        try:
+            executed = self.execute(text, values, dtype)
+            result = executed.run.result(executed.value)
+        except GradcliError:
+            return None
+        return None if result is None else outcome_of(result)
+
+    def execute(
+        self,
+        text: str | None = None,
+        values: Arrays = _NONE,
+        dtype: str | None = None,
+        record: str = "graph",
+        prepare: Callable[[Run], None] | None = None,
+    ) -> Executed:
+        """Run the program, given the arguments of a call, and what is recorded of it; `prepare` is
+        called with the run before the program.
+        """
+        self.runs += 1
+        options = self.options
+        before, options.dtype = options.dtype, dtype or options.dtype
+        try:
+            run = Run(self.terminal, options, record)
+            run.muted = True
+            # Those that are replaced are evaluated too, so that the program draws what it drew. It
+            # may write to what it is given.
+            arguments = list(self.arguments)
+            since = {argument.name: argument.since for argument in arguments}
+            early = {name: values[name] for name in values if name not in self.moments}
+            for name, array in early.items():
+                if "." not in name:
+                    arguments.append(held(name, np.array(array), since.get(name, 1)))
+            _override_parameters(run, early)
+            if prepare is not None:
+                prepare(run)
+            elif len(early) < len(values):
+                at_moments(run, self.moments, values)
+            with run.limited():
+                if text is not None:
+                    statements = run.session.parse(text, self.name)
+                else:
+                    if not self.statements:
+                        self.statements = run.session.parse(self.text, self.name)
+                    statements = list(self.statements)
+                return Executed(run, run.execute(statements, arguments))
+        finally:
+            options.dtype = before
+
+    def beginnings(self, executed: Executed) -> dict[str, Any]:
+        """What the leaves held that the program wrote to, when each got its name."""
+        names = {
+            name
+            for name, leaf in executed.leaves.items()
+            if "." not in name and (leaf.version or f"{name}.data" in self.text)
+        }
+        begun: dict[str, Any] = {}
+        if names:
+            run = Run(self.terminal, self.options, "graph")
+            run.muted = True
+            for name in names:
+                run.session.override(name, _remembering(begun, name))
+            with run.limited():
+                run.execute(list(self.statements), self.arguments)
+        return begun
+
+
+def _remembering(begun: dict[str, Any], name: str) -> Callable[[Any], Any]:
+    """What an assignment stores: the value, of which a copy is kept."""
+
+    def keep(value: Any) -> Any:
+        if type(value) is Tensor:
+            begun[name] = np.array(value.array, float)
+        return value
+
+    return keep
+
+
+def rerun_of(asked: Asked) -> Rerun:
+    """What runs the program of a command again; raises E503 for a file that cannot be read."""
+    name, text = asked.program.name, asked.program.text()
+    return Rerun(asked.terminal, text, name, asked.arguments, asked.options)
+
+
+def evaluate(executed: Executed, expression: str) -> Any:
+    """The array of an expression in the names of a program that has run.
+
+    Raises:
+        GradcliError: E202 for a value that is no tensor of real numbers, and what the expression
+            runs into.
+    """
+    source = Source("option --equals", expression)
+    value = executed.run.session.evaluate(source)
+    try:
+        array = np.asarray(value.array if isinstance(value, Tensor) else value)
+        if array.dtype.kind in "biuf":
+            return array.astype(float)
+    except (ValueError, TypeError, OverflowError):
+        pass
+    whole = Span(source, 0, len(expression))
+    raise GradcliError("E202", "the expression of --equals gives no real numbers", span=whole)
+
+
+def held(name: str, array: Any, since: int = 1) -> Argument:
+    """An argument whose value is an array."""
+    argument = Argument(name, False, f"{name}=", len(name) + 1)
+    argument.held = Tensor(array)
+    argument.since = since
+    return argument
+
+
+def outcome_of(result: Result) -> Outcome:
+    """The numbers of a result."""
+    gradients = {
+        gradient.name or f"#{gradient.node}": (
+            None if gradient.tensor.grad is None else to_host(gradient.tensor.grad.array)
+        )
+        for gradient in result.gradients
+    }
+    inputs = {each.name: to_host(each.tensor.array) for each in result.gradients if each.name}
+    return Outcome(to_host(result.output.array), inputs, gradients)
+
+
+def _override_parameters(run: Run, values: Arrays) -> None:
+    """Let modules begin with other parameters, given by their paths."""
+    paths = [name for name in values if "." in name]
+    for first in {path.partition(".")[0] for path in paths}:
+
+        def begin(module: Any, first: str = first) -> Any:
+            for name, parameter in module.named_parameters() if isinstance(module, Module) else ():
+                array = values.get(f"{first}.{name}")
+                if array is not None and parameter.array.shape == array.shape:
+                    parameter.array = array.astype(parameter.array.dtype)
+            return module
+
+        run.session.override(first, begin)
+
+
+def leaves_of(run: Run) -> Arrays:
+    """The floating tensors that names of a run hold and that no recorded operation made."""
+    return {
+        name: to_host(value.array)
+        for name, value in run.session.values.items()
+        if type(value) is Tensor and value.is_leaf and value.dtype.is_floating_point
+    }

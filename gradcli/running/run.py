@@ -1,0 +1,348 @@
+"""One run of one program: a session whose output goes to the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from gradcli.language.events import Printed, Reported
+from gradcli.language.tree.syntax import Command
+from gradcli.running.arguments.files import write_result
+from gradcli.running.arguments.options import Options
+from gradcli.running.arguments.values import Argument
+from gradcli.running.process.interruption import limited_time
+from gradcli.running.process.memory import memory_ceiling
+from gradcli.running.process.terminal import Terminal
+from gradcli.running.transcript import Transcript
+from gradcli.session import Session
+from gradcli.show.style import escaped
+from gradcli.state import active
+
+if TYPE_CHECKING:
+    from gradcli.language.tree.syntax import Statement
+    from gradcli.recorded.recorded_run import Recorded
+    from gradcli.recorded.result import Result
+    from gradcli.running.arguments.bindings import Bindings
+    from gradcli.session import StatementResult
+
+
+Handler = Callable[["Run", Any], None]
+
+HANDLERS: dict[type, Handler] = {}
+"""Who answers what a program asks for, by the event's class, a dot-command's among them.
+`cli/dispatch.py` fills it: the answers run programs themselves.
+"""
+
+
+class Run:
+    """One program with a session of its own.
+
+    Args:
+        handlers: who answers the program's events, by their class. What is printed is shown, and
+            an event that nobody answers is a warning.
+
+    Attributes:
+        transcript: the statements that succeeded.
+        mode: how values are shown, one of `FORMATS`.
+        muted: whether what the program shows is kept back, warnings too.
+        seconds: how long its statements have run.
+        reading: the files that `.read` is running, outermost first.
+        statement: the one that runs, or ran last.
+        asked: how often the program asked to see a graph or its gradients.
+    """
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        options: Options,
+        record: str | None,
+        handlers: Mapping[type, Handler] = HANDLERS,
+    ) -> None:
+        self.terminal = terminal
+        self.handlers = handlers
+        self.options = options
+        self._printed: list[str] = []
+        self.session = Session(
+            self._emit,
+            default_dtype=options.dtype or "float32",
+            default_device=options.device,
+            record=record,
+            limits=options.limits,
+            manual_seed=options.manual_seed,
+            compiles=not options.no_compiled_loops,
+        )
+        self.session.command = self._command
+        self._set_print_options()
+        self.transcript = Transcript()
+        self.shows_values = False
+        self.muted = False
+        self.timed = False
+        self.seconds = 0.0
+        self.mode = "text"
+        self.reading: list[str] = []
+        self.statement: Statement | None = None
+        self.asked = 0
+        self.bindings: Bindings | None = None
+
+    def _set_print_options(self) -> None:
+        print_options = self.session.state.print_options
+        if self.options.precision is not None:
+            print_options.precision = self.options.precision
+        if self.options.full:
+            print_options.threshold = float("inf")
+
+    def reset(self) -> None:
+        """Forget all values, and what `.save` would write."""
+        self.session.reset()
+        self._set_print_options()
+        self.transcript.clear()
+
+    def follow(self, statements: Iterable[Statement]) -> Iterator[StatementResult]:
+        """Run statements one after the other, and keep those that succeed."""
+        timed = self.timed
+        for result in self.session.execute(self._noted(statements)):
+            self.seconds += result.seconds
+            is_last = result.value is not None and self.shows_values and not self.reading
+            if is_last:
+                self.session.values["_"] = result.value
+            if type(result.statement) is not Command:
+                self.transcript.add(result.span, is_last)
+            yield result
+            if timed and self.timed:
+                self.terminal.note(f"{_duration(result.seconds)}: {_shortened(result.span.text)}")
+            timed = self.timed
+
+    def _noted(self, statements: Iterable[Statement]) -> Iterator[Statement]:
+        for statement in statements:
+            self.statement = statement
+            yield statement
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Work on the session's state within new limits of time and steps."""
+        state = self.session.state
+        state.steps.left = state.limits.steps
+        before, active.state = active.state, state
+        try:
+            with self._watched(), limited_time(state, self.terminal.error):
+                yield
+        finally:
+            active.state = before
+
+    def _watched(self) -> AbstractContextManager[None]:
+        """A line on a terminal that says where the program is, and how far."""
+        if not sys.stderr.isatty():
+            return nullcontext()
+        from gradcli.running.process.progress import watched  # lazy: start-up: on a terminal
+
+        return watched(self.terminal, self._state_of_work)
+
+    def _state_of_work(self) -> str:
+        """The line that is at work, and the loop rounds and calls so far."""
+        state = self.session.state
+        span = state.place or (self.statement.span if self.statement is not None else None)
+        place = "" if span is None else f"{escaped(span.source.name)}:{span.line}  "
+        count = state.limits.steps - state.steps.left
+        return f"{place}{count:,} rounds and calls" if count else place
+
+    @contextmanager
+    def within_memory(self) -> Iterator[None]:
+        """Work within the limit of memory."""
+        limits = self.session.state.limits
+        try:
+            with memory_ceiling(limits, self.terminal.error):
+                yield
+        except MemoryError as error:
+            raise limits.out_of_memory() from error
+
+    def execute(
+        self,
+        statements: Iterable[Statement],
+        arguments: Sequence[Argument],
+        after: Callable[[StatementResult], None] | None = None,
+    ) -> Any:
+        """Run statements, the arguments bound where their names are first used.
+
+        Args:
+            after: called with the result of each.
+
+        Returns:
+            The value of the last statement, None unless it is an expression.
+        """
+        value = None
+        if self.options.device is not None:
+            from gradcli.arrays.backend import located  # lazy: start-up: NumPy
+
+            # Before the ceiling on memory: what the GPU's libraries take is not the program's.
+            located("--device", self.options.device)
+        with self.within_memory():
+            from gradcli.running.arguments.bindings import Bindings  # lazy: start-up: NumPy
+
+            self.bindings = Bindings(arguments, self.session, self.options)
+            for result in self.follow(self.bindings.meet(statements)):
+                value = result.value
+                if after is not None:
+                    after(result)
+        return value
+
+    def given(self) -> list[str]:
+        """The names that arguments were bound to."""
+        return [] if self.bindings is None else [name for name, _ in self.bindings.inputs()]
+
+    def arguments(self) -> list[Argument]:
+        """The arguments that the program was given."""
+        if self.bindings is None:
+            return []
+        return [binding.argument for binding in self.bindings.bindings.values()]
+
+    def report(self, value: Any = None, *, compact: bool = False) -> bool:
+        """Show the result of the run and write it to the file that was asked for.
+
+        Args:
+            value: the value of the last statement, which is the output if it is a tensor.
+
+        Returns:
+            Whether there was a tensor to report on.
+        """
+        with self.within_memory():
+            return self._report(value, compact)
+
+    def document(self, value: Any = None) -> dict[str, Any]:
+        """The result of the run as a JSON object."""
+        with self.within_memory():
+            return self._document(self.result(value))
+
+    def result(self, value: Any) -> Result | None:
+        """Find the output, differentiate it if needed, and collect the result, if any."""
+        from gradcli.running.report import result_of  # lazy: start-up: NumPy
+
+        inputs = [] if self.bindings is None else self.bindings.inputs()
+        return result_of(self.session, self.options, inputs, value)
+
+    def recorded(
+        self, statements: Sequence[Statement], value: Any, differentiates: bool
+    ) -> Recorded:
+        """The run with all its values; `differentiates` to end it with a backward pass."""
+        from gradcli.recorded.recorded_run import Recorded  # lazy: start-up: NumPy
+
+        recorder, provenance = self.session.recorder, self.session.interpreter.provenance
+        assert provenance is not None
+        name, output = None, None
+        if differentiates and not recorder.passes:
+            result = self.result(value)
+            if result is not None:
+                name, output = result.name, result.output
+        else:
+            found = self.session.last_tensor()
+            if found is not None:
+                name, output = found
+        with self.session.running():
+            return Recorded(statements, self.session.values, recorder, provenance, output, name)
+
+    def _report(self, value: Any, compact: bool) -> bool:
+        from gradcli.running.report import show, warn_of_nonfinite  # lazy: start-up: NumPy
+
+        result = self.result(value)
+        if result is not None:
+            output = result.name or "the output", result.output.array
+            warn_of_nonfinite(self.terminal, result.gradients, output)
+        if self.options.json:
+            compact = compact or self.options.format == "jsonl"
+            self.terminal.write(self._json(result, compact))
+        elif result is not None:
+            show(self.terminal, self.session, self.options, result)
+        if self.options.output is not None:
+            write_result(self.options.output, result, lambda: self._written(result))
+        return result is not None
+
+    def _written(self, result: Any) -> str:
+        """What a file of text holds of the result: its graph as a picture, or its document."""
+        if not self.options.draws:
+            return self._json(result, False)
+        from gradcli.running.picture import (  # lazy: start-up: few pictures
+            format_of,
+            no_graph,
+            picture_text,
+        )
+
+        if result is None:
+            raise no_graph(None)
+        format = format_of(self.options.output or "")
+        return picture_text(self.session, self.options, result, format)
+
+    def _json(self, result: Any, compact: bool) -> str:
+        from gradcli.show.result_json import text  # lazy: start-up: JSON
+
+        return text(self._document(result), compact=compact)
+
+    def _document(self, result: Any) -> dict[str, Any]:
+        from gradcli.show.result_json import document  # lazy: start-up: JSON
+
+        with self.session.running():
+            steps = self.options.trace == "steps"
+            values = None
+            if result is not None and self.options.trace == "values":
+                from gradcli.running.picture import (  # lazy: start-up: few such graphs
+                    annotated_graph,
+                )
+
+                values = annotated_graph(self.session, result)
+            return document(result, "".join(self._printed), steps=steps, values=values)
+
+    def _command(self, command: Command) -> None:
+        self.handlers[Command](self, command)
+
+    def show_value(self, value: Any) -> None:
+        """Show the value of an expression."""
+        from gradcli.show.values import shown  # lazy: start-up: NumPy
+
+        text = shown(value, self.mode, self.terminal.style, full=self.options.full)
+        if self.mode == "table":
+            self.show(text)
+        else:
+            self._emit(Printed(text))
+
+    def show(self, text: str) -> None:
+        """Show text of gradcli's own, which may be coloured, where the program's goes too."""
+        if self.muted:
+            return
+        if self.options.json and not self.shows_values:
+            self._printed.append(text)
+        elif self.shows_values and type(self.statement) is Command and self.options.limits.files:
+            self.terminal.page(text)
+        else:
+            self.terminal.write(text)
+
+    def _emit(self, event: Any) -> None:
+        """Show or answer an event of the program."""
+        if self.muted:
+            return
+        if isinstance(event, Printed):
+            # What came out of a file must not command the terminal.
+            on_terminal = self.terminal.style.width is not None
+            self.show(escaped(event.text) if on_terminal else event.text)
+        elif isinstance(event, Reported):
+            self.terminal.report(event.text)
+        elif type(event) in self.handlers:
+            self.handlers[type(event)](self, event)
+        else:
+            self.terminal.warning(event)
+
+
+_LONGEST_TIMED = 60
+
+
+def _duration(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _shortened(text: str) -> str:
+    """The first line of a statement, cut where it is long."""
+    line, _, more = text.partition("\n")
+    cut = len(line) > _LONGEST_TIMED or more
+    return f"{line[:_LONGEST_TIMED].rstrip()} …" if cut else line

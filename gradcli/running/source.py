@@ -1,0 +1,121 @@
+"""Where a program's text comes from: the words of a command line, a file, standard input."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from gradcli.record import Record
+from gradcli.running.arguments.click_options import options_of, terminal_of
+from gradcli.running.arguments.files import STDIN, decoded, read_program, write_text
+from gradcli.running.arguments.options import FORMAT_OF
+from gradcli.running.arguments.words import UsageError, arguments_of, check_program, is_program_file
+from gradcli.running.process.terminal import Terminal
+from gradcli.session import Session
+from gradcli.show.style import PLAIN
+
+if TYPE_CHECKING:
+    from gradcli.running.arguments.options import Options
+    from gradcli.running.arguments.values import Argument
+
+
+class Program:
+    """The program that a command was given, in words or in a file."""
+
+    def __init__(self, text: str | None, path: str = "program") -> None:
+        self._text = text
+        self.name = path
+
+    def text(self) -> str:
+        """The program's text; raises E503 for a file that cannot be read."""
+        if self._text is None:
+            self._text = program_text(self.name)
+        return self._text
+
+
+class AnswerFile(Terminal):
+    """A terminal whose standard output is a file: the answer is written to it whole."""
+
+    def __init__(self, path: str, *settings: Any) -> None:
+        super().__init__(*settings)
+        self.style = PLAIN
+        self._path = path
+
+    def write(self, text: str) -> None:
+        """Write the answer; raises E603 where the file cannot be written."""
+        write_text(self._path, text)
+
+
+class Asked(Record):
+    """What a command was asked: a program, its arguments and options."""
+
+    terminal: Terminal
+    command: str
+    program: Program
+    arguments: Sequence[Argument]
+    options: Options
+
+
+def asked_of(command: str, words: Sequence[str], file: str | None, given: dict[str, Any]) -> Asked:
+    """What the words and options of a command ask.
+
+    Raises:
+        UsageError: there is no program, the words behind it are no `NAME=VALUE`, or options
+            exclude each other.
+    """
+    path = given.pop("output", None)
+    if path is not None:
+        _set_format(path, given)
+    terminal = terminal_of(given, Terminal if path is None else partial(AnswerFile, path))
+    lines = given.pop("programs", ())
+    if lines and file is not None:
+        raise UsageError("-e and --file exclude each other")
+    if lines:
+        words = ["\n".join(lines), *words]
+    elif file is None:
+        if not words:
+            raise UsageError(f"`gradcli {command}` needs a program, or a file that holds one")
+        if is_program_file(words[0]):
+            file, *words = words
+        else:
+            check_program(words[0], words[1:])
+    program = Program(words[0]) if file is None else Program(None, file)
+    arguments = arguments_of(words[1:] if file is None else words)
+    options = options_of(given)
+    if path is not None:
+        options.limits.check_file(path)
+    return Asked(terminal, command, program, arguments, options)
+
+
+def _set_format(path: str, given: dict[str, Any]) -> None:
+    """Put the format that a file holds by its suffix into the options; raises a usage error where
+    they ask for another one.
+    """
+    format = FORMAT_OF.get(os.path.splitext(path)[1], "text")
+    wanted = given.get("format") or ("json" if given["json"] else format)
+    if wanted != format:
+        raise UsageError(f"-o {path} holds {format}, and not {wanted}")
+    if "format" in given:
+        given["format"] = format
+    else:
+        given["json"] = format == "json"
+
+
+def program_text(path: str) -> str:
+    """The text of a program that is read whole; raises E503."""
+    return decoded(sys.stdin.buffer.read(), "stdin") if path == STDIN else read_program(path)
+
+
+def run_program(text: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    """The arrays that names hold after a program ran on its own, from named arrays."""
+    from gradcli.autograd.tensor import Tensor  # lazy: start-up: NumPy, after the text is read
+
+    session = Session()
+    for name, array in inputs.items():
+        session.bind(name, Tensor(array))
+    for _ in session.run(text, "formulas"):
+        pass
+    return {name: each.array for name, each in session.values.items() if type(each) is Tensor}

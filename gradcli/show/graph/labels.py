@@ -1,0 +1,109 @@
+"""What the pictures of a graph say at each node and edge, in whatever format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.printing import format_elements
+from gradcli.autograd.graph import GraphNode
+from gradcli.autograd.tensor import Tensor
+from gradcli.recorded.annotated_graph import AnnotatedGraph
+from gradcli.show.graph.nodes import output_of, source_of
+from gradcli.show.style import escaped
+
+_WIDEST = 40
+
+_MOST = 6
+"""The elements of an array that is shown whole."""
+
+
+def node_rows(
+    node: GraphNode, annotated: AnnotatedGraph, source: Callable[[GraphNode], str]
+) -> list[tuple[str, str]]:
+    """The lines of a node and the role of each: `name`, `node`, `value` or `gradient`."""
+    first = shortened(source(node)) if node.leaf is None else path_text([node.variable or ""])
+    rows = [("name", first)] if first else []
+    rows.append(("node", shortened(node.name)))
+    value, gradient = annotated.value(node), annotated.gradient(node)
+    if value is not None:
+        rows.append(("value", f"value {number_text(value)}"))
+    if gradient is not None:
+        rows.append(("gradient", f"grad {number_text(gradient)}"))
+    return rows
+
+
+def node_lines(node: GraphNode, annotated: AnnotatedGraph) -> list[str]:
+    """The lines of a node: what it is, its name, its value and its gradient."""
+    return [text for _, text in node_rows(node, annotated, source_of)]
+
+
+def edge_text(node: GraphNode, number: int, annotated: AnnotatedGraph) -> str:
+    """The words at an edge: its number, and what flowed along it."""
+    edge = node.edges[number]
+    ending = "" if edge.node is None else output_of(edge.node, edge.output_nr)
+    passed = annotated.passed(node, number)
+    flowed = "" if passed is None else f" {number_text(passed)}"
+    return f"[{number}]{ending}{flowed}"
+
+
+def constant_text(constant: Any) -> str:
+    """An operand that no gradient flows to, with its name."""
+    name = getattr(constant, "name", None)
+    return f"{name} = {operand_text(constant)}" if name else operand_text(constant)
+
+
+def operand_text(constant: Any) -> str:
+    """The value of an operand that no gradient flows to."""
+    return number_text(constant.array) if isinstance(constant, Tensor) else repr(constant)
+
+
+def number_text(array: Any) -> str:
+    """A small array on one line, shape and norm of another."""
+    return f"{shape_text(array)} {magnitude_text(array)}" if is_large(array) else _elements(array)
+
+
+def magnitude_text(array: Any, most: int = _MOST) -> str:
+    """A small array on one line, the norm of another."""
+    return f"norm {norm_text(array)}" if is_large(array, most) else _elements(array)
+
+
+def is_large(array: Any, most: int = _MOST) -> bool:
+    """Whether an array is shown by its norm: it has more than so many elements, or long ones."""
+    return bool(array.size > most or len(_elements(array)) > _WIDEST)
+
+
+def _elements(array: Any) -> str:
+    return " ".join(format_elements(array).split())
+
+
+def shape_text(array: Any) -> str:
+    """The sizes of an array: `(3, 4)`."""
+    return str(tuple(array.shape))
+
+
+def flow_text(gradient: Any) -> str:
+    """A gradient at an arrow: its numbers, or its norm where it is large; "" for none."""
+    if gradient is None:
+        return ""
+    return number_text(gradient) if gradient.size <= 2 else f"norm {norm_text(gradient)}"
+
+
+def norm_text(array: Any) -> str:
+    """The Euclidean norm of all elements, to four digits."""
+    return f"{float(np.linalg.norm(to_host(array).astype(np.complex128).ravel())):.4g}"
+
+
+def path_text(path: Sequence[str], room: int = _WIDEST) -> str:
+    """The path of a module or parameter, `net.0.weight`; of a long one its end."""
+    text = escaped(".".join(path))
+    return text if len(text) <= room else f"…{text[len(text) - room + 1 :]}"
+
+
+def shortened(text: str) -> str:
+    """Program text, cut where it is long."""
+    text = escaped(text)
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

@@ -1,0 +1,43 @@
+"""The backward graph as a Mermaid flowchart, which GitHub shows as a picture."""
+
+from __future__ import annotations
+
+from gradcli.recorded.annotated_graph import AnnotatedGraph
+from gradcli.show.graph.labels import constant_text, edge_text, node_lines, shortened
+
+_ENTITIES = {
+    ord(character): f"#{code};"
+    for character, code in {
+        '"': "quot", "#": "35", "&": "amp", "<": "lt", ">": "gt", "`": "96", "\\": "92",
+        "\n": "10", "|": "124",
+    }.items()
+}  # fmt: skip
+"""Mermaid reads these itself, even between quotes, or hands them to HTML or Markdown."""
+
+
+def mermaid(annotated: AnnotatedGraph) -> str:
+    """The graph from the output down to the leaves: a box for each node with its value and
+    gradient, a rounded one for each leaf, and at each edge what flowed along it.
+    """
+    lines = ["flowchart TD"]
+    edges: list[str] = []
+    for node in annotated.graph.nodes:
+        label = "<br/>".join(map(_escaped, node_lines(node, annotated)))
+        box = f'(["{label}"])' if node.leaf is not None else f'["{label}"]'
+        lines.append(f"    n{node.id}{box}")
+        for number, edge in enumerate(node.edges):
+            words = _escaped(edge_text(node, number, annotated))
+            if edge.node is not None:
+                edges.append(f'    n{node.id} -->|"{words}"| n{edge.node.id}')
+            elif edge.constant is not None:
+                constant = f"c{node.id}_{number}"
+                text = _escaped(shortened(constant_text(edge.constant)))
+                lines.append(f'    {constant}["{text}"]:::constant')
+                edges.append(f'    n{node.id} -.->|"{words}"| {constant}')
+    if any(":::constant" in line for line in lines):
+        edges.append("    classDef constant stroke-dasharray: 4")
+    return "\n".join([*lines, *edges])
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_ENTITIES)

@@ -1,0 +1,138 @@
+"""A backward pass step by step: `--trace=steps`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli.arrays.printing import format_tensor
+from gradcli.autograd.graph import Graph
+from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event, Step
+from gradcli.recorded.hooks import before_hooks
+from gradcli.show.graph.nodes import gradient_text, source_of, target, title
+from gradcli.show.style import PLAIN, Style, block
+
+_GAP = 4
+
+
+def steps(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> str:
+    """The events of a backward pass in the order in which they happened.
+
+    A numbered step is a node that ran, with the gradient that came in and what it passed on along
+    each edge, or a gradient that reached a leaf. Gradients that meet are added where they do, as
+    `old + incoming = new`.
+    """
+    return "\n".join(event_texts(graph, events, style))
+
+
+def event_texts(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> list[str]:
+    """The text of each event, as `steps` shows it."""
+    heads = [_head(graph, event, style) for event in events]
+    column = max((len(plain) for plain, _, _ in heads), default=0) + _GAP
+    texts = []
+    number = 0
+    hooked = before_hooks(events)
+    for event, (plain, painted, source), before in zip(events, heads, hooked, strict=True):
+        if isinstance(event, Accumulation):
+            lead = f"       at {plain}: "
+            texts.append(_sum(lead, event.old, event.incoming, event.total))
+            continue
+        number += 1
+        count = f"{number}. ".rjust(4)
+        if isinstance(event, Arrival):
+            text = _sum(f"{count}{plain} = ", event.old, event.incoming, event.new)
+            lead = "       a hook was given: "
+            hook = [block(lead, gradient_text(each)) for each in before.values()]
+            texts.append("\n".join([*hook, text]))
+            continue
+        blanks = " " * (column - len(plain))
+        right = style.shortened(source, 4 + column)
+        lines = [f"{count}{painted}{blanks}{right}".rstrip(), *_step(graph, event, before)]
+        texts.append("\n".join(lines))
+    return texts
+
+
+def _head(graph: Graph, event: Event, style: Style) -> tuple[str, str, str]:
+    """The words for an event's node, plain and painted, and its source text."""
+    node = graph.find(event.node)
+    if isinstance(event, Arrival):
+        name = event.node.variable.name or (f"#{node.id}" if node else event.node.node_name)
+        return f"{name}.grad", f"{name}.grad", ""
+    if node is None:  # a node that the program differentiated, outside this graph
+        return event.node.node_name, style.paint(event.node.node_name, "node"), ""
+    plain = title(node, PLAIN)
+    if isinstance(event, Accumulation) and node.leaf is not None and node.variable is not None:
+        plain = f"{plain}  {node.variable}"
+    return plain, title(node, style), source_of(node)
+
+
+def _step(graph: Graph, event: Step, before: Mapping[int, Any]) -> list[str]:
+    """What came into a node and what it passed on; `before` hooks changed it."""
+    node = graph.find(event.node)
+    several = len(event.grads) > 1
+    rows = []
+    for number, grad in enumerate(event.grads):
+        if number in before:
+            rows.append(("a hook was given", before[number], ""))
+        made = "  which the hook returned" if number in before else ""
+        rows.append((f"grad of output {number}" if several else "grad", grad, made))
+    hooks = event.node.extra is not None and event.node.extra.hooks
+    edges = [] if node is None else node.edges
+    for number, following in enumerate(event.node.next_nodes):
+        if following is None:
+            continue
+        words = target(edges[number]) if node is not None else following.node_name
+        fitted, raw = event.fitted[number], event.gradients[number]
+        remark = "  after the node's hook" if hooks else _fitting(raw, fitted)
+        rows.append((f"[{number}] → {words}", fitted, remark))
+    column = max(len(words) for words, _, _ in rows) + 2
+    lines = []
+    for words, gradient, remark in rows:
+        text = block(f"       {words.ljust(column)}", gradient_text(gradient))
+        lines.append(f"{text}{remark}")
+    return lines
+
+
+def _fitting(raw: Any, fitted: Any) -> str:
+    """What the engine did to make a rule's gradient fit its input."""
+    if raw is None or fitted is None:
+        return ""
+    if raw.shape != fitted.shape:
+        return f"  summed from shape {tuple(raw.shape)}"
+    if raw.dtype is not fitted.dtype:
+        return f"  cast from {raw.dtype.name}"
+    return ""
+
+
+def _sum(lead: str, old: Any, incoming: Any, new: Any) -> str:
+    """`old + incoming = new`, or just the gradient where there was none before."""
+    if old is None:
+        return block(lead, format_tensor(new))
+    texts = [format_tensor(array) for array in (old, incoming, new)]
+    if not any("\n" in text for text in texts):
+        return f"{lead}{' + '.join(texts[:2])} = {texts[2]}"
+    blanks = " " * (len(lead) - 2)
+    return "\n".join(
+        [
+            block(lead, texts[0]),
+            block(f"{blanks}+ ", texts[1]),
+            block(f"{blanks}= ", texts[2]),
+        ]
+    )
+
+
+def next_functions(graph: Graph, name: str | None, style: Style = PLAIN) -> str:
+    """`next_functions` of every node as a program prints it: `--trace=next`."""
+    if graph.root is None:
+        return f"{name or 'the output'}.grad_fn = None"
+    lines = []
+    if name is not None and graph.root.leaf is None:
+        lines.append(f"{name}.grad_fn = {graph.root.node!r}")
+    for node in graph.nodes:
+        shown = style.paint(repr(node.node), "node")
+        if node.leaf is None:
+            lines.append(f"{shown}.next_functions = {node.node.next_functions!r}")
+        else:
+            variable = "" if node.variable is None else f"{node.variable} = "
+            lines.append(block(f"{shown}.variable = {variable}", repr(node.leaf)))
+    return "\n".join(lines)

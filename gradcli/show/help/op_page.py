@@ -1,0 +1,327 @@
+"""The page of one op: signature, formulas, node, conventions, and an example with what it gives.
+
+The formulas are the op's own rules, read with symbols; the example is run when it is shown.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gradcli.errors import GradcliError
+from gradcli.language.objects.repr import display
+from gradcli.library.namespace import MODULES
+from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.lazy import bring_all
+from gradcli.ops.definition.op import Op, parameters_of, registry
+from gradcli.ops.lookup import (
+    NAMESPACES,
+    TENSOR,
+    Found,
+    doc_of,
+    find,
+    is_bound,
+    names_in,
+    own_entries,
+    same,
+)
+from gradcli.recorded.formulas.rules import derivative_formulas, forward_formula
+from gradcli.recorded.symbols.notation import OPERATORS, SIGNS
+from gradcli.recorded.symbols.substitution import substituted
+from gradcli.recorded.symbols.text import text_of
+from gradcli.recorded.symbols.tree import Call, Name, Symbol
+from gradcli.session import Session
+
+_HEAD = 10
+"""The columns of a row's heading."""
+
+_MOST_FORMS = 12
+
+
+def op_of_node(name: str) -> str | None:
+    """The name of the op that a node is made by, `mul` for `MulBackward0`; None for other names."""
+    if not re.fullmatch(r"[A-Z]\w*Backward\d*", name):
+        return None
+    bring_all()
+    found = next((op for op in registry.values() if op.node_name == name), None)
+    return None if found is None else found.name.partition(".")[0].strip("_")
+
+
+def op_help(name: str, width: int = 80) -> str | None:
+    """The page of a function, method or class; None for a name that is none.
+
+    Args:
+        name: `exp`, `torch.exp`, `F.relu`, `Tensor.add_`, `nn.Linear`, …
+    """
+    found = find(name, load)
+    if found is None:
+        return None
+    lines = _wrapped(signature(found), width, "    ")
+    lines += _wrapped(f"    {summary_of(found)}", width, "    ")
+    rows = list(_rows(found))
+    if rows:
+        lines.append("")
+        for head, text in rows:
+            lines += _row(head, text, width)
+    lines += _example(found, width)
+    return "\n".join(lines) + "\n"
+
+
+def node_rows(op: Op, width: int = 80) -> str:
+    """What an op's node saves, and the gradients that it gives."""
+    lines = [""]
+    for head, text in _entry_rows(op):
+        lines += _row(head, text, width)
+    return "\n".join(lines) + "\n"
+
+
+def load(place: str) -> Mapping[str, Any]:
+    """The names of a module, loaded where they are not yet."""
+    return MODULES[place].names
+
+
+def op_names() -> Iterator[Found]:
+    """Every op that has a page, once for each name."""
+    for namespace in NAMESPACES:
+        for name in names_in(namespace, load):
+            found = find(f"{namespace}.{name}", load)
+            if found is not None:
+                yield found
+
+
+# --- what the page says -------------------------------------------------------------------------
+
+
+def signature(found: Found) -> str:
+    """How the function is called."""
+    parameters = _parameters(found)
+    if found.namespace == TENSOR and parameters:
+        del parameters[0]
+        if parameters[:1] == ["/"]:
+            del parameters[0]
+    return f"{found.full_name}({', '.join(parameters)})"
+
+
+def _parameters(found: Found) -> list[str]:
+    if _is_generated(found):
+        op = found.entries[0]
+        defaults = op.forward.__defaults__ or ()
+        required = len(op.parameters) - len(defaults)
+        named = ["input", *op.parameters[1:]]
+        return named[:required] + [
+            f"{name}={value!r}" for name, value in zip(named[required:], defaults, strict=True)
+        ]
+    function = getattr(found.function, "construct", found.function)
+    try:
+        described = inspect.signature(function)
+    except (TypeError, ValueError):
+        return ["…"]
+    plain = [
+        each.replace(annotation=inspect.Parameter.empty)
+        for each in described.parameters.values()
+        if each.name not in ("out", "device", "memory_format", "layout", "pin_memory")
+    ]
+    text = str(inspect.Signature(plain))[1:-1]
+    own = inspect.signature(function, follow_wrapped=False).parameters
+    added = ["inplace=False"] if "inplace" in own and "inplace" not in described.parameters else []
+    return (_split(text) if text else []) + added
+
+
+def _split(text: str) -> list[str]:
+    """Parameters at their commas, those inside brackets aside."""
+    parts, depth = [""], 0
+    for sign in text:
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts]
+
+
+def _is_generated(found: Found) -> bool:
+    """Whether the function is an entry's own, not composed."""
+    return any(is_bound(op, found.function) for op in found.entries)
+
+
+def summary_of(found: Found) -> str:
+    """One sentence on what the function does; on its in-place form too."""
+    summary = doc_of(found).summary
+    return f"{summary} The result is written to the tensor." if found.inplace else summary
+
+
+def _rows(found: Found) -> Iterator[tuple[str, str]]:
+    forms = _forms(found)
+    if forms:
+        yield "forms", forms
+    own = own_entries(found)
+    for op in own:
+        yield from _entry_rows(op)
+    if found.entries and not own:
+        nodes = ", ".join(dict.fromkeys(op.node_name for op in found.entries if op.node_name))
+        if nodes:
+            several = len(found.entries) > 1
+            yield "nodes", f"those of other ops: {nodes}{', …' if several else ''}"
+    if any(map(_has_steps, found.entries)):
+        yield "steps", "`gradcli derive` writes the gradient out, step by step"
+    for conventions in (doc_of(found).conventions, *(op.doc.conventions for op in own)):
+        if conventions:
+            yield "note", conventions
+            break
+
+
+def _has_steps(op: Op) -> bool:
+    """Whether an entry, or one that its gradient is computed with, says what it is composed of."""
+    formulas = [each for each in derivative_formulas(op).values() if each is not None]
+    called = [part.function for each in formulas for part in each.walk() if isinstance(part, Call)]
+    used = [op, *(registry[name] for name in called if name in registry)]
+    return any(each.decomposition is not None for each in used)
+
+
+def _entry_rows(op: Op) -> Iterator[tuple[str, str]]:
+    forward = forward_formula(op) if op.pointwise else None
+    if forward is not None:
+        yield "forward", _text(forward)
+    if not op.node_name or op.node_name == "NotImplemented":
+        yield (
+            "gradient",
+            "none: the result leaves the graph" if not op.node_name else ("none is implemented"),
+        )
+        return
+    saved = _saved(op)
+    yield "node", f"{op.node_name}, saves {', '.join(map(_operand, saved)) or 'no tensor'}"
+    formulas = derivative_formulas(op)
+    heads = {name: f"{_operand(name)}: " if len(formulas) > 1 else "" for name in formulas}
+    texts = {
+        name: "none" if formula is None else _text(formula) for name, formula in formulas.items()
+    }
+    if len(set(texts.values())) == 1 and " rule of " in next(iter(texts.values())):
+        yield "gradient", f"{', '.join(map(_operand, formulas))}: {next(iter(texts.values()))}"
+        return
+    for number, (name, text) in enumerate(texts.items()):
+        yield "gradient" if number == 0 else "", heads[name] + text
+
+
+def _text(formula: Symbol) -> str:
+    """A formula with the operand `self` called as in the signature."""
+    return text_of(substituted(formula, {"self": Name("input")}))
+
+
+def _operand(name: str) -> str:
+    return "input" if name == "self" else name
+
+
+def _saved(op: Op) -> list[str]:
+    """The tensors that a node keeps for its derivatives."""
+    rules = [*op.rules.values(), *([op.joint] if op.joint else [])]
+    asked = [name for rule in rules for name in parameters_of(rule)]
+    return [name for name in (*op.tensors, *op.lists, *op.outputs) if name in asked]
+
+
+def _forms(found: Found) -> str:
+    """The other names of the function, aliases and the in-place form among them."""
+    name = found.name.removesuffix("_") if found.inplace else found.name
+    others = [(TENSOR, f"{name}_")] if f"{name}_" in catalogue.methods else []
+    forms = [
+        f"{NAMESPACES[namespace]}.{each}"
+        for namespace, each in dict.fromkeys([*same(found), *others])
+        if (namespace, each) != (found.namespace, found.name)
+    ]
+    if not found.inplace:
+        forms += [f"x {OPERATORS[name]} y"] if name in OPERATORS else []
+        forms += [f"{SIGNS[name]}x"] if name in SIGNS else []
+    shown = forms[:_MOST_FORMS]
+    return ", ".join(shown)
+
+
+def _example(found: Found, width: int) -> list[str]:
+    """The example and what it gives."""
+    program = example_of(found)
+    if not program:
+        return []
+    lines = [""]
+    for number, line in enumerate(program.split("\n")):
+        lines += _row("example" if number == 0 else "", line, width)
+    shown = result_of(program)
+    if shown is not None:
+        lines += [
+            " " * _HEAD + piece for line in shown.split("\n") for piece in _folded(line, width)
+        ]
+    return lines
+
+
+def example_of(found: Found) -> str:
+    """A program that calls the function or makes an instance, "" where there is none."""
+    program = doc_of(found).example or _layer_example(found)
+    called, _, rest = program.partition("(")
+    if found.namespace != TENSOR:
+        return f"{found.full_name}({rest}" if re.fullmatch(r"\w+(\.\w+)+", called) else program
+    if not called.startswith("torch."):
+        return re.sub(r"\)\.\w+\(", f").{found.name}(", program, count=1)
+    for name in (found.name.removesuffix("_"), found.name):
+        if name in catalogue.modules["torch"]:
+            return f"torch.{name}({rest}"
+    first, *others = _arguments(program)
+    return f"{first}.{found.name}({', '.join(others)})"
+
+
+def _arguments(program: str) -> list[str]:
+    """The arguments of a call as they are written."""
+    call = ast.parse(program, mode="eval").body
+    assert isinstance(call, ast.Call)
+    return [ast.get_source_segment(program, each) or "" for each in (*call.args, *call.keywords)]
+
+
+def _layer_example(found: Found) -> str:
+    """The example of a layer from its function's: settings to it, inputs to its call."""
+    settings = getattr(found.value, "settings", None)
+    function = find(f"F.{found.value.function}", load) if settings is not None else None
+    if settings is None or function is None:
+        return ""
+    names = [each.partition("=")[0] for each in _parameters(function) if each != "*"]
+    inputs: list[str] = []
+    given: list[str] = []
+    for number, text in enumerate(_arguments(doc_of(function).example)):
+        if re.match(r"\w+=", text):
+            given.append(text)
+        elif names[number] in settings:
+            in_order = list(settings).index(names[number]) == len(given)
+            given.append(text if in_order else f"{names[number]}={text}")
+        elif not given:
+            inputs.append(text)
+    return f"{found.full_name}({', '.join(given)})({', '.join(inputs)})"
+
+
+def _folded(line: str, width: int) -> list[str]:
+    return textwrap.wrap(line, width - _HEAD, drop_whitespace=False) or [""]
+
+
+def result_of(program: str) -> str | None:
+    """What the last expression of a program gives; None where it gives nothing or fails."""
+    session = Session()
+    try:
+        value = None
+        for result in session.run(program, "example"):
+            value = result.value
+        with session.running():
+            return None if value is None else display(value)
+    except GradcliError:
+        return None
+
+
+# --- layout -------------------------------------------------------------------------------------
+
+
+def _row(head: str, text: str, width: int) -> list[str]:
+    return _wrapped(f"{head:<{_HEAD}}{text}", width, " " * _HEAD)
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    """A text on lines; words that are longer than a line are cut."""
+    return textwrap.wrap(
+        text, width, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True
+    )

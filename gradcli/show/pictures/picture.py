@@ -1,0 +1,339 @@
+"""What a picture of a backward graph shows: boxes with rows of text, and arrows between them.
+
+Values flow down from the leaves to the output, gradients up. Operations that one place of the
+program ran again and again are one box, `× 12`; a folded module is one box with its parameters.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from gradcli.autograd.graph import GraphNode
+from gradcli.record import Record
+from gradcli.recorded.annotated_graph import AnnotatedGraph
+from gradcli.recorded.saved import saved_arrays
+from gradcli.show.graph.labels import (
+    constant_text,
+    flow_text,
+    is_large,
+    magnitude_text,
+    node_rows,
+    number_text,
+    path_text,
+    shape_text,
+    shortened,
+)
+from gradcli.show.graph.nodes import parts_of, source_text
+
+REPEATED = 3
+"""Operations of one place are one box from this many on."""
+
+REFERRED = 4
+"""A leaf that more boxes use is joined to the first of them; the others have a reference to it, as
+long edges across the whole picture would tell less.
+"""
+
+TWO_COLUMNS, THREE_COLUMNS = 8, 24
+"""A folded module with more parameters lists them in as many columns."""
+
+Path = tuple[str, ...]
+"""Where a module stands: `("net", "0")`."""
+
+
+class Row(Record):
+    """A line of a box; its role is `name`, `node`, `value`, `gradient` or `note`.
+
+    Attributes:
+        more: further texts of the line, each with its role.
+    """
+
+    role: str
+    text: str
+    more: Sequence[tuple[str, str]] = ()
+
+    @property
+    def pieces(self) -> list[tuple[str, str]]:
+        """The texts of the line with their roles."""
+        return [(self.role, self.text), *self.more]
+
+
+class Box(Record):
+    """A box of a kind: `leaf`, `node`, `constant`, `repeated`, `module`, or `reference` for a leaf
+    whose own box stands elsewhere.
+
+    Attributes:
+        module: the module that it stands in, () for none.
+        nodes: the ids of the nodes that it stands for.
+    """
+
+    kind: str
+    rows: Sequence[Row]
+    module: Path
+    nodes: Sequence[int] = ()
+
+
+class Arrow(Record):
+    """From an operand to its result, with what flowed back along it.
+
+    Attributes:
+        gradient: the gradient that the result passed on, "" for none.
+        kind: `flow`, `constant` where no gradient can flow, `carried` from one repetition of a box
+            to the next.
+        edges: the edges that it stands for: the result's id, and the edge's number there.
+    """
+
+    source: int
+    target: int
+    gradient: str
+    kind: str
+    edges: Sequence[tuple[int, int]] = ()
+
+
+class Picture(Record):
+    """A backward graph, ready to be laid out."""
+
+    title: str
+    boxes: Sequence[Box]
+    arrows: Sequence[Arrow]
+
+
+def part_counts(
+    annotated: AnnotatedGraph, folded: frozenset[Path] = frozenset(), expand: bool = False
+) -> Counter[Path]:
+    """How many boxes stand in each module of a picture, and under () in all of it, constants and
+    references not counted; found without drawing it.
+    """
+    drawing = _Drawing(annotated, folded, False)
+    counts: Counter[Path] = Counter()
+    for _, members in drawing.parts(expand):
+        path = drawing.path(members[0])
+        counts.update(path[:depth] for depth in range(len(path) + 1))
+    return counts
+
+
+def picture_of(
+    annotated: AnnotatedGraph,
+    folded: frozenset[Path] = frozenset(),
+    expand: bool = False,
+    saved: bool = False,
+) -> Picture:
+    """The picture of a graph.
+
+    Args:
+        folded: the modules that are one box.
+        expand: whether each repetition has a box of its own.
+        saved: whether boxes of nodes show what these saved for the backward pass.
+    """
+    drawing = _Drawing(annotated, folded, saved)
+    parts = drawing.parts(expand)
+    for kind, members in parts:
+        drawing.add(kind, members)
+    for _, members in parts:
+        drawing.connect(members)
+    graph = annotated.graph
+    title = graph.tensor.name or (source_text(graph.root) if graph.root else "")
+    return Picture(shortened(title), drawing.boxes, drawing.arrows)
+
+
+_SHORT = {"value": "value", "gradient": "grad"}
+
+
+def _aligned(cells: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+    """Parameters and their gradients as columns of equal widths."""
+    widths = [max(len(cell[at]) for cell in cells) + 2 for at in (0, 1)]
+    return [
+        [("value", name.ljust(widths[0])), ("gradient", gradient.ljust(widths[1]))]
+        for name, gradient in cells
+    ]
+
+
+def _counted(nodes: int) -> str:
+    return "1 node" if nodes == 1 else f"{nodes:,} nodes"
+
+
+def _between(text: str, end: str) -> str:
+    """What the first and the last round show: `value 0.1 … 0.9`."""
+    if text == end:
+        return text
+    return f"{text} … {' '.join(word for word in end.split() if not word.isalpha())}"
+
+
+class _Drawing:
+    """A picture that is being made.
+
+    Attributes:
+        part: what a node has in common with its repetitions, by the node's id.
+        box_of: the number of the box that stands for a node, by the node's id.
+        first_user: the operation that uses a leaf first, by the leaf's id.
+        uses: by how many edges a node is used, by its id.
+    """
+
+    def __init__(self, annotated: AnnotatedGraph, folded: frozenset[Path], saved: bool) -> None:
+        self.annotated = annotated
+        self.saved = saved
+        self.folded = folded
+        self.boxes: list[Box] = []
+        self.arrows: list[Arrow] = []
+        self.box_of: dict[int, int] = {}
+        self.nodes = sorted(annotated.graph.nodes, key=lambda node: node.node.sequence_nr)
+        self.first_user: dict[int, GraphNode] = {}
+        self.part = parts_of(self.nodes)
+        self.uses: Counter[int] = Counter()
+        for node in self.nodes:
+            for edge in node.edges:
+                if edge.node is not None and edge.node.leaf is not None:
+                    self.first_user.setdefault(edge.node.id, node)
+                    self.uses[edge.node.id] += 1
+
+    def parts(self, expand: bool) -> list[tuple[str, list[GraphNode]]]:
+        """The nodes that stand in one box, in the order in which they ran, and its kind."""
+        found: dict[Hashable, list[GraphNode]] = {}
+        for node in self.nodes:
+            found.setdefault(self._part(node), []).append(node)
+        parts = []
+        for part, members in found.items():
+            if part in self.folded:
+                parts.append(("module", members))
+            elif len(members) >= REPEATED and not expand:
+                parts.append(("repeated", members))
+            else:
+                parts += [("node" if each.leaf is None else "leaf", [each]) for each in members]
+        return parts
+
+    def _part(self, node: GraphNode) -> Hashable:
+        """What the nodes of one box have in common."""
+        path = self.path(node)
+        for length in range(1, len(path) + 1):
+            if path[:length] in self.folded:
+                return path[:length]
+        return self.part.get(node.id, node.id)
+
+    def path(self, node: GraphNode) -> Path:
+        """The module of a node; a leaf stands in that of the operation which uses it first."""
+        module = self.first_user.get(node.id, node).module
+        # A frame holds all calls of a module.
+        return () if module is None else tuple(module.partition(",")[0].split("."))
+
+    def add(self, kind: str, members: list[GraphNode]) -> None:
+        """Add the box of these nodes."""
+        for node in members:
+            self.box_of[node.id] = len(self.boxes)
+        path = self.path(members[0])
+        if kind == "module":
+            path = next(path[:n] for n in range(1, len(path) + 1) if path[:n] in self.folded)
+            rows, path = self._module_rows(path, members), path[:-1]
+        elif kind == "repeated":
+            rows = self._repeated_rows(members)
+        else:
+            rows = self._node_rows(members[0])
+            if self.saved:
+                rows += [
+                    Row("note", f"saves {name} {number_text(array)}")
+                    for name, array in saved_arrays(members[0])
+                ]
+        self.boxes.append(Box(kind, rows, path, [node.id for node in members]))
+
+    def _module_rows(self, path: Path, members: list[GraphNode]) -> list[Row]:
+        """A folded module: its name, how much it holds, and its parameters."""
+        leaves = [node for node in members if node.leaf is not None]
+        leaves.sort(key=lambda node: node.variable or "")
+        rows = [Row("name", path_text(path)), Row("node", _counted(len(members) - len(leaves)))]
+        cells = [*map(self._parameter, leaves)]
+        count = 1 + (len(cells) > TWO_COLUMNS) + (len(cells) > THREE_COLUMNS)
+        height = -(-len(cells) // count)
+        columns = [_aligned(cells[at : at + height]) for at in range(0, len(cells), height or 1)]
+        for place in range(height):
+            pieces = [piece for column in columns for piece in column[place : place + 1]]
+            (first, *more, (role, last)) = [each for piece in pieces for each in piece]
+            rows.append(Row(*first, [*more, (role, last.rstrip())]))
+        return rows
+
+    def _parameter(self, node: GraphNode) -> tuple[str, str]:
+        """A leaf in a folded module: its whole name, by which one looks for it, with its shape, and
+        its gradient.
+        """
+        assert node.leaf is not None
+        name = path_text([node.variable or f"#{node.id}"])
+        gradient = self.annotated.gradient(node)
+        flowed = "" if gradient is None else f"grad {magnitude_text(gradient)}"
+        return f"{name} {shape_text(node.leaf.array)}", flowed
+
+    def _node_rows(self, node: GraphNode, most: int = 6) -> list[Row]:
+        """The rows of a node: of an array of more elements the shape, and the norms on one line."""
+        value, gradient = self.annotated.value(node), self.annotated.gradient(node)
+        rows = [Row(*row) for row in node_rows(node, self.annotated, source_text)]
+        large = [each for each in (value, gradient) if each is not None and is_large(each, most)]
+        if large:
+            rows = [row for row in rows if row.role in ("name", "node")]
+            rows[-1] = Row("node", f"{shortened(node.name)} {shape_text(large[0])}")
+            shown = [
+                (role, each)
+                for role, each in (("value", value), ("gradient", gradient))
+                if each is not None
+            ]
+            texts = [(role, f"{_SHORT[role]} {magnitude_text(each, most)}") for role, each in shown]
+            rows.append(Row(*texts[0], [(role, f"  {text}") for role, text in texts[1:]]))
+        return rows
+
+    def _repeated_rows(self, members: list[GraphNode]) -> list[Row]:
+        """Repetitions: what they have in common, and the first and last number of each kind."""
+        first, last = (self._node_rows(members[at], 1) for at in (0, -1))
+        rows = [Row("note", f"× {len(members)}")]
+        for row, other in zip(first, last, strict=False):
+            pairs = zip(row.pieces, other.pieces, strict=False)
+            (head, *more) = [(role, _between(text, end)) for (role, text), (_, end) in pairs]
+            rows.append(Row(*head, more))
+        return rows
+
+    def connect(self, members: list[GraphNode]) -> None:
+        """Add the arrows that lead to the box of these nodes, one from each other box."""
+        target = self.box_of[members[0].id]
+        arriving: dict[tuple[int, GraphNode], list[tuple[int, int]]] = {}
+        for node in members:
+            for number, edge in enumerate(node.edges):
+                if edge.node is not None:
+                    source = self.box_of[edge.node.id]
+                    if source == target and self._is_inside(edge.node, node):
+                        continue
+                    used = edge.node if edge.node.leaf is not None else members[0]
+                    arriving.setdefault((source, used), []).append((node.id, number))
+                elif edge.constant is not None and node is members[0]:
+                    self._constant(edge.constant, node, target)
+        for (source, used), edges in arriving.items():
+            kind = "carried" if source == target else "flow"
+            start = self._reference(used, members[0]) if self._is_far(used, members) else source
+            text = f"× {len(edges)}" if len(edges) > 1 else self._flow(*edges[0])
+            self.arrows.append(Arrow(start, target, text, kind, edges))
+
+    def _is_inside(self, operand: GraphNode, node: GraphNode) -> bool:
+        """Whether an edge stays inside one call of a folded module; from one call to a later one of
+        the same module it is carried.
+        """
+        if self.boxes[self.box_of[node.id]].kind != "module":
+            return False
+        before, after = (each.module or "" for each in (operand, node))
+        return before == after or before.partition(",")[0] != after.partition(",")[0]
+
+    def _flow(self, node: int, number: int) -> str:
+        """What flowed back along an edge."""
+        return flow_text(self.annotated.passed(self.annotated.graph.nodes[node - 1], number))
+
+    def _is_far(self, used: GraphNode, members: list[GraphNode]) -> bool:
+        """Whether a leaf of many uses is used first elsewhere."""
+        return self.uses[used.id] > REFERRED and self.first_user[used.id] not in members
+
+    def _reference(self, leaf: GraphNode, user: GraphNode) -> int:
+        """The number of a new reference to a leaf, beside the operation that uses it."""
+        name = path_text([leaf.variable or f"#{leaf.id}"])
+        self.boxes.append(Box("reference", [Row("name", f"{name} ↑")], self.path(user)))
+        return len(self.boxes) - 1
+
+    def _constant(self, value: Any, node: GraphNode, target: int) -> None:
+        """An operand that takes no gradient, in a box of its own; none in a folded module."""
+        if self.boxes[target].kind == "module":
+            return
+        self.arrows.append(Arrow(len(self.boxes), target, "", "constant"))
+        rows = [Row("value", shortened(constant_text(value)))]
+        self.boxes.append(Box("constant", rows, self.path(node)))

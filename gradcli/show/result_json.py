@@ -1,0 +1,176 @@
+"""Results as JSON, schema `gradcli.result/1`.
+
+Numbers are never shortened; those that JSON has no number for are the strings "NaN", "Infinity" and
+"-Infinity", and a complex number is an object of `real` and `imag`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from gradcli.arrays.files.json import spelled
+from gradcli.autograd.graph import Edge, Graph, GraphNode
+from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, Span
+from gradcli.recorded.gradients import Gradient
+from gradcli.recorded.result import Result
+from gradcli.show.diagnostics.json import error_object
+from gradcli.show.style import escaped
+
+if TYPE_CHECKING:
+    from gradcli.recorded.annotated_graph import AnnotatedGraph
+
+SCHEMA = "gradcli.result/1"
+
+
+def document(
+    result: Result | None,
+    printed: str = "",
+    *,
+    steps: bool = False,
+    values: AnnotatedGraph | None = None,
+) -> dict[str, Any]:
+    """A run as a JSON object.
+
+    Args:
+        printed: what the program printed.
+        steps: whether the steps of the backward pass are listed.
+        values: the graph's numbers: each node has its value and its gradient.
+    """
+    found: dict[str, Any] = {"schema": SCHEMA}
+    if printed:
+        found["printed"] = printed
+    if result is None:
+        return {**found, "outputs": [], "gradients": [], "nodes": []}
+    found["outputs"] = [output_object(result)]
+    if result.seed is not None:
+        found["seed"] = number(result.seed.array)
+    found["gradients"] = [_gradient(gradient) for gradient in result.gradients]
+    found["nodes"] = [_node(node) for node in result.graph.nodes]
+    if values is not None:
+        for node, each in zip(result.graph.nodes, found["nodes"], strict=True):
+            value, gradient = values.value(node), values.gradient(node)
+            each["value"] = None if value is None else number(value)
+            each["gradient"] = None if gradient is None else number(gradient)
+    if steps:
+        found["steps"] = [_event(event, result.graph) for event in result.events]
+    return found
+
+
+def failed(error: GradcliError) -> dict[str, Any]:
+    """A run that an error ended as a JSON object."""
+    return {"schema": SCHEMA, "error": error_object(error)}
+
+
+def marked(found: dict[str, Any], record: int) -> dict[str, Any]:
+    """A run's object with the number of the record that it belongs to."""
+    return {"schema": SCHEMA, "record": record, **found}
+
+
+def text(value: dict[str, Any], *, compact: bool = False) -> str:
+    """A JSON object as text with a line end, on one line if `compact`."""
+    indent = None if compact else 2
+    found = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
+    if found.isascii() or found == escaped(found):
+        return found
+    # A lone surrogate, or what a terminal would obey: JSON spells those out itself.
+    return json.dumps(value, allow_nan=False, indent=indent) + "\n"
+
+
+def number(array: Any) -> Any:
+    """An array as nested lists of numbers, a 0-dim one as a number."""
+    return spelled(array.tolist()) if array.dtype.kind in "fcV" else array.tolist()
+
+
+def _tensor(tensor: Tensor) -> dict[str, Any]:
+    return {
+        "value": number(tensor.array),
+        "shape": list(tensor.array.shape),
+        "dtype": tensor.dtype.name,
+    }
+
+
+def output_object(result: Result) -> dict[str, Any]:
+    """The output of a run as a JSON object."""
+    root = result.graph.root
+    return {
+        "name": result.name,
+        **_tensor(result.output),
+        "requires_grad": result.output.requires_grad,
+        "node": None if root is None else root.id,
+        "output_nr": result.graph.output_nr,
+    }
+
+
+def _gradient(gradient: Gradient) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": gradient.name, "kind": gradient.kind, "node": gradient.node}
+    if gradient.tensor.grad is None:
+        found["value"] = None
+    else:
+        found.update(_tensor(gradient.tensor.grad))
+    if gradient.reason:
+        found["reason"] = gradient.reason
+    return found
+
+
+def _node(node: GraphNode) -> dict[str, Any]:
+    outputs = [{"shape": list(shape), "dtype": dtype.name} for shape, dtype in node.outputs]
+    found: dict[str, Any] = {
+        "id": node.id,
+        "name": node.name,
+        "variable": node.variable,
+        **({} if node.module is None else {"module": node.module}),
+        **span_object(node.place),
+        **outputs[0],
+    }
+    if len(outputs) > 1:
+        found["outputs"] = outputs
+    if node.leaf is not None:
+        found["value"] = number(node.leaf.array)
+    found["next"] = [_edge(edge) for edge in node.edges]
+    return found
+
+
+def span_object(span: Span | None) -> dict[str, Any]:
+    """Source text and its position, as entries of a JSON object."""
+    if span is None:
+        return {"source": None, "line": None, "column": None}
+    return {
+        "source": span.text,
+        "file": span.source.name,
+        "line": span.line,
+        "column": span.column,
+    }
+
+
+def _edge(edge: Edge) -> dict[str, Any]:
+    if edge.node is not None:
+        return {"node": edge.node.id, "output_nr": edge.output_nr}
+    found: dict[str, Any] = {"node": None, "output_nr": edge.output_nr}
+    if isinstance(edge.constant, Tensor):
+        found["constant"] = number(edge.constant.array)
+    elif isinstance(edge.constant, (int, float, complex)):
+        found["constant"] = spelled(edge.constant)
+    return found
+
+
+def _event(event: Event, graph: Graph) -> dict[str, Any]:
+    node = graph.find(event.node)
+    head = {"node": None if node is None else node.id, "name": event.node.node_name}
+    if isinstance(event, (Accumulation, Arrival)):
+        new = event.total if isinstance(event, Accumulation) else event.new
+        return {
+            "kind": "accumulate" if isinstance(event, Accumulation) else "leaf",
+            **head,
+            "old": None if event.old is None else number(event.old),
+            "incoming": number(event.incoming),
+            "new": number(new),
+        }
+    return {
+        "kind": "node",
+        **head,
+        "gradients_in": [None if g is None else number(g) for g in event.grads],
+        "gradients_out": [None if g is None else number(g) for g in event.fitted],
+    }
