@@ -8,10 +8,10 @@ import sys
 
 TYPE_CHECKING = False  # importing typing would cost more than all the rest
 if TYPE_CHECKING:
-    from gradcli.doors.python.answer import Answer as Answer
     from gradcli.doors.python.host import GradcliWarning as GradcliWarning
     from gradcli.doors.python.program import grad as grad
     from gradcli.doors.python.program import run as run
+    from gradcli.doors.python.questions import Answer as Answer
     from gradcli.doors.python.questions import blame as blame
     from gradcli.doors.python.questions import check as check
     from gradcli.doors.python.questions import derive as derive
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Answer": "doors.python.answer",
+    "Answer": "doors.python.questions",
     "GradcliWarning": "doors.python.host",
     "grad": "doors.python.program",
     "run": "doors.python.program",

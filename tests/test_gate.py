@@ -18,6 +18,7 @@ from gradcli.library.load_save import FILES
 from gradcli.limits import Limits
 from gradcli.repl.history import EntryHistory
 from tests.command_line import ROOT, CommandLine
+from tests.house import parsed
 from tests.running import run
 
 # --- who may touch files --------------------------------------------------------------------------
@@ -56,7 +57,7 @@ def _touching(path: Path) -> Iterator[str]:
     text = path.read_text(encoding="utf-8")
     if not _CALLS.search(text):  # most files, which need not be parsed
         return
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(path)):
         if not isinstance(node, ast.Call):
             continue
         called = node.func

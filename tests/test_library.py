@@ -407,6 +407,6 @@ def test_the_library_is_typed(tmp_path: Path) -> None:
     options = ["--follow-imports=silent", f"--cache-dir={tmp_path}", "--no-error-summary"]
     out, _, _ = mypy.run([str(program), *options])
     assert "dict[str, numpy.ndarray[Any, Any]]" in out.replace("builtins.", "")
-    assert "python.answer.Answer" in out
+    assert "python.questions.Answer" in out
     assert 'has incompatible type "int"; expected "str"' in out
     assert (ROOT / "gradcli" / "py.typed").is_file()
