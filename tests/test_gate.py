@@ -28,6 +28,7 @@ OF_ITS_OWN = {
     "running/arguments/shell_completion.py": "the shell's own completion of file names",
     "repl/dot_commands/inspect.py": "the picture that `.show` opens",
     "repl/dot_commands/session.py": "the name behind `.read`, behind the check of it",
+    "cli/group.py": "the folders of questions",
     "cli/main.py": "the null device",
     "running/process/interruption.py": "the temporary files of what is being written",
     "running/process/memory.py": "/proc and /sys",
