@@ -4,8 +4,6 @@ For Python programs: `gradcli.run("y = x * x", x=3.0).grads`, and what else `__a
 it is imported when it is first used.
 """
 
-import sys
-
 TYPE_CHECKING = False  # importing typing would cost more than all the rest
 if TYPE_CHECKING:
     from gradcli.doors.python.host import GradcliWarning as GradcliWarning
@@ -59,20 +57,3 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     return getattr(import_module(f"gradcli.{_HOMES[name]}"), name)
-
-
-class _Package(type(sys)):  # type: ignore[misc]
-    """This package: `explain` is the function for Python, also where the folder of that name has
-    been imported, which would take its place.
-    """
-
-    @property
-    def explain(self) -> object:
-        return __getattr__("explain")
-
-    @explain.setter
-    def explain(self, folder: object) -> None:
-        pass
-
-
-sys.modules[__name__].__class__ = _Package
