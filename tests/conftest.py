@@ -65,8 +65,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the collected items, a million objects, out of every later collection of garbage."""
+    """Keep the collected items, a million objects, out of every later collection of garbage, and
+    collect as rarely as the command does.
+    """
     gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
     gc.enable()
 
 

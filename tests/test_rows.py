@@ -22,6 +22,22 @@ def test_rows_have_a_state_of_their_own(
     monkeypatch.setattr(active.state, "place", text)
 
 
+@pytest.fixture
+def shared() -> list[int]:
+    return []
+
+
+@pytest.mark.parametrize("start", [0, 10])
+@each_row("number", range(3))
+def test_rows_share_what_else_a_test_asks_for(
+    start: int, number: int, shared: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print(start + number)
+    shared.append(number)
+    assert shared == list(range(number + 1))
+    assert capsys.readouterr().out == f"{start + number}\n"
+
+
 def _ended(outcomes: dict[str, str]) -> BaseException | None:
     """What the test of rows raises that end so."""
 

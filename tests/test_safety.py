@@ -31,6 +31,7 @@ from gradcli.language.objects.types import LanguageType
 from gradcli.limits import Limits
 from gradcli.state import active
 from tests.cases import many
+from tests.rows import each_row
 from tests.running import OutOfTime, run, time_limit
 
 # --- the host is out of reach ---------------------------------------------------------------------
@@ -241,7 +242,7 @@ ATTACKS = [
 ]
 
 
-@pytest.mark.parametrize(("program", "code"), ATTACKS, ids=[program for program, _ in ATTACKS])
+@each_row(("program", "code"), ATTACKS)
 def test_attacks_end_with_a_coded_error(program: str, code: str) -> None:
     error = run(program).error
     assert error is not None

@@ -10,6 +10,7 @@ from gradcli.language.hints.unsupported import RULES, pytorch_names, reason_unsu
 from gradcli.render.help.left_out import left_out, started
 from gradcli.render.help.pages import topic
 from gradcli.session import Session
+from tests.rows import each_row
 from tests.running import run
 
 HOMES = sorted(pytorch_names())
@@ -20,7 +21,7 @@ def session() -> Session:
     return started()
 
 
-@pytest.mark.parametrize("home", HOMES)
+@each_row("home", HOMES)
 def test_names_are_there_or_left_out_for_a_reason(session: Session, home: str) -> None:
     for name, error in left_out(session, home):
         parts = [*home.split("."), name]
