@@ -35,10 +35,9 @@ def test_names_are_there_or_left_out_for_a_reason(session: Session, home: str) -
         assert error.message in expected
 
 
-@pytest.mark.parametrize(("reason", "pattern"), RULES)
-def test_each_rule_is_the_first_for_some_name(reason: str, pattern: str) -> None:
+def test_each_rule_is_the_first_for_some_name() -> None:
     given = {reason_unsupported(home, name) for home in HOMES for name in pytorch_names()[home]}
-    assert reason in given
+    assert [reason for reason, _ in RULES if reason not in given] == []
 
 
 def test_an_import_says_why() -> None:
