@@ -611,7 +611,7 @@ SETTING = (
 def test_only_errors_of_the_language_leave_a_program(program: str) -> None:
     try:
         with time_limit(5):
-            error = run(SETTING + program).error
+            error = run(SETTING + program, limits=Limits(steps=200_000)).error
     except OutOfTime:
         return  # an endless loop is no escape
     assert error is None or error.code != "E901", error.message
