@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.recorded import printed, raises
+from tests.rows import each_row
 
 # After `torch.manual_seed(7)`; `tolist()` shows every digit.
 SEEDED: list[tuple[str, str]] = [
@@ -182,7 +181,7 @@ ERRORS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "recorded"), SEEDED)
+@each_row(("expression", "recorded"), SEEDED)
 def test_seeded_numbers(expression: str, recorded: str) -> None:
     assert printed(f"torch.manual_seed(7)\nprint({expression})") == recorded
 
