@@ -82,6 +82,40 @@ print(n, i, q)
 """,
         "RuntimeError\n101 100 tensor([2., 2.])\n",
     ),
+    "data of another shape, and no graph of the old": (
+        """
+w, y = torch.ones(2, requires_grad=True), None
+for i in range(200):
+    w.grad = None
+    if i == 100:
+        w.data = torch.ones(3)
+        y = None
+    y = (w * w).sum()
+    y.backward()
+print(w.grad, y)
+""",
+        "tensor([2., 2., 2.]) tensor(3., grad_fn=<SumBackward0>)\n",
+    ),
+    "data of another shape after a loop": (
+        """
+w, y = torch.ones(2, requires_grad=True), None
+for i in range(150):
+    w.grad = None
+    y = (w * w).sum()
+    y.backward()
+w.data = torch.ones(3)
+w.grad = None
+try:
+    (w * w).sum().backward()
+except RuntimeError as e:
+    print(e)
+y = None
+(w * w).sum().backward()
+print(w.grad)
+""",
+        "Function MulBackward0 returned an invalid gradient at index 0 - got [3] but expected shape"
+        " compatible with [2]\ntensor([2., 2., 2.])\n",
+    ),
 }
 """The programs, and what PyTorch 2.13 prints."""
 
