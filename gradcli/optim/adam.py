@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import value_error
 from gradcli.kernels import in_c
 from gradcli.optim.arithmetic import (
     add_product,
@@ -32,6 +34,8 @@ from gradcli.optim.optimizer import (
 
 def _check(lr: Any, betas: tuple[float, float], eps: float, weight_decay: float) -> None:
     check_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
+    if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+        raise value_error("betas must be either both floats or both Tensors")
     check_range("betas[0]", number(betas[0]), 0.0, 1.0)
     check_range("betas[1]", number(betas[1]), 0.0, 1.0)
 

@@ -135,7 +135,9 @@ def optimizer_step(walk: Capture, callee: Callee) -> Any:
 
 
 def is_schedule(value: Any) -> bool:
-    return type(value).__module__.startswith("gradcli.optim.") and hasattr(value, "get_last_lr")
+    return type(value).__module__.startswith("gradcli.optim.") and hasattr(
+        type(value), "get_last_lr"
+    )
 
 
 def schedule_call(walk: Capture, callee: Callee) -> Any:
