@@ -234,3 +234,8 @@ class CompiledIteration(NamedTuple):
             location.store(variables, shown.tensor(former))
         for leaf, array in zip(self.unseen, arrays[len(formers) :], strict=True):
             meta_of(leaf).grad = Tensor(kept(array, leaf.array))
+
+    def release(self) -> None:
+        """Let go of the recorded iteration's graphs: this one does not run any more."""
+        for each in (self.named, self.bases, self.forgotten, self.namespace):
+            each.clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import is_
 from types import MethodType
 from typing import Any
 
@@ -27,7 +26,7 @@ class Guard:
         values: what reads each value from outside, and the value, by where it is kept.
         contents: each list, tuple or dict that it goes through, and what is in it.
         tensors: each tensor from outside, its array, and whether it requires grad.
-        facts: what gives the parts of a thing that must stay the same objects, and those.
+        facts: what gives the parts of a thing that must stay the same values, and those.
         training: the modules that it calls or switches, and whether each is in training when an
             iteration begins.
     """
@@ -46,7 +45,7 @@ class Guard:
         self.training: dict[Any, bool] = {}
 
     def rely_on(self, parts: Callable[[], list[Any]]) -> None:
-        """Rely on what a function gives to stay the same objects."""
+        """Rely on what a function gives to stay the same values."""
         self.facts.append((parts, parts()))
 
     def rely_on_contents(self, values: Any) -> None:
@@ -172,7 +171,7 @@ def _contains(values: Any, items: Any) -> bool:
 
 
 def _are_same(values: Any, items: Any) -> bool:
-    return len(values) == len(items) and all(map(is_, values, items))
+    return len(values) == len(items) and all(map(is_same_value, values, items))
 
 
 def _is_same(tensor: Tensor, array: Any, requires_grad: bool) -> bool:

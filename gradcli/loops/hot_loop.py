@@ -313,6 +313,20 @@ class HotLoop:
             if not held:
                 self._forget(served)
 
+    def forget(self, leaf: Tensor) -> None:
+        """Forget the paths that rely on a leaf whose data is being replaced, with the graphs of the
+        iterations that were recorded: the leaf's accumulator lives as long as a graph holds it.
+        """
+        gone = [path for path in self.paths if leaf in path.written.guard.tensors]
+        if not gone:
+            return
+        self.paths = [path for path in self.paths if path not in gone]
+        for path in gone:
+            if self.left is None or self.left[0] is not path:
+                path.written.release()
+        if not self.paths:
+            self._forget(sum(path.served for path in gone))
+
     def _forget(self, served: int) -> None:
         if served < PAYS_AFTER:
             self.attempts -= 1

@@ -30,12 +30,35 @@ def check_optimizer(optimizer: Any) -> None:
 
 
 def parts_of(optimizer: Optimizer) -> list[Any]:
-    """What a compiled iteration takes for constant of an optimizer; its settings are read."""
+    """What a compiled iteration takes for constant of an optimizer. Its settings are read; that
+    they, and what it remembers, are of the same kinds is why a step does not fail.
+    """
     found: list[Any] = [optimizer.param_groups, *optimizer._hooks[0], *optimizer._hooks[1]]
     for group in optimizer.param_groups:
         found += [group, group["params"], *group["params"], group.get("maximize")]
-        found += [dict.get(optimizer.state, parameter) for parameter in group["params"]]
+        memories = [dict.get(optimizer.state, parameter) for parameter in group["params"]]
+        found += [*memories, _kinds(group), *map(_kinds, memories)]
     return found
+
+
+def _kinds(values: dict[str, Any] | None) -> tuple[Any, ...]:
+    return tuple((name, _kind(value)) for name, value in values.items()) if values else ()
+
+
+def _kind(value: Any) -> Any:
+    """What a step relies on: a number may be another one, but the rates of a pair are divided by
+    what is missing of them to 1.
+    """
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if type(value) is Tensor:
+        return value.dtype.name, tuple(value.array.shape)
+    if type(value) is tuple:
+        return tuple(
+            (type(each).__name__, isinstance(each, (int, float)) and 0 <= each < 1)
+            for each in value
+        )
+    return type(value).__name__
 
 
 def gradients_of(target: Any) -> list[Tensor]:

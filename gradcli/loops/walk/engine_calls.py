@@ -136,7 +136,7 @@ def optimizer_step(walk: Capture, callee: Callee) -> Any:
 
 def is_schedule(value: Any) -> bool:
     return type(value).__module__.startswith("gradcli.library.torch.optim.") and hasattr(
-        value, "get_last_lr"
+        type(value), "get_last_lr"
     )
 
 

@@ -14,7 +14,12 @@ from typing import Any, TypeVar
 from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Compiler, Evaluate
-from gradcli.language.compiler.statements.handling import Context, clause_of, matching
+from gradcli.language.compiler.statements.handling import (
+    Context,
+    clause_of,
+    forget_frames,
+    matching,
+)
 from gradcli.language.compiler.statements.matching import case_test
 from gradcli.language.functions.calls import locate
 from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
@@ -435,7 +440,9 @@ def _handled(c: Compiler, body: Resume, node: tree.Try, scope: Scope) -> Resume:
         handled.append(error)
         try:
             found.begin(variables, error)
-            return (yield from bodies[clauses.index(found)](variables))
+            ended = yield from bodies[clauses.index(found)](variables)
+            forget_frames(error)
+            return ended
         finally:
             handled.pop()
             found.end(variables)

@@ -62,6 +62,15 @@ def matching(
     return None
 
 
+def forget_frames(error: BaseException | None) -> None:
+    """An error was handled: let go of the host's frames, which hold it, and the graphs and arrays
+    that they worked on, until the host next looks for such cycles.
+    """
+    while error is not None and error.__traceback__ is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
+
+
 @compiles(tree.Try)
 def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
     """`try`, with its `except`s, `else` and `finally`."""
@@ -102,7 +111,9 @@ def _by_the_first(c: Compiler, clauses: list[Clause]) -> Handle:
         handled.append(error)
         try:
             found.begin(variables, error)
-            return found.body(variables)
+            ended = found.body(variables)
+            forget_frames(error)
+            return ended
         except GradcliError as another:
             if another is not error and another.context is None:
                 another.context = error
@@ -144,6 +155,7 @@ def _in_groups(c: Compiler, clauses: list[Clause]) -> Handle:
         left = groups.raised_again(error, rest, anew)
         if left is not None:
             raise left
+        forget_frames(error)
         return None
 
     return handle
