@@ -56,6 +56,7 @@ from gradcli.loops.walk.engine_calls import (
 )
 from gradcli.loops.walk.host_calls import host_call
 from gradcli.ops.binding import catalogue
+from gradcli.ops.creation import tensor_methods
 from gradcli.state import charge_steps
 
 if TYPE_CHECKING:
@@ -217,9 +218,9 @@ _HANDLERS: list[tuple[Callable[[Callee], bool], _Handler]] = [
     (lambda c: type(c.function) is Function, _inline),
     (lambda c: isinstance(c.function, module_class()), _module),
     (lambda c: isinstance(c.function, UserClass), _instance),
-    (lambda c: c.function is catalogue.methods.get("backward"), backward_call),
+    (lambda c: c.function is tensor_methods.backward, backward_call),
     (lambda c: c.function is backward.grad, grad_call),
-    (lambda c: c.function is catalogue.methods.get("item"), taken_number),
+    (lambda c: c.function is tensor_methods.item, taken_number),
     (lambda c: isinstance(c.receiver, optimizer_class()) and c.name == "step", optimizer_step),
     (
         lambda c: (
