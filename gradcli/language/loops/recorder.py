@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 from weakref import WeakMethod
@@ -68,6 +69,24 @@ class Recorder(Listener):
         self.changed_inputs: list[Value] = []
         self.borrowed: set[Value] = set()
         self._has_drawn = False
+
+    @contextmanager
+    def mute(self) -> Iterator[None]:
+        """Hear nothing: what runs is recorded by somebody else."""
+        before, self.muted = self.muted, True
+        try:
+            yield
+        finally:
+            self.muted = before
+
+    @contextmanager
+    def taking(self) -> Iterator[list[Any]]:
+        """Hear of the numbers that leave tensors only from which arrays."""
+        before, self.taken = self.taken, []
+        try:
+            yield self.taken
+        finally:
+            self.taken = before
 
     # --- the events it records --------------------------------------------------------------------
 

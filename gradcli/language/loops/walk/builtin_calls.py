@@ -10,11 +10,11 @@ from gradcli.arrays.strides import copied_as_it_lies
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
-from gradcli.language.loops.holes import HOLES, Drawn, numbered
 from gradcli.language.loops.kinds import module_class
 from gradcli.language.loops.symbols import Symbol, is_symbolic
 from gradcli.language.loops.walk.callee import Callee
 from gradcli.language.loops.walk.host_calls import host_call
+from gradcli.language.loops.walk.reading import Drawn
 from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.iteration import Iterator
 from gradcli.trace.graph_break import GraphBreak
@@ -57,7 +57,7 @@ def print_call(walk: Capture, callee: Callee) -> Any:
     for each in callee.given:
         walk.rely_on(each, deep=True)
         walk.check_shown(each)
-    walk.recorded(callee.hole, callee.operands)
+    walk.recorded(callee.operation, callee.operands)
     operands: list[Any] = []
 
     def record() -> None:
@@ -80,7 +80,7 @@ def append_to(walk: Capture, callee: Callee) -> Any:
 def _append(walk: Capture, callee: Callee) -> None:
     """The same for a list from outside."""
     values, (value,) = callee.receiver, callee.positional
-    walk.recorded(callee.hole, callee.operands)
+    walk.recorded(callee.operation, callee.operands)
     operands: list[Any] = []
 
     def record() -> None:
@@ -129,13 +129,13 @@ def change_list(walk: Capture, callee: Callee) -> Any:
     """A method of a list, dict or set that the iteration made, or that only reads."""
     owner = callee.receiver
     if id(owner) in walk.local and callee.name in _MOVE:
-        return _drawn(walk, walk.moved(callee.hole, callee.operands))
+        return _drawn(walk, walk.moved(callee.operation, callee.operands))
     reads = callee.name in ("items", "keys", "values", "get", "copy", "index", "count")
     if id(owner) in walk.local or reads:
         walk.rely_on(owner)
-        return _drawn(walk, walk.evaluate(callee.hole, callee.operands))
+        return _drawn(walk, walk.evaluate(callee.operation, callee.operands))
     walk.refuse(f"`{callee.name}` changes a {type(owner).__name__} from outside the iteration")
-    return walk.evaluate(callee.hole, callee.operands)
+    return walk.evaluate(callee.operation, callee.operands)
 
 
 def _drawn(walk: Capture, value: Any) -> Any:
@@ -160,23 +160,17 @@ def of_numbers(walk: Capture, callee: Callee) -> Any:
     if functions:  # which the host calls, and whose results it compares
         for each in functions:
             walk.walked(each)
-        return _drawn(walk, walk.evaluate(callee.hole, callee.operands))
+        return _drawn(walk, walk.evaluate(callee.operation, callee.operands))
     tensors = any(map(_holds_tensor, callee.given))
     in_words = callee.name in ("str", "repr", "format")
     varies = any(map(walk.builder.varies, callee.given))
     if not (varies or (tensors and in_words)) or (callee.name == "len" and tensors):
-        return _drawn(walk, walk.recorded(callee.hole, callee.operands))
+        return _drawn(walk, walk.recorded(callee.operation, callee.operands))
     if not tensors or in_words:
         for each in callee.given:
             walk.check_shown(each)
-        now = walk.unheard(callee.hole, callee.operands)
-        whole = walk.compiler.expression(callee.hole, HOLES)
-        return walk.computed(
-            lambda *given: whole(numbered(given)),
-            callee.operands,
-            now,
-            callee.name not in _TOTAL,
-        )
+        now = walk.unheard(callee.operation, callee.operands)
+        return walk.computed(callee.operation, callee.operands, now, callee.name not in _TOTAL)
     if callee.name in ("float", "int", "bool") and len(callee.given) == 1:
         return taken_number(walk, callee)
     return host_call(walk, callee)
@@ -186,7 +180,7 @@ def _of_generated(walk: Capture, callee: Callee, generated: list[Drawn]) -> Any:
     """`sum(p.norm().item() for p in parameters)`, and `sum` of tensors."""
     for each in generated:
         each.is_recorded = True
-    now = walk.recorded(callee.hole, callee.operands)
+    now = walk.recorded(callee.operation, callee.operands)
     values = generated[0].values
     if not any(map(is_symbolic, values)):
         if any(map(_holds_tensor, values)) and type(now) is not Tensor:
@@ -209,13 +203,8 @@ def _holds_tensor(value: Any) -> bool:
 
 def taken_number(walk: Capture, callee: Callee) -> Any:
     """A number that is taken out of a tensor: `loss.item()`, `float(loss)`."""
-    recorder = walk.recorder
-    before, recorder.taken = recorder.taken, []
-    try:
-        number = walk.recorded(callee.hole, callee.operands)
-        found = recorder.taken
-    finally:
-        recorder.taken = before
+    with walk.recorder.taking() as found:
+        number = walk.recorded(callee.operation, callee.operands)
     if walk.broken is not None:
         return number
     if len(found) != 1 or type(number) not in (int, float, bool):
@@ -244,23 +233,23 @@ def of_collections(walk: Capture, callee: Callee) -> Any:
         elif callee.name in ("enumerate", "zip") and type(each) not in (int, tuple, list, dict):
             walk.check_drawn(each)
     if callee.name in ("isinstance", "type", "callable"):
-        return walk.recorded(callee.hole, callee.operands)
+        return walk.recorded(callee.operation, callee.operands)
     function = callee.positional[0] if callee.name in ("map", "filter") else None
     moves = callee.name in _MOVING or type(function) is Function
     for drawn in walk.generated_in(callee.given):
         drawn.looks = not moves
-    return _drawn(walk, (walk.moved if moves else walk.evaluate)(callee.hole, callee.operands))
+    return _drawn(walk, (walk.moved if moves else walk.evaluate)(callee.operation, callee.operands))
 
 
 def getattr_call(walk: Capture, callee: Callee) -> Any:
     """`getattr(value, name)`."""
     if len(callee.positional) != 2:
         walk.refuse("`getattr` with a default")
-        return walk.evaluate(callee.hole, callee.operands)
+        return walk.evaluate(callee.operation, callee.operands)
     owner, name = callee.positional
     owner, name = walk.exact(owner, looks=False), walk.exact(name)
     operands = [callee.operands[0], owner, name]
-    return walk.read_attribute(owner, name, lambda: walk.moved(callee.hole, operands))
+    return walk.read_attribute(owner, name, lambda: walk.moved(callee.operation, operands))
 
 
 def setattr_call(walk: Capture, callee: Callee) -> Any:

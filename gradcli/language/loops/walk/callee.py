@@ -6,6 +6,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from gradcli.language.functions.calls import Function
+from gradcli.language.loops.walk.operation import Operation
 from gradcli.language.objects.descriptors import Property
 from gradcli.language.tree import syntax as tree
 
@@ -14,14 +15,13 @@ class Callee(NamedTuple):
     """A call with its operands.
 
     Attributes:
-        hole: the same, with holes for the operands.
+        operation: the same, over the operands.
         name: its name, where it is a method or of a module.
         receiver: what it is a method of, None for nothing.
-        operands: everything that goes into the holes.
     """
 
     node: tree.Call
-    hole: tree.Call
+    operation: Operation
     function: Any
     name: str
     receiver: Any

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.engine import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.language.compiler.base import Evaluate
+from gradcli.language.compiler.calling import NAMES_IN_USE, is_bare
 from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.library.math import MATH
-from gradcli.language.loops.holes import Frame
-from gradcli.language.loops.holes import hole as make_hole
 from gradcli.language.loops.kinds import (
     context_class,
     distribution_class,
@@ -48,6 +48,7 @@ from gradcli.language.loops.walk.engine_calls import (
     zero_grad,
 )
 from gradcli.language.loops.walk.host_calls import host_call
+from gradcli.language.loops.walk.operation import Operation
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.descriptors import BoundMethod
@@ -55,6 +56,7 @@ from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.ops.binding import catalogue
 from gradcli.state import charge_steps
 
@@ -62,94 +64,96 @@ if TYPE_CHECKING:
     from gradcli.language.loops.capture import Capture
 
 
-def call(walk: Capture, node: tree.Call, frame: Frame) -> Any:
+def call(walk: Capture, node: tree.Call, scope: Scope) -> Evaluate | None:
     """`function(arguments)`."""
-    if _is_super(node):
-        return walk.compiler.expression(node, frame.scope)(frame.variables)
-    callee = _callee(walk, node, frame)
-    walk.state.place = node.span
-    for known, handler in _HANDLERS:
-        if known(callee):
-            return handler(walk, callee)
-    return host_call(walk, callee)
+    if is_bare(node, scope, "super"):
+        return walk.compiler.expression(node, scope)
+    if any(is_bare(node, scope, each) for each in NAMES_IN_USE):
+        return None
+    evaluate = _callee(walk, node, scope)
+
+    def run(variables: Variables) -> Any:
+        callee = evaluate(variables)
+        walk.state.place = node.span
+        for known, handler in _HANDLERS:
+            if known(callee):
+                return handler(walk, callee)
+        return host_call(walk, callee)
+
+    return run
 
 
-def _is_super(node: tree.Call) -> bool:
-    name = node.function
-    return isinstance(name, tree.Name) and name.name == "super" and not node.arguments
-
-
-def _callee(walk: Capture, node: tree.Call, frame: Frame) -> Callee:
-    operands: list[Any] = []
+def _callee(walk: Capture, node: tree.Call, scope: Scope) -> Callable[[Variables], Callee]:
+    """What evaluates the operands of a call."""
     target = node.function
-    receiver, name = None, ""
-    if isinstance(target, tree.Attribute):
-        owner = walk.value(target.value, frame)
-        name = target.name
-        operands.append(owner)
-        hole: Any = tree.Attribute(target.span, make_hole(target.value, 0), name, target.name_span)
-        function, receiver = _method(walk, owner, name, hole)
-    else:
-        function = walk.value(target, frame)
-        name = target.name if isinstance(target, tree.Name) else ""
-        function = walk.exact(function)
-        operands.append(function)
-        hole = make_hole(target, 0)
-    positional: list[Any] = []
-    keywords: dict[str, Any] = {}
-    arguments = []
-    for each in node.arguments:
-        value = walk.value(each.value, frame)
-        if each.kind == "*" and type(value) in _DRAWN_ONCE:
-            walk.state.place = node.span
-            parts = _drawn(walk, value)
-            for part in parts:
-                place = make_hole(each.value, len(operands))
-                operands.append(part)
-                arguments.append(tree.Argument(each.span, "", None, place))
-            positional += parts
-            continue
-        place = make_hole(each.value, len(operands))
-        operands.append(value)
-        arguments.append(tree.Argument(each.span, each.kind, each.name, place))
-        if each.kind == "*":
-            walk.rely_on(value)
-            parts = walk.either(value, walk.builder.parts_of, value)
-            positional += parts if type(parts) in (list, tuple) else list(walk.items(value))
-        elif each.kind == "**":
-            walk.rely_on(value)
-            keywords.update({name: walk.builder.known(part) for name, part in value.items()})
-        elif each.name:
-            keywords[each.name] = value
+    is_method = isinstance(target, tree.Attribute)
+    name = target.name if isinstance(target, (tree.Attribute, tree.Name)) else ""
+    first: Any = target.value if isinstance(target, tree.Attribute) else target
+    evaluate = walk.expression(first, scope)
+    arguments = [(each, walk.expression(each.value, scope)) for each in node.arguments]
+    method = Operation(walk, target, scope, [first]) if is_method else None
+
+    def operation(passed: list[tree.Argument]) -> Operation:
+        called = tree.Call(node.span, target, passed)
+        return Operation(walk, called, scope, [first, *[each.value for each in passed]])
+
+    whole = operation(node.arguments)
+
+    def run(variables: Variables) -> Callee:
+        owner, receiver = evaluate(variables), None
+        if method is not None:
+            function, receiver = _method(walk, owner, name, method)
         else:
-            positional.append(value)
-    whole = tree.Call(node.span, hole, arguments)
-    return Callee(node, whole, function, name, receiver, positional, keywords, operands)
+            owner = function = walk.exact(owner)
+        operands, passed = [owner], []
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
+        for each, read in arguments:
+            value = read(variables)
+            if each.kind == "*" and type(value) in _DRAWN_ONCE:
+                walk.state.place = node.span
+                parts = list(walk.iterate(value))
+                if type(value) is Iterator:
+                    charge_steps(len(parts))
+                stand_ins = [tree.Starred(each.value.span, each.value) for _ in parts]
+                passed += [tree.Argument(each.span, "", None, part) for part in stand_ins]
+                operands += parts
+                positional += parts
+                continue
+            operands.append(value)
+            passed.append(each)
+            if each.kind == "*":
+                walk.rely_on(value)
+                parts = walk.either(value, walk.builder.parts_of, value)
+                positional += parts if type(parts) in (list, tuple) else walk.iterate(value)
+            elif each.kind == "**":
+                walk.rely_on(value)
+                keywords.update({name: walk.builder.known(part) for name, part in value.items()})
+            elif each.name:
+                keywords[each.name] = value
+            else:
+                positional.append(value)
+        own = whole if passed == node.arguments else operation(passed)
+        return Callee(node, own, function, name, receiver, positional, keywords, operands)
+
+    return run
 
 
 _DRAWN_ONCE = (Tensor, Iterator)
 """What is drawn from in a way that counts, as nodes and values that are gone: no second time."""
 
 
-def _drawn(walk: Capture, values: Any) -> list[Any]:
-    """The parts of `*values`, each a step as in a call, where an iterator gives them."""
-    parts = list(walk.items(values))
-    if type(values) is Iterator:
-        charge_steps(len(parts))
-    return parts
-
-
-def _method(walk: Capture, owner: Any, name: str, hole: tree.Attribute) -> tuple[Any, Any]:
+def _method(walk: Capture, owner: Any, name: str, read: Operation) -> tuple[Any, Any]:
     """The function that `owner.name` calls, and what it is called on."""
     kind = type(concrete(owner))
     if kind is Tensor and name in catalogue.methods and name not in catalogue.properties:
         return catalogue.methods[name], owner
     if kind is Namespace:
-        return walk.moved(hole, [owner]), None
+        return walk.moved(read, [owner]), None
     if kind in METHODS and name in METHODS[kind]:
         return METHODS[kind][name], owner
     owner = walk.exact(owner, looks=False)
-    found = walk.exact(walk.read_attribute(owner, name, lambda: walk.moved(hole, [owner])))
+    found = walk.exact(walk.read_attribute(owner, name, lambda: walk.moved(read, [owner])))
     if type(found) in (BoundMethod, Method):
         return found.function, found.receiver
     known = isinstance(owner, (module_class(), optimizer_class(), distribution_class()))
@@ -165,7 +169,7 @@ def _inline(walk: Capture, callee: Callee) -> Any:
         bound = function.bind(callee.arguments, callee.keywords)
     except GradcliError:
         bound = {}
-    return walk.called(function, bound, lambda: walk.recorded(callee.hole, callee.operands))
+    return walk.called(function, bound, lambda: walk.recorded(callee.operation, callee.operands))
 
 
 def _module(walk: Capture, callee: Callee) -> Any:
@@ -179,7 +183,7 @@ def _through_host(walk: Capture, callee: Callee) -> Any:
     """A call of the host's that may call functions of the program."""
     for function in functions_in(callee.function):
         walk.constant(function)
-    return walk.called(None, None, lambda: walk.evaluate(callee.hole, callee.operands))
+    return walk.called(None, None, lambda: walk.evaluate(callee.operation, callee.operands))
 
 
 def _instance(walk: Capture, callee: Callee) -> Any:
@@ -188,7 +192,7 @@ def _instance(walk: Capture, callee: Callee) -> Any:
     walk.walk_methods(cls)
     if issubclass(cls.host, module_class()):
         walk.refuse("a module is made in the iteration", "make it ahead of the loop")
-    made = walk.moved(callee.hole, callee.operands)
+    made = walk.moved(callee.operation, callee.operands)
     walk.local[id(made)] = made
     return made
 

@@ -30,10 +30,10 @@ WALKS = frozenset(
 def _without_recorder(walk: Capture, callee: Callee) -> Any:
     """What a call gives that is recorded otherwise."""
     if walk.broken is not None:
-        return walk.evaluate(callee.hole, callee.operands)
+        return walk.evaluate(callee.operation, callee.operands)
     walk.recorder.remove()
     try:
-        return walk.evaluate(callee.hole, callee.operands)
+        return walk.evaluate(callee.operation, callee.operands)
     finally:
         walk.recorder.install()
 
@@ -130,7 +130,7 @@ def optimizer_step(walk: Capture, callee: Callee) -> Any:
 
     walk.attempt(record)
     if walk.broken is not None and callee.given != [optimizer]:
-        return walk.evaluate(callee.hole, callee.operands)
+        return walk.evaluate(callee.operation, callee.operands)
     return _without_recorder(walk, callee)
 
 
@@ -146,7 +146,7 @@ def schedule_call(walk: Capture, callee: Callee) -> Any:
         walk.refuse(f"`{callee.name}` of a schedule")
     if any(type(each) is Function and not _is_closed(each) for each in functions):
         walk.refuse("a schedule's function reads names of the program")
-    result = walk.recorded(callee.hole, callee.operands)
+    result = walk.recorded(callee.operation, callee.operands)
     operands: list[Any] = []
     given = [walk.attempt(walk.builder.written, each, operands) for each in callee.positional]
     if walk.broken is not None:
@@ -176,17 +176,17 @@ KEPT = frozenset(
 
 def keep_for_backward(walk: Capture, callee: Callee) -> Any:
     """`ctx.save_for_backward(x)` and its like."""
-    return walk.evaluate(callee.hole, callee.operands)
+    return walk.evaluate(callee.operation, callee.operands)
 
 
 def switch_mode(walk: Capture, callee: Callee) -> Any:
     """`model.train()`, `model.eval()`."""
     for _, each in callee.receiver.each_module():
         walk.training(each)
-    return walk.evaluate(callee.hole, callee.operands)
+    return walk.evaluate(callee.operation, callee.operands)
 
 
 def walk_module(walk: Capture, callee: Callee) -> Any:
     """`model.parameters()` and its like."""
     walk.rely_on_module(callee.receiver)
-    return walk.evaluate(callee.hole, callee.operands)
+    return walk.evaluate(callee.operation, callee.operands)

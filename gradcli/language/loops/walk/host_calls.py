@@ -39,7 +39,7 @@ def host_call(walk: Capture, callee: Callee) -> Any:
     recorder = walk.recorder
     writes = recorder.write_count
     versions = [(each, each.version) for each in callee.given if type(each) is Tensor]
-    value = walk.evaluate(callee.hole, callee.operands)
+    value = walk.evaluate(callee.operation, callee.operands)
     if walk.broken is not None:
         return value
     if any(each.version - before > recorder.write_count - writes for each, before in versions):
@@ -111,11 +111,9 @@ def _is_replayed(walk: Capture, callee: Callee) -> bool:
 
 def _replayed(walk: Capture, callee: Callee) -> Any:
     recorder = walk.recorder
-    writes, (muted, recorder.muted) = recorder.write_count, (recorder.muted, True)
-    try:
-        value = walk.recorded(callee.hole, callee.operands)
-    finally:
-        recorder.muted = muted
+    writes = recorder.write_count
+    with recorder.mute():
+        value = walk.recorded(callee.operation, callee.operands)
     if type(value) is not Tensor or value.requires_grad or recorder.write_count > writes:
         walk.refuse(f"`{_shown(callee)}` is given a number that varies")
     elif walk.broken is None and walk.builder.has(value):  # it gives what it is given

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
+from gradcli.language.compiler.base import Compiler
 from gradcli.language.functions.calls import Function
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.loops.compiled import Input, InputItems, is_new_leaf
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.guards import Guard, is_same_value
-from gradcli.language.loops.holes import Drawn, Frame
 from gradcli.language.loops.kinds import context_class, distribution_class, module_class
 from gradcli.language.loops.locations import (
     Attribute,
@@ -42,19 +43,31 @@ from gradcli.language.objects.descriptors import BoundMethod, computes
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, names_around
-from gradcli.language.tree.syntax import Statement
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import kind_of
 from gradcli.trace.ir import Inline, Value
 
 if TYPE_CHECKING:
     from gradcli.distributions.distribution import Distribution
-    from gradcli.language.compiler.base import Compiler
     from gradcli.nn.module import Module
     from gradcli.optim.optimizer import Optimizer
 
 
-class Reader:
+class Drawn:
+    """What a generator expression gave.
+
+    Attributes:
+        is_recorded: whether whoever draws from it takes the values from here, and records them.
+        looks: whether whoever draws from it looks at the values, and does not only hand them on.
+    """
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.is_recorded = False
+        self.looks = True
+
+
+class Reader(Compiler):
     """Reads what an iteration finds where values outlive it, and records that.
 
     Attributes:
@@ -79,13 +92,14 @@ class Reader:
         carried: set[Any],
         unsteady: Mapping[tuple[int, int], int],
     ) -> None:
+        super().__init__(compiler.interpreter)
+        self.values = compiler.values
         self.unsteady = unsteady
         self.compiler = compiler
-        self.state = compiler.state
-        self.steps = compiler.steps
         self.plan = plan
         self.carried = carried
-        self.frame = Frame(scope, variables)
+        self.scope = scope
+        self.variables = variables
         self.builder = IterationBuilder(self.state.lazy_from)
         self.guard = Guard(self.state)
         self.outside = Outside(self.builder, self.guard)
@@ -107,7 +121,6 @@ class Reader:
         self.symbols: dict[Any, Symbol] = {}
         self.generated: dict[Iterator, Drawn] = {}
         self._bodies: dict[Function, Run] = {}
-        self._plain: dict[int, Callable[[Variables], Any]] = {}
         self._bound: dict[str, Any] | None = None
         self._passes_on = False
         self._returned: Any = None
@@ -154,6 +167,7 @@ class Reader:
             self.refuse(f"`{function.name}` is a function of another file")
             return
         self._bodies[function] = own = function.body
+        recorded = cache(lambda: self.block(function.statements, function.scope))
 
         def body(variables: Variables) -> Any:
             if self.broken is not None:
@@ -165,7 +179,7 @@ class Reader:
                     self.exact(value, looks=False)
                 elif is_symbolic(value):
                     self.symbols[id(variables), name] = value
-            signal = self.block(function.statements, Frame(function.scope, variables))
+            signal = recorded()(variables)
             if signal is None:
                 return None
             if bound is None and not self._passes_on:
@@ -239,18 +253,17 @@ class Reader:
                         self.walked(function)
 
     def place_of(self, holder: Variables, name: str) -> Location:
-        if holder is self.frame.variables:
+        if holder is self.variables:
             return OwnName(name)
         return OuterName(holder, name)
 
-    def holder(self, name: str, frame: Frame) -> Variables:
-        """The variables that hold a name."""
-        distance = frame.scope.distance(name)
+    def holder(self, name: str, scope: Scope, holder: Variables) -> Variables:
+        """The variables that hold a name, for code with a scope and variables."""
+        distance = scope.distance(name)
         if distance is None:
-            return self.compiler.values
-        holder = frame.variables
+            return self.values
         for _ in range(distance):
-            if holder is self.frame.variables:
+            if holder is self.variables:
                 outer = holder[PARENT]
                 self.guard.values["outer", id(outer)] = lambda variables: variables[PARENT], outer
             holder = holder[PARENT]
@@ -258,7 +271,7 @@ class Reader:
 
     def _expect(self, name: str) -> None:
         """The loop gives a name a value in every iteration."""
-        self.carried.add(self.place_of(self.holder(name, self.frame), name).key)
+        self.carried.add(self.place_of(self.holder(name, self.scope, self.variables), name).key)
 
     def read_place(self, place: Location, value: Any) -> Any:
         """A value that was read in a place which outlives the iteration."""
@@ -562,7 +575,7 @@ class Reader:
     def _remember(self, place: Location, value: Any) -> None:
         key: Any = place.key
         if isinstance(place, OwnName):
-            key = id(self.frame.variables), place.name
+            key = id(self.variables), place.name
         elif isinstance(place, OuterName):
             key = id(place.holder), place.name
         if is_symbolic(value):
@@ -577,10 +590,6 @@ class Reader:
         if any(map(self.is_lost, values)):
             self.builder.know_list(made, values)
         return made
-
-    def block(self, body: Sequence[Statement], frame: Frame) -> Any:
-        """Run statements in a row."""
-        raise NotImplementedError
 
 
 def _hooks_of(module: Module) -> Callable[[], list[Any]]:
