@@ -3,8 +3,8 @@
 A capture is a compiler whose closures also record what they run. The handlers of the interpreter's
 compiler give control flow, displays and comprehensions, and come to tests, targets and iteration by
 methods that a capture overrides. Names, attributes, items, operators and calls have handlers of its
-own: what such an operation gives comes from the interpreter's closure of it, over operands that have
-been evaluated; so values, errors and places are the interpreter's. Meanwhile ops, writes and draws
+own: what such an operation gives comes from the interpreter's closure of it, over operands that are
+evaluated already; so values, errors and places are the interpreter's. Meanwhile ops, writes, draws
 are heard by the recorder, and the capture records what is not the engine's: numbers, tests, names,
 attributes, lists. Values from outside are guarded; a test becomes a check with a side exit. When
 something cannot be recorded, the rest of the iteration runs in the interpreter.
@@ -296,12 +296,8 @@ class Capture(Reader):
                 self.local[id(variables)] = variables
             holder = self.holder(name, scope, variables)
             put(variables, concrete(value))
-            if id(holder) not in self.local:
-                self._note(self.place_of(holder, name), value)
-            elif is_symbolic(value):
-                self.symbols[id(holder), name] = value
-            else:
-                self.symbols.pop((id(holder), name), None)
+            note = self.remember if id(holder) in self.local else self._note
+            note(self.place_of(holder, name), value)
 
         return store
 

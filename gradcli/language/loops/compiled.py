@@ -14,7 +14,7 @@ from gradcli.autograd.engine.accumulate import kept
 from gradcli.autograd.tensor import Tensor, meta_of, storage_of
 from gradcli.errors import GradcliError
 from gradcli.language.loops.guards import Guard
-from gradcli.language.loops.locations import Location
+from gradcli.language.loops.locations import Location, Part
 from gradcli.language.loops.lower_backward import forget_values
 from gradcli.language.loops.symbols import on_memory_of
 from gradcli.language.tree.scopes import Variables
@@ -32,7 +32,9 @@ class LeftInEffects(Exception):
 
 
 Kind = tuple[Any, ...]
-"""How an array lies in memory: its type, dtype, shape and strides; or the type of a number."""
+"""How an array lies in memory: its type, dtype, shape and strides; or the type of a number; or that
+of a tuple or list of tensors, and how many there are.
+"""
 
 
 def is_new_leaf(tensor: Tensor) -> bool:
@@ -65,30 +67,14 @@ class Input(NamedTuple):
     def fits(self, variables: Variables) -> bool:
         """Whether it is of that kind now."""
         try:
-            found = self.read(variables)
+            value = self.read(variables)
+            if type(value) is not Tensor:
+                kind, *length = self.kind
+                return type(value) is kind and (not length or length == [len(value)])
         except (GradcliError, LookupError, TypeError):
             return False
-        if type(found) is Tensor:
-            fits = is_new_leaf(found) if self.is_leaf else not found.requires_grad
-            return (fits or self.is_detached) and kind_of(found.array) == self.kind
-        return (type(found),) == self.kind
-
-
-class InputItems(NamedTuple):
-    """A tuple or list of such inputs, which may be another one in every iteration."""
-
-    read: Callable[[Variables], Any]
-    kind: type[tuple[Any, ...] | list[Any]]
-    size: int
-    is_leaf: bool = False
-
-    def fits(self, variables: Variables) -> bool:
-        """Whether it has that many items now."""
-        try:
-            found = self.read(variables)
-        except (GradcliError, LookupError, TypeError):
-            return False
-        return type(found) is self.kind and len(found) == self.size
+        fits = is_new_leaf(value) if self.is_leaf else not value.requires_grad
+        return (fits or self.is_detached) and kind_of(value.array) == self.kind
 
 
 class Named(NamedTuple):
@@ -98,7 +84,7 @@ class Named(NamedTuple):
         former: that of the iteration that was recorded, whose graph is like those of all others.
     """
 
-    location: Location
+    location: Location | Part
     former: Tensor
 
 
@@ -171,7 +157,7 @@ class CompiledIteration(NamedTuple):
     finish: Callable[[Arrays], Arrays]
     namespace: dict[str, Any]
     guard: Guard
-    inputs: list[Input | InputItems]
+    inputs: list[Input]
     named: list[Named]
     bases: list[Tensor]
     lasting: set[Storage]

@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.capture import Capture
 from gradcli.language.loops.compiled import CompiledIteration, Named, is_new_leaf
 from gradcli.language.loops.kinds import module_class
-from gradcli.language.loops.locations import Attribute, Location, OuterName, OwnName, Part, store_op
+from gradcli.language.loops.locations import Attribute, Location, Name, Part, store_op
 from gradcli.language.loops.lower_backward import holds_values, is_setting
 from gradcli.language.loops.symbols import Symbol, is_symbolic
 from gradcli.state import State
@@ -173,7 +173,7 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
     named: list[Named] = []
     counted: list[Location] = []
     for key, (place, value) in walk.stored.items():
-        if isinstance(place, (OwnName, OuterName)) and place.name in walk.plan.targets:
+        if isinstance(place, Name) and place.name in walk.plan.targets:
             raise GraphBreak("B06", f"the iteration binds `{place.name}`, which the loop binds too")
         if type(value) is Tensor and walk.outside.is_made(value) and key not in walk.carried:
             _check_named(walk, place, value)
@@ -227,11 +227,12 @@ def _are_recorded(walk: Capture, value: Any) -> bool:
 
 
 def _check_named(walk: Capture, place: Location, value: Tensor) -> None:
-    if isinstance(place, OwnName) and place.name in walk.plan.tested:
+    own = place.name if isinstance(place, Name) and place.holder is None else None
+    if own in walk.plan.tested:
         raise GraphBreak(
-            "B06", f"`{place.name}`, by which the loop goes on, is a tensor", "use its item()"
+            "B06", f"`{own}`, by which the loop goes on, is a tensor", "use its item()"
         )
-    if not walk.plan.leaves or (isinstance(place, OwnName) and place.name in walk.plan.anew):
+    if not walk.plan.leaves or own in walk.plan.anew:
         return
     if value.grad_fn is not None and holds_values(value.grad_fn, walk.since):
         raise GraphBreak(
@@ -244,7 +245,7 @@ def _check_named(walk: Capture, place: Location, value: Tensor) -> None:
 
 
 def _name(place: Location) -> str:
-    return f"`{place.name}`" if isinstance(place, OwnName) else "a tensor"
+    return f"`{place.name}`" if isinstance(place, Name) else "a tensor"
 
 
 def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -> str:

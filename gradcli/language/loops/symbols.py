@@ -42,34 +42,36 @@ class Symbol(Record):
     value: Value
 
 
+def parts_in(value: Any) -> Sequence[Any]:
+    """The parts of a list, a tuple or a slice; none of anything else."""
+    kind = type(value)
+    if kind is slice:
+        return value.start, value.stop, value.step
+    return value if kind in (list, tuple) else ()
+
+
+def changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A list, a tuple or a slice with each of its parts changed."""
+    parts = [change(each) for each in parts_in(value)]
+    return slice(*parts) if type(value) is slice else type(value)(parts)
+
+
 def concrete(value: Any) -> Any:
     """A value of the recorded iteration, without the symbols in tuples and slices."""
-    kind = type(value)
-    if kind is Symbol:
+    if type(value) is Symbol:
         return value.now
-    if kind is tuple and is_symbolic(value):
-        return tuple([concrete(each) for each in value])
-    if kind is slice and is_symbolic(value):
-        return slice(concrete(value.start), concrete(value.stop), concrete(value.step))
-    return value
+    return changed(value, concrete) if is_symbolic(value) else value
 
 
 def is_symbolic(value: Any) -> bool:
-    """Whether there are symbols in a value."""
+    """Whether there are symbols in a value, in tuples and slices too."""
     kind = type(value)
-    if kind is Symbol:
-        return True
-    if kind is tuple:
-        return any(map(is_symbolic, value))
-    return kind is slice and is_symbolic((value.start, value.stop, value.step))
+    return kind is Symbol or (kind is not list and any(map(is_symbolic, parts_in(value))))
 
 
 def holds_tensor(value: Any) -> bool:
     """Whether there are tensors in a value, in lists, tuples and slices too."""
-    kind = type(value)
-    if kind in (list, tuple):
-        return any(map(holds_tensor, value))
-    return kind is Tensor or (kind is slice and holds_tensor((value.start, value.stop, value.step)))
+    return type(value) is Tensor or any(map(holds_tensor, parts_in(value)))
 
 
 class IterationBuilder(TraceBuilder):
@@ -215,10 +217,8 @@ class IterationBuilder(TraceBuilder):
             kind = type(value)
             if kind is Symbol:
                 found.append(value)
-            elif kind is slice:
-                waiting += (value.start, value.stop, value.step)
-            elif kind is tuple:
-                waiting += value
+            elif kind is slice or kind is tuple:
+                waiting += parts_in(value)
             elif id(value) in local and id(value) not in seen:
                 seen.add(id(value))
                 if isinstance(value, (list, set, frozenset)):
@@ -318,11 +318,8 @@ class IterationBuilder(TraceBuilder):
             return True
         if kind is Tensor:
             return not self.has(value) or not self.is_constant(self.of(value))
-        if kind in (list, tuple):
-            return id(value) in self._lists or any(map(self.varies, value))
-        if kind is dict:
-            return any(map(self.varies, value.values()))
-        return kind is slice and self.varies((value.start, value.stop, value.step))
+        parts = value.values() if kind is dict else parts_in(value)
+        return id(value) in self._lists or any(map(self.varies, parts))
 
     def written(self, value: Any, operands: list[Operand]) -> str:
         """The text of a value for an `Inline`, whose operands grow; tensors in it are made anew."""
@@ -344,7 +341,7 @@ class IterationBuilder(TraceBuilder):
             ]
             return "{{" + "".join(items) + "}}"
         if kind is slice and self.varies(value):
-            ends = [self.written(e, operands) for e in (value.start, value.stop, value.step)]
+            ends = [self.written(each, operands) for each in parts_in(value)]
             return f"{_at(operands, slice)}({', '.join(ends)})"
         if kind is Tensor:
             # As an operand, its array tells what has to stand ahead of a write to it.
@@ -411,10 +408,8 @@ class IterationBuilder(TraceBuilder):
             check_whole(value)
             operands.append(value.value if kind is Symbol else self.of(value))
             return Slot(len(operands) - 1, kind is Tensor)
-        if kind in (list, tuple):
-            return kind([self.placed(each, operands) for each in self.parts_of(value)])
-        if kind is slice:
-            return slice(*[self.placed(e, operands) for e in (value.start, value.stop, value.step)])
+        if kind in (list, tuple, slice):
+            return changed(self.parts_of(value), lambda each: self.placed(each, operands))
         if not isinstance(value, SETTINGS):
             raise GraphBreak("B06", f"an op is given {kind.__name__}, whose parts may vary")
         return value
@@ -484,11 +479,8 @@ class Slot(Record):
         if kind is Slot:
             found = operands[value.number]
             return Tensor(found) if value.is_tensor else found
-        if kind in (list, tuple):
-            return kind([Slot.filled(each, operands) for each in value])
-        if kind is slice:
-            ends = (value.start, value.stop, value.step)
-            return slice(*[Slot.filled(each, operands) for each in ends])
+        if kind in (list, tuple, slice):
+            return changed(value, lambda each: Slot.filled(each, operands))
         return value
 
 

@@ -10,13 +10,16 @@ from gradcli.arrays.strides import copied_as_it_lies
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
+from gradcli.language.library.math import MATH
 from gradcli.language.loops.kinds import module_class
-from gradcli.language.loops.symbols import Symbol, is_symbolic
-from gradcli.language.loops.walk.callee import Callee
+from gradcli.language.loops.symbols import Symbol, concrete, is_symbolic
 from gradcli.language.loops.walk.host_calls import host_call
+from gradcli.language.loops.walk.operation import Callee, Handlers
 from gradcli.language.loops.walk.reading import Drawn
 from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.iteration import Iterator
+from gradcli.language.objects.methods import METHODS
+from gradcli.ops.binding import catalogue
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Inline, Kernel
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from gradcli.language.loops.capture import Capture
 
 
-OF_NUMBERS = frozenset(
+_OF_NUMBERS = frozenset(
     {"abs", "bool", "divmod", "float", "format", "int", "len", "max", "min", "pow", "repr"}
     | {"round", "str", "sum"}
 )
@@ -34,7 +37,7 @@ OF_NUMBERS = frozenset(
 _TOTAL = frozenset({"abs", "bool", "float", "format", "max", "min", "repr", "str", "sum"})
 """Those that fail for no numbers, having not failed for others."""
 
-OF_COLLECTIONS = frozenset(
+_OF_COLLECTIONS = frozenset(
     {"all", "any", "callable", "dict", "enumerate", "filter", "isinstance", "issubclass", "list"}
     | {"map", "range", "reversed", "set", "slice", "sorted", "tuple", "type", "zip"}
 )
@@ -52,7 +55,7 @@ _MOVE = frozenset(
 """The methods of lists and dicts that look at none of the values in them."""
 
 
-def print_call(walk: Capture, callee: Callee) -> Any:
+def _print_call(walk: Capture, callee: Callee) -> Any:
     """`print(…)`."""
     for each in callee.given:
         walk.rely_on(each, deep=True)
@@ -70,10 +73,10 @@ def print_call(walk: Capture, callee: Callee) -> Any:
     walk.attempt(record)
 
 
-def append_to(walk: Capture, callee: Callee) -> Any:
+def _append_to(walk: Capture, callee: Callee) -> Any:
     """`values.append(value)`."""
     if id(callee.receiver) in walk.local or len(callee.positional) != 1:
-        return change_list(walk, callee)
+        return _change_list(walk, callee)
     return _append(walk, callee)
 
 
@@ -125,7 +128,7 @@ def _escaping(walk: Capture, value: Any) -> Any:
     return copied
 
 
-def change_list(walk: Capture, callee: Callee) -> Any:
+def _change_list(walk: Capture, callee: Callee) -> Any:
     """A method of a list, dict or set that the iteration made, or that only reads."""
     owner = callee.receiver
     if id(owner) in walk.local and callee.name in _MOVE:
@@ -145,11 +148,7 @@ def _drawn(walk: Capture, value: Any) -> Any:
     return known if type(known) is Symbol else walk.constant(value)
 
 
-def is_one_of(function: Any, names: frozenset[str]) -> bool:
-    return any(function is BUILTINS.get(name) for name in names)
-
-
-def of_numbers(walk: Capture, callee: Callee) -> Any:
+def _of_numbers(walk: Capture, callee: Callee) -> Any:
     """`abs`, `max`, `round`, functions of `math`, methods of strings."""
     for each in callee.given:
         walk.rely_on(each, deep=True)
@@ -172,7 +171,7 @@ def of_numbers(walk: Capture, callee: Callee) -> Any:
         now = walk.unheard(callee.operation, callee.operands)
         return walk.computed(callee.operation, callee.operands, now, callee.name not in _TOTAL)
     if callee.name in ("float", "int", "bool") and len(callee.given) == 1:
-        return taken_number(walk, callee)
+        return _taken_number(walk, callee)
     return host_call(walk, callee)
 
 
@@ -201,7 +200,7 @@ def _holds_tensor(value: Any) -> bool:
     return type(value) is Tensor or type(value) is Iterator
 
 
-def taken_number(walk: Capture, callee: Callee) -> Any:
+def _taken_number(walk: Capture, callee: Callee) -> Any:
     """A number that is taken out of a tensor: `loss.item()`, `float(loss)`."""
     with walk.recorder.taking() as found:
         number = walk.recorded(callee.operation, callee.operands)
@@ -222,7 +221,7 @@ def taken_number(walk: Capture, callee: Callee) -> Any:
     return walk.either(number, record)
 
 
-def of_collections(walk: Capture, callee: Callee) -> Any:
+def _of_collections(walk: Capture, callee: Callee) -> Any:
     """`enumerate`, `zip`, `list`, `range`, `isinstance`."""
     for each in callee.given:
         walk.rely_on(each)
@@ -241,7 +240,7 @@ def of_collections(walk: Capture, callee: Callee) -> Any:
     return _drawn(walk, (walk.moved if moves else walk.evaluate)(callee.operation, callee.operands))
 
 
-def getattr_call(walk: Capture, callee: Callee) -> Any:
+def _getattr_call(walk: Capture, callee: Callee) -> Any:
     """`getattr(value, name)`."""
     if len(callee.positional) != 2:
         walk.refuse("`getattr` with a default")
@@ -252,7 +251,25 @@ def getattr_call(walk: Capture, callee: Callee) -> Any:
     return walk.read_attribute(owner, name, lambda: walk.moved(callee.operation, operands))
 
 
-def setattr_call(walk: Capture, callee: Callee) -> Any:
+def _setattr_call(walk: Capture, callee: Callee) -> Any:
     """`setattr(value, name, new)`."""
     owner, name, new = callee.positional
     walk.put(owner, walk.exact(name), new, set_attribute)
+
+
+_NUMBERS_OF = {id(each) for each in MATH.values() if callable(each)} | {
+    id(BUILTINS[name]) for name in _OF_NUMBERS
+}
+_COLLECTIONS_OF = {id(BUILTINS[name]) for name in _OF_COLLECTIONS}
+
+BUILTIN_CALLS: Handlers = [
+    (lambda c: c.function is catalogue.methods.get("item"), _taken_number),
+    (lambda c: c.function is BUILTINS["print"], _print_call),
+    (lambda c: c.function is BUILTINS["getattr"], _getattr_call),
+    (lambda c: c.function is BUILTINS["setattr"], _setattr_call),
+    (lambda c: c.function is METHODS[list]["append"], _append_to),
+    (lambda c: type(c.receiver) in (list, dict, set), _change_list),
+    (lambda c: id(c.function) in _NUMBERS_OF, _of_numbers),
+    (lambda c: type(concrete(c.receiver)) in (str, int, float, bool), _of_numbers),
+    (lambda c: id(c.function) in _COLLECTIONS_OF, _of_collections),
+]

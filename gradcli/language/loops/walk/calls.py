@@ -5,50 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradcli.autograd.engine import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.compiler.base import Evaluate
 from gradcli.language.compiler.calling import NAMES_IN_USE, is_bare
 from gradcli.language.functions.calls import Function
-from gradcli.language.library.builtins import BUILTINS
-from gradcli.language.library.math import MATH
-from gradcli.language.loops.kinds import (
-    context_class,
-    distribution_class,
-    module_class,
-    optimizer_class,
-)
+from gradcli.language.loops.kinds import distribution_class, module_class, optimizer_class
 from gradcli.language.loops.symbols import concrete
-from gradcli.language.loops.walk.builtin_calls import (
-    OF_COLLECTIONS,
-    OF_NUMBERS,
-    append_to,
-    change_list,
-    getattr_call,
-    is_one_of,
-    of_collections,
-    of_numbers,
-    print_call,
-    setattr_call,
-    taken_number,
-)
-from gradcli.language.loops.walk.callee import Callee, functions_in
-from gradcli.language.loops.walk.engine_calls import (
-    KEPT,
-    WALKS,
-    backward_call,
-    grad_call,
-    is_schedule,
-    keep_for_backward,
-    optimizer_step,
-    schedule_call,
-    switch_mode,
-    walk_module,
-    zero_grad,
-)
+from gradcli.language.loops.walk.builtin_calls import BUILTIN_CALLS
+from gradcli.language.loops.walk.engine_calls import ENGINE_CALLS, is_schedule
 from gradcli.language.loops.walk.host_calls import host_call
-from gradcli.language.loops.walk.operation import Operation
+from gradcli.language.loops.walk.operation import Callee, Handlers, Operation, functions_in
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.descriptors import BoundMethod
@@ -75,10 +42,8 @@ def call(walk: Capture, node: tree.Call, scope: Scope) -> Evaluate | None:
     def run(variables: Variables) -> Any:
         callee = evaluate(variables)
         walk.state.place = node.span
-        for known, handler in _HANDLERS:
-            if known(callee):
-                return handler(walk, callee)
-        return host_call(walk, callee)
+        record = next(record for applies, record in _HANDLERS if applies(callee))
+        return record(walk, callee)
 
     return run
 
@@ -203,46 +168,13 @@ def _callable_object(walk: Capture, callee: Callee) -> Any:
     return _through_host(walk, callee)
 
 
-_Handler = Callable[["Capture", Callee], Any]
-
-
-_MATH = {id(each) for each in MATH.values() if callable(each)}
-
-
-def _is_of_module(callee: Callee, names: frozenset[str]) -> bool:
-    return (
-        isinstance(callee.receiver, module_class())
-        and callee.name in names
-        and type(callee.function) is not Function
-    )
-
-
-_HANDLERS: list[tuple[Callable[[Callee], bool], _Handler]] = [
+_HANDLERS: Handlers = [
     (lambda c: type(c.function) is Function, _inline),
     (lambda c: isinstance(c.function, module_class()), _module),
     (lambda c: isinstance(c.function, UserClass), _instance),
-    (lambda c: c.function is catalogue.methods.get("backward"), backward_call),
-    (lambda c: c.function is backward.grad, grad_call),
-    (lambda c: c.function is catalogue.methods.get("item"), taken_number),
-    (lambda c: isinstance(c.receiver, optimizer_class()) and c.name == "step", optimizer_step),
-    (
-        lambda c: (
-            isinstance(c.receiver, (optimizer_class(), module_class())) and c.name == "zero_grad"
-        ),
-        zero_grad,
-    ),
-    (lambda c: is_schedule(c.receiver), schedule_call),
-    (lambda c: isinstance(c.operands[0], context_class()) and c.name in KEPT, keep_for_backward),
-    (lambda c: _is_of_module(c, frozenset({"train", "eval"})), switch_mode),
-    (lambda c: _is_of_module(c, WALKS), walk_module),
-    (lambda c: c.function is BUILTINS["print"], print_call),
-    (lambda c: c.function is BUILTINS["getattr"], getattr_call),
-    (lambda c: c.function is BUILTINS["setattr"], setattr_call),
-    (lambda c: c.function is METHODS[list]["append"], append_to),
-    (lambda c: type(c.receiver) in (list, dict, set), change_list),
-    (lambda c: is_one_of(c.function, OF_NUMBERS) or id(c.function) in _MATH, of_numbers),
-    (lambda c: type(concrete(c.receiver)) in (str, int, float, bool), of_numbers),
-    (lambda c: is_one_of(c.function, OF_COLLECTIONS), of_collections),
+    *ENGINE_CALLS,
+    *BUILTIN_CALLS,
     (lambda c: hasattr(type(c.function), "language_class"), _callable_object),
     (lambda c: bool(functions_in(c.function)), _through_host),
+    (lambda c: True, host_call),
 ]

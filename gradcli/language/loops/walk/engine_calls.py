@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradcli.autograd.engine import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
-from gradcli.language.loops.kinds import module_class
+from gradcli.language.loops.kinds import context_class, module_class, optimizer_class
 from gradcli.language.loops.lower_backward import write_backward
 from gradcli.language.loops.optimizers import check_optimizer, gradients_of, parts_of, write_step
-from gradcli.language.loops.walk.callee import Callee
 from gradcli.language.loops.walk.host_calls import host_call
+from gradcli.language.loops.walk.operation import Callee, Handlers
 from gradcli.language.tree import syntax as tree
+from gradcli.ops.binding import catalogue
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import same
 from gradcli.trace.ir import Inline
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from gradcli.language.loops.capture import Capture
 
 
-WALKS = frozenset(
+_WALKS = frozenset(
     {"buffers", "children", "modules", "named_buffers", "named_children", "named_modules"}
     | {"named_parameters", "parameters"}
 )
@@ -49,7 +51,7 @@ def _derivatives(walk: Capture, tensor: Any) -> dict[Tensor, Any]:
     return {leaf.variable: gradient for leaf, gradient in arrived.items()}
 
 
-def backward_call(walk: Capture, callee: Callee) -> Any:
+def _backward_call(walk: Capture, callee: Callee) -> Any:
     """`loss.backward()`."""
     if any(each not in ("retain_graph",) for each in callee.keywords) or callee.positional:
         walk.refuse("`backward` with a gradient, or a graph of the gradient")
@@ -64,7 +66,7 @@ def backward_call(walk: Capture, callee: Callee) -> Any:
     return result
 
 
-def grad_call(walk: Capture, callee: Callee) -> Any:
+def _grad_call(walk: Capture, callee: Callee) -> Any:
     """`torch.autograd.grad(loss, x)`."""
     if callee.keywords.get("create_graph"):
         return host_call(walk, callee)
@@ -91,7 +93,7 @@ def grad_call(walk: Capture, callee: Callee) -> Any:
     return found
 
 
-def zero_grad(walk: Capture, callee: Callee) -> Any:
+def _zero_grad(walk: Capture, callee: Callee) -> Any:
     """`optimizer.zero_grad()`, `model.zero_grad()`."""
     if callee.positional or any(each is not True for each in callee.keywords.values()):
         walk.refuse("`zero_grad` that fills gradients with zeros", "leave set_to_none as it is")
@@ -112,7 +114,7 @@ def _rely_on(walk: Capture, target: Any) -> None:
         walk.guard.rely_on(lambda: parts_of(target))
 
 
-def optimizer_step(walk: Capture, callee: Callee) -> Any:
+def _optimizer_step(walk: Capture, callee: Callee) -> Any:
     """`optimizer.step()`."""
     optimizer = callee.receiver
     if callee.given != [optimizer]:
@@ -138,7 +140,7 @@ def is_schedule(value: Any) -> bool:
     return type(value).__module__.startswith("gradcli.optim.") and hasattr(value, "get_last_lr")
 
 
-def schedule_call(walk: Capture, callee: Callee) -> Any:
+def _schedule_call(walk: Capture, callee: Callee) -> Any:
     """A method of a learning rate's schedule, which is called in every iteration as it is."""
     schedule = callee.receiver
     functions = [*getattr(schedule, "lr_lambdas", ()), getattr(schedule, "_scale_fn_custom", None)]
@@ -168,25 +170,48 @@ def _is_closed(function: Function) -> bool:
     return all(function.scope.distance(each.name) == 0 for each in names)
 
 
-KEPT = frozenset(
+_KEPT = frozenset(
     {"mark_non_differentiable", "save_for_backward", "save_for_forward", "set_materialize_grads"}
 )
 """The methods of a `ctx` that change nothing but what its node keeps."""
 
 
-def keep_for_backward(walk: Capture, callee: Callee) -> Any:
-    """`ctx.save_for_backward(x)` and its like."""
-    return walk.evaluate(callee.operation, callee.operands)
-
-
-def switch_mode(walk: Capture, callee: Callee) -> Any:
+def _switch_mode(walk: Capture, callee: Callee) -> Any:
     """`model.train()`, `model.eval()`."""
     for _, each in callee.receiver.each_module():
         walk.training(each)
     return walk.evaluate(callee.operation, callee.operands)
 
 
-def walk_module(walk: Capture, callee: Callee) -> Any:
+def _walk_module(walk: Capture, callee: Callee) -> Any:
     """`model.parameters()` and its like."""
     walk.rely_on_module(callee.receiver)
     return walk.evaluate(callee.operation, callee.operands)
+
+
+def _is_of_module(callee: Callee, names: frozenset[str]) -> bool:
+    return (
+        isinstance(callee.receiver, module_class())
+        and callee.name in names
+        and type(callee.function) is not Function
+    )
+
+
+ENGINE_CALLS: Handlers = [
+    (lambda c: c.function is catalogue.methods.get("backward"), _backward_call),
+    (lambda c: c.function is backward.grad, _grad_call),
+    (lambda c: isinstance(c.receiver, optimizer_class()) and c.name == "step", _optimizer_step),
+    (
+        lambda c: (
+            isinstance(c.receiver, (optimizer_class(), module_class())) and c.name == "zero_grad"
+        ),
+        _zero_grad,
+    ),
+    (lambda c: is_schedule(c.receiver), _schedule_call),
+    (
+        lambda c: isinstance(c.operands[0], context_class()) and c.name in _KEPT,
+        lambda walk, callee: walk.evaluate(callee.operation, callee.operands),
+    ),
+    (lambda c: _is_of_module(c, frozenset({"train", "eval"})), _switch_mode),
+    (lambda c: _is_of_module(c, _WALKS), _walk_module),
+]

@@ -9,7 +9,6 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language.compiler.base import HANDLERS, Evaluate
 from gradcli.language.compiler.operations import end_of_step
-from gradcli.language.loops.guards import is_same_value
 from gradcli.language.loops.symbols import NUMBERS, Symbol, concrete, holds_tensor, is_symbolic
 from gradcli.language.loops.walk.calls import call
 from gradcli.language.loops.walk.operation import Operation
@@ -32,8 +31,9 @@ def _name(walk: Capture, node: tree.Name, scope: Scope) -> Evaluate:
     def run(variables: Variables) -> Any:
         value = read(variables)
         holder = walk.holder(name, scope, variables)
-        symbol = walk.symbols.get((id(holder), name))
-        if symbol is not None and is_same_value(concrete(symbol), value):
+        place = walk.place_of(holder, name)
+        symbol = walk.symbol_at(place, value)
+        if symbol is not None:
             return symbol
         if id(holder) in walk.local:
             return walk.builder.known(value)
@@ -42,7 +42,7 @@ def _name(walk: Capture, node: tree.Name, scope: Scope) -> Evaluate:
                 ("global", name), (lambda variables: read_global({}), value)
             )
             return value
-        found = walk.read_place(walk.place_of(holder, name), value)
+        found = walk.read_place(place, value)
         if walk.broken is not None:
             walk.broken.span = node.span  # a name that is read notes no place
         return found

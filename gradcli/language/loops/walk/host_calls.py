@@ -10,7 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
 from gradcli.language.loops.kinds import distribution_class, module_class, walk_class
 from gradcli.language.loops.lower_backward import is_setting
-from gradcli.language.loops.walk.callee import Callee, functions_in
+from gradcli.language.loops.walk.operation import Callee, functions_in
 from gradcli.language.objects.iteration import Iterator
 
 if TYPE_CHECKING:

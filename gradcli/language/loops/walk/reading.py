@@ -11,7 +11,7 @@ from gradcli.errors import Span
 from gradcli.language.compiler.base import Compiler
 from gradcli.language.functions.calls import Function
 from gradcli.language.functions.control_flow import Run
-from gradcli.language.loops.compiled import Input, InputItems, is_new_leaf
+from gradcli.language.loops.compiled import Input, is_new_leaf
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.guards import Guard, is_same_value
 from gradcli.language.loops.kinds import context_class, distribution_class, module_class
@@ -19,8 +19,7 @@ from gradcli.language.loops.locations import (
     Attribute,
     Item,
     Location,
-    OuterName,
-    OwnName,
+    Name,
     item_of,
     read_op,
 )
@@ -36,7 +35,7 @@ from gradcli.language.loops.symbols import (
     is_symbolic,
     of_older_graph,
 )
-from gradcli.language.loops.walk.callee import functions_in
+from gradcli.language.loops.walk.operation import functions_in
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.borders import SCALARS, is_array
 from gradcli.language.objects.descriptors import BoundMethod, computes
@@ -103,7 +102,7 @@ class Reader(Compiler):
         self.builder = IterationBuilder(self.state.lazy_from)
         self.guard = Guard(self.state)
         self.outside = Outside(self.builder, self.guard)
-        self.inputs: list[Input | InputItems] = []
+        self.inputs: list[Input] = []
         self.gradients = Gradients(self.builder, self.outside, carried, self.inputs)
         self.recorder = Recorder(self.outside, self.gradients, self.end)
         self.stored: dict[Any, tuple[Location, Any]] = {}
@@ -177,8 +176,8 @@ class Reader(Compiler):
             for name, value in (bound or {}).items():
                 if type(value) is dict:  # of further keywords
                     self.exact(value, looks=False)
-                elif is_symbolic(value):
-                    self.symbols[id(variables), name] = value
+                else:
+                    self.remember(Name(name, variables), value)
             signal = recorded()(variables)
             if signal is None:
                 return None
@@ -253,9 +252,7 @@ class Reader(Compiler):
                         self.walked(function)
 
     def place_of(self, holder: Variables, name: str) -> Location:
-        if holder is self.variables:
-            return OwnName(name)
-        return OuterName(holder, name)
+        return Name(name, None if holder is self.variables else holder)
 
     def holder(self, name: str, scope: Scope, holder: Variables) -> Variables:
         """The variables that hold a name, for code with a scope and variables."""
@@ -282,11 +279,10 @@ class Reader(Compiler):
                 return value
             self.carried.add(place.key)
         if place.key not in self.carried:
-            if type(value) in NUMBERS and isinstance(place, OwnName):
-                bound = place.name in self.plan.bound
-                if bound:
-                    self.carried.add(place.key)
-                    return self.read_place(place, value)
+            own, name, *_ = place.key
+            if type(value) in NUMBERS and own == "own" and name in self.plan.bound:
+                self.carried.add(place.key)
+                return self.read_place(place, value)
             self.found[place.key] = value
             self.guard.values.setdefault(place.key, (place.read, value))
             return self.constant(value)
@@ -312,7 +308,6 @@ class Reader(Compiler):
         if type(value) in NUMBERS:
             symbol = self.builder.input(op, operands, value)
             self.inputs.append(Input(place.read, (type(value),)))
-            self._remember(place, symbol)
             self.symbols[place.key] = symbol
             return symbol
         if type(value) is Tensor:
@@ -324,8 +319,7 @@ class Reader(Compiler):
             for number, each in enumerate(value):
                 item = Inline(f"{op.text}[{number}]")
                 self._give(each, item, operands, item_of(place.read, number))
-            kind, size = type(value), len(value)
-            self.inputs.append(InputItems(place.read, kind, size))
+            self.inputs.append(Input(place.read, (type(value), len(value))))
             return value
         if value is None or type(value) is str:
             self.guard.values[place.key] = place.read, value
@@ -448,8 +442,8 @@ class Reader(Compiler):
             self.training(owner)
             return value
         place = Attribute(owner, name)
-        symbol = self.symbols.get(place.key)
-        if symbol is not None and is_same_value(concrete(symbol), value):
+        symbol = self.symbol_at(place, value)
+        if symbol is not None:
             return symbol
         if isinstance(value, BoundMethod) or callable(value):
             self.guard.values.setdefault(place.key, (place.read, value))
@@ -505,8 +499,8 @@ class Reader(Compiler):
             read_now = Inline("{0}[{1}]")
             return self.either(value, self.builder.behind, read_now, [owner, at], value)
         place = Item(owner, at)
-        symbol = self.symbols.get(place.key)
-        if symbol is not None and is_same_value(concrete(symbol), value):
+        symbol = self.symbol_at(place, value)
+        if symbol is not None:
             return symbol
         return self.read_place(place, value)
 
@@ -570,18 +564,19 @@ class Reader(Compiler):
     def _note(self, place: Location, value: Any) -> None:
         """A place that outlives the iteration holds a value now."""
         self.stored[place.key] = place, value
-        self._remember(place, value)
+        self.remember(place, value)
 
-    def _remember(self, place: Location, value: Any) -> None:
-        key: Any = place.key
-        if isinstance(place, OwnName):
-            key = id(self.variables), place.name
-        elif isinstance(place, OuterName):
-            key = id(place.holder), place.name
+    def remember(self, place: Location, value: Any) -> None:
+        """A place holds a value now, perhaps one with symbols."""
         if is_symbolic(value):
-            self.symbols[key] = value
+            self.symbols[place.key] = value
         else:
-            self.symbols.pop(key, None)
+            self.symbols.pop(place.key, None)
+
+    def symbol_at(self, place: Location, value: Any) -> Any:
+        """The value with symbols that a place holds; None where it holds another one, or none."""
+        symbol = self.symbols.get(place.key)
+        return symbol if symbol is not None and is_same_value(concrete(symbol), value) else None
 
     def made_list(self, values: list[Any]) -> list[Any]:
         """A list that the iteration makes."""

@@ -107,7 +107,7 @@ def _def(walk: Capture, node: tree.Def, scope: Scope) -> Run:
             hint = "define it ahead of the loop"
             walk.refuse("a function is defined in the iteration", hint, node.span)
         define(variables)
-        walk.symbols.pop((id(variables), node.name), None)
+        walk.remember(walk.place_of(variables, node.name), None)
 
     return run
 
