@@ -12,6 +12,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.compiler import loops
 from gradcli.language.loops import hot_loop as hot
+from gradcli.language.loops.compiled import CompiledIteration
 from gradcli.limits import Limits
 from gradcli.trace import codegen
 from tests.random_loops import random_loop
@@ -2263,11 +2264,11 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found = []
     verify = hot.HotLoop._verify
 
-    def listen(self: hot.HotLoop, path: hot.Path, variables: Any) -> bool:
+    def listen(self: hot.HotLoop, path: CompiledIteration, variables: Any) -> bool:
         ran = verify(self, path, variables)
         assert path.verified or not ran, "a compiled iteration differs from an interpreted one"
         if path.verified:
-            found.append(path.written)
+            found.append(path)
         return ran
 
     monkeypatch.setattr(hot.HotLoop, "_verify", listen)

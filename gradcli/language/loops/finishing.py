@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.capture import Capture
-from gradcli.language.loops.compiled import CompiledIteration, Named, is_new_leaf
+from gradcli.language.loops.compiled import CompiledIteration, Named, is_new_leaf, overlap
 from gradcli.language.loops.kinds import module_class
 from gradcli.language.loops.locations import Attribute, Location, Name, Part, store_op
-from gradcli.language.loops.lower_backward import holds_values, is_setting
+from gradcli.language.loops.lower_backward import holds_values
 from gradcli.language.loops.symbols import Symbol, is_symbolic
 from gradcli.state import State
 from gradcli.trace.codegen import functions_of
@@ -24,6 +22,8 @@ _BEGIN_EFFECTS = Inline("{0}.is_in_effects = True", "begin_effects")
 _END_EFFECTS = Inline("{0}.is_in_effects = False", "end_effects")
 
 # Functions of ours that run in a compiled iteration count by themselves.
+_READ_NODES = Inline("{0}.sequence_nr", raises=False)
+_READ_STEPS = Inline("{0}.left", raises=False)
 _COUNT_NODES = Inline("{0}.sequence_nr = {1} + {2}", "count_nodes")
 _COUNT_STEPS = Inline("{0}.left = {1} - {2}", "count_steps")
 
@@ -45,26 +45,21 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     _find_carried(walk)
     if not walk.guard.has_modes():
         raise GraphBreak("B06", "the iteration leaves gradients switched on or off")
-    walk.gradients.finish(unseen=True)
+    walk.gradients.finish()
     named, counted = _store(walk)
-    read_nodes, read_steps = (
-        Inline("{0}.sequence_nr", raises=False),
-        Inline("{0}.left", raises=False),
-    )
-    number = builder.input(read_nodes, [walk.state], walk.since).value
-    left = builder.input(read_steps, [walk.steps], walk.steps.left).value
+    number = builder.input(_READ_NODES, [walk.state], walk.since).value
+    left = builder.input(_READ_STEPS, [walk.steps], walk.steps.left).value
     count = walk.state.sequence_nr - walk.since
     builder.effect(_COUNT_NODES, [walk.state, number, count], state=())
     builder.effect(_COUNT_STEPS, [walk.steps, left, steps], state=())
     updated = list(dict.fromkeys([*walk.outside.updated, *walk.guard.lasting.values()]))
-    _check_looks(walk, updated)
+    if overlap(updated, [each for check in walk.guard.checks for each in check.inputs]):
+        raise GraphBreak("B05", "a check reads what the iteration writes to")
     trace = builder.trace
-    trace.guards = []
-    unseen = walk.gradients.unseen
     formers = [each.former for each in named]
     bases = _bases_of(walk, formers)
     trace.outputs = [_shown(walk, each) for each in (*formers, *bases)]
-    trace.outputs += unseen.values()
+    trace.outputs += walk.gradients.unseen.values()
     trace = optimized(trace)
     late = raising_behind_effects(trace)
     if late is None:
@@ -72,32 +67,16 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     else:
         _check_undone(trace.instructions, late, updated)
     builder.close()
-    begin, run, finish = functions_of(trace)
     return CompiledIteration(
-        begin,
-        run,
-        finish,
-        begin.__globals__,
-        walk.guard,
-        walk.inputs,
+        walk,
+        functions_of(trace),
         named,
         bases,
-        {each.storage for each in walk.guard.tensors if each.storage is not None},
-        updated,
-        [leaf for leaf in walk.guard.gradients if leaf not in unseen],
-        list(unseen),
-        walk.optimizers,
         counted,
-        walk.grown,
-        walk.called_as_is,
-        walk.recorder.generators,
+        updated,
         steps,
-        walk.since,
-        builder.side_exits,
-        walk.gradients.settled,
         late is None and _may_be_left_drawn(trace.instructions),
         late is not None,
-        set(),
     )
 
 
@@ -155,17 +134,6 @@ def _find_carried(walk: Capture) -> None:
 def _has(leaf: Tensor, gradient: Tensor) -> bool:
     """Whether a leaf has that gradient, or none."""
     return leaf.grad is None or leaf.grad is gradient
-
-
-def _check_looks(walk: Capture, updated: list[Tensor]) -> None:
-    if overlap(updated, [each for check in walk.guard.checks for each in check.inputs]):
-        raise GraphBreak("B05", "a check reads what the iteration writes to")
-
-
-def overlap(updated: Sequence[Tensor], looked_at: Sequence[Any]) -> bool:
-    """Whether what is written to lies where something is looked at."""
-    arrays = [each for each in looked_at if not is_setting(each)]
-    return any(np.may_share_memory(t.array, each) for t in updated for each in arrays)
 
 
 def _store(walk: Capture) -> tuple[list[Named], list[Location]]:

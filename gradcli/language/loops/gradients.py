@@ -159,10 +159,8 @@ class Gradients:
         """Record that the gradient of a leaf gets a version, as one does that is written to."""
         self.builder.effect(_SHARE, [storage_of, meta_of(leaf)], state=())
 
-    def finish(self, unseen: bool) -> None:
-        """Write what leaves leaves their gradients; `unseen` if the next iteration forgets them
-        unread.
-        """
+    def finish(self) -> None:
+        """Write what leaves leaves their gradients, but for those that are forgotten unread."""
         builder = self.builder
         found = self.outside.guard.gradients
         for leaf, gradient in self.now.items():
@@ -179,7 +177,7 @@ class Gradients:
                     builder.effect(_FORGET, [meta_of(leaf)], grad=())
             if gradient is None or leaf.grad in self.lasting:
                 continue
-            if unseen and leaf in self.forgotten:
+            if leaf in self.forgotten:
                 self.unseen[leaf] = gradient
                 continue
             array = builder.constant(leaf.array)

@@ -11,8 +11,7 @@ from gradcli.language.compiler.loops import Iterations, Length
 from gradcli.language.functions.control_flow import CONTINUE, Run
 from gradcli.language.loops.capture import Capture
 from gradcli.language.loops.compiled import Arrays, CompiledIteration, LeftInEffects
-from gradcli.language.loops.finishing import NotSettled, finish, overlap
-from gradcli.language.loops.locations import Item
+from gradcli.language.loops.finishing import NotSettled, finish
 from gradcli.language.loops.loop_carried import analysed
 from gradcli.language.loops.symbols import CHANGED
 from gradcli.language.loops.verify import Effects, same_effects
@@ -46,45 +45,6 @@ _PATHS = 4
 """Paths through the body that are compiled."""
 
 
-class Path:
-    """One way through the body, compiled.
-
-    Attributes:
-        stored: the places that it leaves values in.
-        changed: the lists and dicts that it changes, by their ids.
-        found: those that it takes for constant.
-        verified: whether it was found to do what the interpreter does.
-        entered: whether nothing has run since that it does not know of.
-    """
-
-    def __init__(self, written: CompiledIteration, walk: Capture) -> None:
-        self.written = written
-        kept = {key for key, (_, value) in walk.stored.items() if value is walk.found.get(key, key)}
-        self.stored = walk.stored.keys() - kept  # `w -= …` stores the `w` that it found
-        self.found = {*walk.found, *walk.guard.values}
-        self.given = set(walk.given)
-        places = [place for place, _ in walk.stored.values()]
-        owners = [place.owner for place in places if isinstance(place, Item)]
-        self.changed = {id(each) for each in (*walk.grown, *owners)}
-        self.names = {each.location.key for each in written.named}
-        self.unseen = set(written.unseen)
-        self.verified = False
-        self.served = 0
-        self.entered = False
-
-    def covers(self, other: Path) -> bool:
-        """Whether this path binds and forgets anew all that the other leaves unseen."""
-        return self is other or (other.names <= self.names and other.unseen <= self.unseen)
-
-    def disturbs(self, other: Path) -> bool:
-        """Whether this path changes what the other takes for constant."""
-        guard = other.written.guard
-        if self.changed & guard.contents.keys():
-            return True
-        looked_at = [each for check in guard.checks for each in check.inputs]
-        return overlap(self.written.updated, looked_at)
-
-
 class HotLoop:
     """A loop whose iterations may be compiled.
 
@@ -110,7 +70,7 @@ class HotLoop:
         self.interpreted = 0
         self.refused = False
         self.attempts = _ATTEMPTS
-        self.paths: list[Path] = []
+        self.paths: list[CompiledIteration] = []
         self.carried: set[Any] = set()
         self.lasting: set[Any] = set()
         self.broken: GraphBreak | None = None
@@ -122,7 +82,7 @@ class HotLoop:
         self.unsteady: Counter[tuple[int, int]] = Counter()
         self._last_exit: SideExit | None = None
         self._steps_left = 0
-        self.left: tuple[Path, Arrays] | None = None
+        self.left: tuple[CompiledIteration, Arrays] | None = None
         self._signal: Any = None
 
     def begin(
@@ -186,14 +146,13 @@ class HotLoop:
             )
             return self._interpret(variables)
         for path in list(self.paths):
-            written = path.written
-            if not (path.entered and written.settled) and not written.guard.finds_gradients():
-                replaced = written.guard.replaced()
+            if not (path.entered and path.settled) and not path.guard.finds_gradients():
+                replaced = path.guard.replaced()
                 if replaced:
                     self.carried |= replaced
                     self.paths.remove(path)
                 continue
-            if not written.fits(variables, steps):
+            if not path.fits(variables, steps):
                 continue
             if not path.verified:
                 if self._verify(path, variables):
@@ -221,32 +180,32 @@ class HotLoop:
             return None
         return self._run_missed(variables)
 
-    def _run_compiled(self, path: Path, variables: Variables) -> Arrays:
+    def _run_compiled(self, path: CompiledIteration, variables: Variables) -> Arrays:
         if self.left is not None and not path.covers(self.left[0]):
             self._show(variables)
         if not path.entered:
             for each in self.paths:
                 each.entered = False
-            path.written.enter(variables)
+            path.enter(variables)
             path.entered = True
-        left = self._executed(path.written, variables)
+        left = self._executed(path, variables)
         path.served += 1
         self.compiled_count += 1
         return left
 
-    def _executed(self, written: CompiledIteration, variables: Variables) -> Arrays:
+    def _executed(self, path: CompiledIteration, variables: Variables) -> Arrays:
         state = self.compiler.state
-        if written.undoes:
-            effects = Effects(state, written, variables)
+        if path.undoes:
+            effects = Effects(state, path, variables)
             try:
-                return written.execute()
+                return path.execute()
             except BaseException:
                 effects.undo()
                 raise
-        left = written.execute()
+        left = path.execute()
         if state.interruption is not None:  # which came while the iteration had effects
             self.left = None
-            written.show(left, variables)
+            path.show(left, variables)
             interruption, state.interruption = state.interruption, None
             raise interruption
         return left
@@ -302,10 +261,10 @@ class HotLoop:
             return
         for path in self.paths:
             path.entered = False
-        held = [path for path in self.paths if path.written.guard.holds(variables)]
+        held = [path for path in self.paths if path.guard.holds(variables)]
         if len(held) < len(self.paths):
             for path in self.paths:
-                guard = path.written.guard
+                guard = path.guard
                 changed = guard.changed_inputs if begins else guard.changed
                 self.carried |= changed(variables) - (self.lasting if begins else set())
             served = sum(path.served for path in self.paths)
@@ -334,7 +293,7 @@ class HotLoop:
         if self.left is not None:
             path, arrays = self.left
             self.left = None
-            path.written.show(arrays, variables)
+            path.show(arrays, variables)
 
     def _capture(self, variables: Variables) -> Any:
         """Run an iteration and record it."""
@@ -352,7 +311,7 @@ class HotLoop:
             self.attempts = 1
         if found is None and signal in (None, CONTINUE):
             try:
-                self._add(Path(finish(walk, before - steps.left), walk))
+                self._add(finish(walk, before - steps.left))
             except NotSettled:
                 self.attempts -= 1
             except GraphBreak as late:
@@ -373,12 +332,12 @@ class HotLoop:
         self._check(variables)
         return signal
 
-    def _add(self, path: Path) -> None:
+    def _add(self, path: CompiledIteration) -> None:
         """Add a path that was compiled; those that it would disturb go."""
         kept = []
         for other in self.paths:
-            both = (path.stored & other.found) | (other.stored & path.found)
-            both |= (path.names & other.given) | (other.names & path.given)
+            both = (path.stored & other.relied) | (other.stored & path.relied)
+            both |= (path.names & other.loaded) | (other.names & path.loaded)
             self.carried |= both
             if not (both or path.disturbs(other) or other.disturbs(path)):
                 kept.append(other)
@@ -388,17 +347,16 @@ class HotLoop:
             return
         self.paths.insert(0, path)
 
-    def _verify(self, path: Path, variables: Variables) -> bool:
+    def _verify(self, path: CompiledIteration, variables: Variables) -> bool:
         """Run an iteration in both ways, to compare; False where this is not one for the path."""
         self._show(variables)
-        written = path.written
-        effects = Effects(self.compiler.state, written, variables)
+        effects = Effects(self.compiler.state, path, variables)
         effects.hush()
         found = None
         try:
-            written.enter(variables)
+            path.enter(variables)
             # No other name holds what is large while the body runs.
-            found = effects.seen(written.named_arrays(written.execute()), copies=True)
+            found = effects.seen(path.named_arrays(path.execute()), copies=True)
         except SideExit as exit:
             effects.undo()
             self._note(exit)
@@ -415,7 +373,7 @@ class HotLoop:
         finally:
             self.compiler.state.emit = effects.emit
         self.interpreted_count += 1
-        now = effects.seen([each.location.read(variables).array for each in written.named])
+        now = effects.seen([each.location.read(variables).array for each in path.named])
         path.verified = found is not None and same_effects(found, now)
         if not path.verified:
             self.broken = GraphBreak(

@@ -336,7 +336,6 @@ class Recorder(Listener):
         if self._is_constant(given):
             read = check or _same_number(operands[0])
             guard = Guard(Kind.VALUE, read, None, inputs=operands)
-            builder.trace.guards.append(guard)
             self.outside.guard.checks.append(guard)
             return  # a guard looks when something else may have changed it
         if check is None:
