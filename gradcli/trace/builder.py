@@ -72,14 +72,14 @@ class TraceBuilder:
     def stand_for(self, array: Any, value: Value) -> Value:
         """Let a value stand for an array that the recorded run made or loaded."""
         if type(array) is np.ndarray and array.size >= self.least_lazy:
-            raise GraphBreak("B04", f"an array of {array.size:,} elements is computed lazily")
+            raise GraphBreak(f"an array of {array.size:,} elements is computed lazily", code="B04")
         return self._keep(array, value)
 
     def _keep(self, array: Any, value: Value) -> Value:
         if type(array) is not np.ndarray and not isinstance(array, np.generic):
-            raise GraphBreak("B04", f"{type(array).__name__} is no array of NumPy's")
+            raise GraphBreak(f"{type(array).__name__} is no array of NumPy's", code="B04")
         if array.dtype.itemsize == 2:
-            raise GraphBreak("B04", f"{array.dtype} is computed in float32 and rounded")
+            raise GraphBreak(f"{array.dtype} is computed in float32 and rounded", code="B04")
         self._kept.append(array)  # its `id` is the key
         self._values[id(array)] = value
         return value
@@ -97,7 +97,7 @@ class TraceBuilder:
         """The value that stands for an array; raises GraphBreak where none does."""
         found = self._values.get(id(array))
         if found is None:
-            raise GraphBreak("B01", "an array was made where nobody recorded it")
+            raise GraphBreak("an array was made where nobody recorded it", code="B01")
         return found
 
     def is_constant(self, value: Value) -> bool:
@@ -120,7 +120,7 @@ class TraceBuilder:
             result: its result, if the call was made already.
         """
         if len(self.trace.instructions) > _LONGEST:
-            raise GraphBreak("B03", f"more than {_LONGEST:,} instructions")
+            raise GraphBreak(f"more than {_LONGEST:,} instructions", code="B03")
         called = function.function if isinstance(function, Kernel) else function
         if result is None:
             result = _result_of(called, operands)
@@ -189,7 +189,9 @@ def _result_of(function: Callable[..., Any], operands: Sequence[Operand]) -> Any
     try:
         return function(*[array_of(operand) for operand in operands])
     except Exception as failure:  # it expects operands of another layout
-        raise GraphBreak("B02", f"the call failed when it was made again: {failure}") from failure
+        raise GraphBreak(
+            f"the call failed when it was made again: {failure}", code="B02"
+        ) from failure
 
 
 def array_of(operand: Operand) -> Any:

@@ -44,7 +44,7 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     builder.span, builder.stack = None, ()
     _find_carried(walk)
     if not walk.guard.has_modes():
-        raise GraphBreak("B06", "the iteration leaves gradients switched on or off")
+        raise GraphBreak("the iteration leaves gradients switched on or off")
     walk.gradients.finish()
     named, counted = _store(walk)
     number = builder.input(_READ_NODES, [walk.state], walk.since).value
@@ -52,9 +52,9 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     count = walk.state.sequence_nr - walk.since
     builder.effect(_COUNT_NODES, [walk.state, number, count], state=())
     builder.effect(_COUNT_STEPS, [walk.steps, left, steps], state=())
-    updated = list(dict.fromkeys([*walk.outside.updated, *walk.guard.lasting.values()]))
+    updated = list(dict.fromkeys([*walk.builder.updated, *walk.guard.lasting.values()]))
     if overlap(updated, [each for check in walk.guard.checks for each in check.inputs]):
-        raise GraphBreak("B05", "a check reads what the iteration writes to")
+        raise GraphBreak("a check reads what the iteration writes to", code="B05")
     trace = builder.trace
     formers = [each.former for each in named]
     bases = _bases_of(walk, formers)
@@ -94,11 +94,15 @@ def _check_undone(
     """Raise GraphBreak where the effects ahead of what may raise cannot be undone."""
     for each in instructions:
         if Effect.SHOWS in each.effects:
-            raise GraphBreak("B05", "something is printed before what may fail", span=late.span)
+            raise GraphBreak(
+                "something is printed before what may fail", span=late.span, code="B05"
+            )
         if each is late:
             break
     if sum(each.array.nbytes for each in updated) > _MOST_UNDONE:
-        raise GraphBreak("B05", "large tensors are written to before what may fail", span=late.span)
+        raise GraphBreak(
+            "large tensors are written to before what may fail", span=late.span, code="B05"
+        )
 
 
 def _may_be_left_drawn(instructions: Sequence[Instruction]) -> bool:
@@ -142,8 +146,8 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
     counted: list[Location] = []
     for key, (place, value) in walk.stored.items():
         if isinstance(place, Name) and place.name in walk.plan.targets:
-            raise GraphBreak("B06", f"the iteration binds `{place.name}`, which the loop binds too")
-        if type(value) is Tensor and walk.outside.is_made(value) and key not in walk.carried:
+            raise GraphBreak(f"the iteration binds `{place.name}`, which the loop binds too")
+        if type(value) is Tensor and walk.builder.is_made(value) and key not in walk.carried:
             _check_named(walk, place, value)
             named.append(Named(place, value))
             continue
@@ -173,7 +177,7 @@ def _bases_of(walk: Capture, named: Sequence[Tensor]) -> list[Tensor]:
     return [
         each
         for each in found
-        if each is not None and each not in known and (each in bases or walk.outside.is_made(each))
+        if each is not None and each not in known and (each in bases or walk.builder.is_made(each))
     ]
 
 
@@ -189,7 +193,7 @@ def _are_recorded(walk: Capture, value: Any) -> bool:
     """Whether a value is a tuple or list of tensors that the iteration made, some with graphs."""
     return (
         type(value) in (tuple, list)
-        and all(type(each) is Tensor and walk.outside.is_made(each) for each in value)
+        and all(type(each) is Tensor and walk.builder.is_made(each) for each in value)
         and any(each.requires_grad for each in value)
     )
 
@@ -197,19 +201,16 @@ def _are_recorded(walk: Capture, value: Any) -> bool:
 def _check_named(walk: Capture, place: Location, value: Tensor) -> None:
     own = place.name if isinstance(place, Name) and place.holder is None else None
     if own in walk.plan.tested:
-        raise GraphBreak(
-            "B06", f"`{own}`, by which the loop goes on, is a tensor", "use its item()"
-        )
+        raise GraphBreak(f"`{own}`, by which the loop goes on, is a tensor", "use its item()")
     if not walk.plan.leaves or own in walk.plan.anew:
         return
     if value.grad_fn is not None and holds_values(value.grad_fn, walk.since):
         raise GraphBreak(
-            "B06",
             f"the graph of {_name(place)} outlives the iteration: no backward pass has freed it",
             "compute what needs no gradient under `torch.no_grad()`",
         )
     if value.grad_fn is None and value.grad is not None:
-        raise GraphBreak("B06", f"{_name(place)} is a new leaf with a gradient in every iteration")
+        raise GraphBreak(f"{_name(place)} is a new leaf with a gradient in every iteration")
 
 
 def _name(place: Location) -> str:
@@ -220,11 +221,10 @@ def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -
     """The text of a value that is stored in every iteration."""
     builder = walk.builder
     kind = type(value)
-    if kind is Tensor and walk.outside.is_made(value):
+    if kind is Tensor and walk.builder.is_made(value):
         freed = value.grad_fn is not None and not holds_values(value.grad_fn, walk.since)
         if value.requires_grad and not is_new_leaf(value) and not (freed and not value.version):
             raise GraphBreak(
-                "B06",
                 f"{_name(place)} is handed from one iteration to the next with its graph",
                 "detach() what one iteration hands to the next",
             )
@@ -238,5 +238,5 @@ def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -
     if kind is Symbol or kind is Tensor or kind in _PLAIN:
         return builder.written(value, operands)
     if id(value) in walk.local or kind.__name__ in ("Function", "Iterator", "Walk"):
-        raise GraphBreak("B06", f"{_name(place)} holds a {kind.__name__} of the iteration")
+        raise GraphBreak(f"{_name(place)} holds a {kind.__name__} of the iteration")
     return builder.written(value, operands)

@@ -10,7 +10,6 @@ from gradcli.autograd.engine import accumulate
 from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
 from gradcli.language.loops.compiled import Input
 from gradcli.language.loops.lower_backward import ADD
-from gradcli.language.loops.outside import Outside
 from gradcli.language.loops.symbols import IterationBuilder
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.trace.graph_break import GraphBreak
@@ -54,12 +53,10 @@ class Gradients:
     def __init__(
         self,
         builder: IterationBuilder,
-        outside: Outside,
         carried: set[Any],
         inputs: list[Any],
     ) -> None:
         self.builder = builder
-        self.outside = outside
         self.carried = carried
         self.inputs = inputs
         self.lasting: dict[Tensor, Tensor] = {}
@@ -74,8 +71,8 @@ class Gradients:
     def arrive(self, leaf: Tensor, gradient: Value) -> None:
         """A backward pass is about to give a leaf a gradient, or to add to the one it has."""
         old = leaf.grad
-        if not self.outside.is_made(leaf):
-            self.outside.tensor(leaf)
+        if not self.builder.is_made(leaf):
+            self.builder.tensor(leaf)
             self.find(leaf)
         if old is None:
             self.now[leaf] = gradient
@@ -89,21 +86,21 @@ class Gradients:
 
     def find(self, leaf: Tensor) -> None:
         """Note whether the iteration found a leaf with a gradient."""
-        self.outside.guard.gradients.setdefault(leaf, leaf.grad is not None)
+        self.builder.guard.gradients.setdefault(leaf, leaf.grad is not None)
 
     def _lasting(self, leaf: Tensor, gradient: Tensor) -> Value:
         """The array of a gradient that was there before, and is written to."""
         array = gradient.array
         if type(array) is not np.ndarray or array.dtype not in EVERYDAY:
-            raise GraphBreak("B04", "a gradient is no array of float32 or float64 on the host")
+            raise GraphBreak("a gradient is no array of float32 or float64 on the host", code="B04")
         self.lasting[gradient] = leaf
         return self._found(leaf, gradient)
 
     def _found(self, leaf: Tensor, gradient: Tensor) -> Value:
         """The array of a gradient that the iteration found, always the same tensor or any."""
         if ("gradient", id(leaf)) not in self.carried:
-            self.outside.guard.lasting[leaf] = gradient
-            return self.outside.tensor(gradient)
+            self.builder.guard.lasting[leaf] = gradient
+            return self.builder.tensor(gradient)
         if not self.builder.knows(gradient.array):
             value = self.builder.load(_LOAD, [meta_of(leaf)], gradient.array)
             self.loaded.add(value)
@@ -116,7 +113,7 @@ class Gradients:
             if gradient is None or not leaf.requires_grad:
                 continue
             if leaf.grad is None or not same_bits(leaf.grad.array, gradient.array):
-                raise GraphBreak("B06", "a leaf's gradient came out differently than was recorded")
+                raise GraphBreak("a leaf's gradient came out differently than was recorded")
             if leaf.grad in self.lasting:
                 continue
             if leaf.grad.array.strides == gradient.array.strides:
@@ -127,7 +124,7 @@ class Gradients:
 
     def read(self, leaf: Tensor) -> None:
         """`leaf.grad` of a leaf from outside was read."""
-        self.outside.tensor(leaf)
+        self.builder.tensor(leaf)
         self.find(leaf)
         gradient = leaf.grad
         if leaf not in self.now:
@@ -137,10 +134,10 @@ class Gradients:
 
     def forget(self, leaf: Tensor) -> None:
         """`leaf.grad = None` is about to run."""
-        if self.outside.is_made(leaf):
+        if self.builder.is_made(leaf):
             self.now[leaf] = None
             return
-        self.outside.tensor(leaf)
+        self.builder.tensor(leaf)
         if leaf not in self.now and leaf not in self.used:
             self.forgotten.add(leaf)
         self.find(leaf)
@@ -151,9 +148,9 @@ class Gradients:
         if target in self.loaded:
             self.builder.effect(_COUNT_WRITE, [_count_write, meta_of(leaf)], state=())
         elif gradient.storage is not None:
-            self.outside.count_writes(self.outside.storage(gradient), 1)
+            self.builder.count_writes(self.builder.storage(gradient), 1)
         else:
-            self.outside.guard.storages[gradient] = None
+            self.builder.guard.storages[gradient] = None
 
     def share(self, leaf: Tensor) -> None:
         """Record that the gradient of a leaf gets a version, as one does that is written to."""
@@ -162,7 +159,7 @@ class Gradients:
     def finish(self) -> None:
         """Write what leaves leaves their gradients, but for those that are forgotten unread."""
         builder = self.builder
-        found = self.outside.guard.gradients
+        found = self.builder.guard.gradients
         for leaf, gradient in self.now.items():
             if leaf in self.given and gradient is not None:
                 made = [Tensor, accumulate.kept, gradient, builder.value_of(leaf.array)]
@@ -171,7 +168,7 @@ class Gradients:
                 continue  # the iteration made it, or is given it
             if found[leaf] is (gradient is None):
                 if leaf in self.forgotten:
-                    raise GraphBreak("B06", "a leaf got its first gradient")
+                    raise GraphBreak("a leaf got its first gradient")
                 self.settled = False
                 if gradient is None:
                     builder.effect(_FORGET, [meta_of(leaf)], grad=())

@@ -142,7 +142,7 @@ class HotLoop:
             self._check(variables)
         if not is_unobserved(state) or self.compiler.interpreter.overrides:
             self.broken = self.broken or GraphBreak(
-                "B06", "forward_ad, inference mode, a transform or a listener is at work"
+                "forward_ad, inference mode, a transform or a listener is at work"
             )
             return self._interpret(variables)
         for path in list(self.paths):
@@ -239,7 +239,7 @@ class HotLoop:
             if self._last_exit is not None:
                 reason = f"{reason}: {self._last_exit.reason}"
                 span = self._last_exit.span or span
-            self.broken = GraphBreak("B07", reason, span=span)
+            self.broken = GraphBreak(reason, span=span, code="B07")
             self._refuse()
         elif self.attempts > 0 and len(self.paths) < _PATHS and self.missed > 1:
             return self._capture(variables)
@@ -282,7 +282,7 @@ class HotLoop:
 
     def _changes(self) -> GraphBreak:
         reason = "what the iterations rely on changes too often"
-        return GraphBreak("B08", reason, span=self.node.span)
+        return GraphBreak(reason, span=self.node.span, code="B08")
 
     def _refuse(self) -> None:
         self.paths = []
@@ -307,7 +307,9 @@ class HotLoop:
         signal = walk.run(self.node.body)
         found = walk.broken
         if found is None and not walk.computes():
-            found = GraphBreak("B10", "the loop computes nothing with tensors", span=self.node.span)
+            found = GraphBreak(
+                "the loop computes nothing with tensors", span=self.node.span, code="B10"
+            )
             self.attempts = 1
         if found is None and signal in (None, CONTINUE):
             try:
@@ -377,7 +379,7 @@ class HotLoop:
         path.verified = found is not None and same_effects(found, now)
         if not path.verified:
             self.broken = GraphBreak(
-                "B09", "the compiled iteration did something else than the interpreted one"
+                "the compiled iteration did something else than the interpreted one", code="B09"
             )
             self.broken.span = self.node.span
             self._refuse()

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
-from gradcli.language.loops.guards import is_same_value
+from gradcli.language.loops.guards import Guard, is_same_value
 from gradcli.ops.indexing.basic import Key
 from gradcli.record import Record
 from gradcli.state import active
@@ -74,24 +75,33 @@ def holds_tensor(value: Any) -> bool:
     return type(value) is Tensor or any(map(holds_tensor, parts_in(value)))
 
 
+COUNT_WRITES = Inline("{0}.version += {1}", "count_writes")
+"""The version of a storage goes up."""
+
+_ANNOUNCE = Inline("if {0}.pending_readers: {1}({2})", "write_barrier")
+"""Lets plans keep the values that are about to be overwritten."""
+
+
 class IterationBuilder(TraceBuilder):
     """Records an iteration.
 
     Attributes:
         side_exits: how many checks may send an iteration back to the interpreter.
-        lasting: the tensors from outside that stay what they are.
+        guard: what the iteration relies on, the tensors from outside that stay what they are.
+        updated: those that it writes to.
         objects: how the tensors are read that are others in every iteration.
         older: the tensors with a graph of an earlier iteration that it was given: it may detach
             them, which leaves their arrays, and look at their shapes.
     """
 
-    def __init__(self, least_lazy: int) -> None:
-        super().__init__(least_lazy)
+    def __init__(self, guard: Guard) -> None:
+        super().__init__(guard.state.lazy_from)
+        self.guard = guard
+        self.updated: list[Tensor] = []
         self._symbols: dict[int, Symbol] = {}
         self._numbers: dict[Value, Any] = {}
         self._reads = 0
         self.side_exits = 0
-        self.lasting: set[Tensor] = set()
         self._escaped: dict[Tensor, Value] = {}
         self.objects: dict[Tensor, tuple[Inline, Sequence[Operand]]] = {}
         self.older: set[Tensor] = set()
@@ -135,6 +145,38 @@ class IterationBuilder(TraceBuilder):
         self.has(tensor)
         return self.value_of(tensor.array)
 
+    # --- tensors from outside -------------------------------------------------------------------
+
+    def tensor(self, tensor: Tensor) -> Value:
+        """The value of a tensor that was there before, or of one that the iteration made."""
+        if self.is_made(tensor):
+            return self.of(tensor)
+        if tensor.grad_fn is not None:
+            raise of_older_graph()
+        self.guard.watch(tensor)
+        return self.constant(tensor.array)
+
+    def is_made(self, tensor: Tensor) -> bool:
+        """Whether the iteration made a tensor."""
+        return self.has(tensor) and not self.is_constant(self.of(tensor))
+
+    def storage(self, tensor: Tensor) -> Storage:
+        """The storage of a tensor that is written to."""
+        storage = tensor.storage
+        if type(storage) is not Storage or storage.lazy_conjugation is not None:
+            raise GraphBreak("a write to a view of conjugates")
+        self.guard.storages[tensor] = storage
+        return storage
+
+    def announce_write(self, target: Value) -> None:
+        """Record what goes before a write."""
+        self.effect(_ANNOUNCE, [self.guard.state, write_barrier, target], state=())
+
+    def count_writes(self, storage: Storage, count: int) -> None:
+        """Record that the version of a storage goes up."""
+        if count:
+            self.effect(COUNT_WRITES, [storage, count], state=())
+
     # --- symbols --------------------------------------------------------------------------------
 
     def known(self, value: Any) -> Any:
@@ -153,7 +195,7 @@ class IterationBuilder(TraceBuilder):
         made, parts = known
         now = [concrete(each) for each in parts]
         if len(made) != len(now) or not all(map(is_same_value, now, made)):
-            raise GraphBreak("B06", "a list with numbers that vary changes")
+            raise GraphBreak("a list with numbers that vary changes")
         return parts
 
     def input(self, op: Inline, operands: Sequence[Operand], now: Any) -> Symbol:
@@ -325,7 +367,7 @@ class IterationBuilder(TraceBuilder):
         """The text of a value for an `Inline`, whose operands grow; tensors in it are made anew."""
         value = self.known(value)
         kind = type(value)
-        if kind is Tensor and value not in self.lasting:
+        if kind is Tensor and value not in self.guard.tensors:
             check_whole(value)
             if value in self.objects:
                 return _at(operands, self.object(*self.objects[value]))
@@ -374,7 +416,7 @@ class IterationBuilder(TraceBuilder):
         given = self.given_as(base)
         if given is not None:
             return given
-        return self.escaped(base) if base not in self.lasting and self.has(base) else base
+        return self.escaped(base) if base not in self.guard.tensors and self.has(base) else base
 
     def shares_memory_with(self, tensor: Tensor) -> Any:
         """The tensor from outside, or one that is given, whose storage a tensor has too without
@@ -386,7 +428,7 @@ class IterationBuilder(TraceBuilder):
         for each in self.objects:
             if each.storage is storage:
                 return self.object(*self.objects[each])
-        return next((each for each in self.lasting if each.storage is storage), None)
+        return next((each for each in self.guard.tensors if each.storage is storage), None)
 
     def given_as(self, tensor: Tensor) -> Value | None:
         """The very tensor that stands for one that the iteration was given, or for the base of one;
@@ -411,7 +453,7 @@ class IterationBuilder(TraceBuilder):
         if kind in (list, tuple, slice):
             return changed(self.parts_of(value), lambda each: self.placed(each, operands))
         if not isinstance(value, SETTINGS):
-            raise GraphBreak("B06", f"an op is given {kind.__name__}, whose parts may vary")
+            raise GraphBreak(f"an op is given {kind.__name__}, whose parts may vary")
         return value
 
 
@@ -423,7 +465,6 @@ def _at(operands: list[Operand], value: Operand) -> str:
 def of_older_graph() -> GraphBreak:
     """What ends recording where a tensor takes part with a graph that is not the iteration's."""
     return GraphBreak(
-        "B06",
         "a tensor from an earlier iteration, or from before the loop, has a graph",
         "detach() what one iteration hands to the next",
     )
@@ -432,7 +473,7 @@ def of_older_graph() -> GraphBreak:
 def check_whole(value: Any) -> None:
     """Raise GraphBreak for a batched tensor: code for arrays knows no examples."""
     if type(value) is Tensor and type(value.array) is BatchedArray:
-        raise GraphBreak("B06", "a function of each example is given a number that varies")
+        raise GraphBreak("a function of each example is given a number that varies")
 
 
 def tensor_like(array: Any, former: Tensor, base: Any = None) -> Tensor:

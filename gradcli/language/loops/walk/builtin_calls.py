@@ -88,7 +88,7 @@ def _append(walk: Capture, callee: Callee) -> None:
 
     def record() -> None:
         if id(values) in walk.guard.contents:
-            raise GraphBreak("B06", "a list is gone through that the iteration appends to")
+            raise GraphBreak("a list is gone through that the iteration appends to")
         escaping = _escaping(walk, value)
         text = walk.builder.written(escaping, operands)
         op = Inline(f"{{{len(operands)}}}({{{len(operands) + 1}}}, {text})", "append")
@@ -104,18 +104,17 @@ def _escaping(walk: Capture, value: Any) -> Any:
         return tuple([_escaping(walk, each) for each in value])
     if type(value) is not Tensor:
         if id(value) in walk.local or (isinstance(value, tuple) and _holds_tensor([*value])):
-            raise GraphBreak("B06", "a list or object that the iteration makes is kept")
+            raise GraphBreak("a list or object that the iteration makes is kept")
         return value
     if value in walk.builder.objects or not walk.builder.has(value) or value in walk.guard.tensors:
         return value
     if value.requires_grad:
         raise GraphBreak(
-            "B06",
             "a tensor is kept with its graph, which grows from iteration to iteration",
             "keep `loss.item()` or `loss.detach()`",
         )
     walk.recorder.escaped.append(value)
-    outer = [each.array for each in (*walk.builder.lasting, *walk.builder.objects)]
+    outer = [each.array for each in (*walk.guard.tensors, *walk.builder.objects)]
     shares = any(np.may_share_memory(value.array, each) for each in outer)
     if not isinstance(value.array, np.ndarray) or value.base is not None or shares:
         return value

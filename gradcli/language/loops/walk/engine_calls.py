@@ -43,10 +43,10 @@ def _without_recorder(walk: Capture, callee: Callee) -> Any:
 def _derivatives(walk: Capture, tensor: Any) -> dict[Tensor, Any]:
     """Record the backward pass from a tensor; the gradients of the leaves that it reaches."""
     if type(tensor) is not Tensor or tensor.grad_fn is None or tensor.output_nr:
-        raise GraphBreak("B06", "a backward pass from something that has no graph")
+        raise GraphBreak("a backward pass from something that has no graph")
     seed = tensor.array.dtype.type(1)
     if tensor.array.shape != ():
-        raise GraphBreak("B06", "a backward pass from more than one element")
+        raise GraphBreak("a backward pass from more than one element")
     arrived = write_backward(walk.builder, tensor.grad_fn, seed, walk.since)
     return {leaf.variable: gradient for leaf, gradient in arrived.items()}
 
@@ -84,9 +84,11 @@ def _grad_call(walk: Capture, callee: Callee) -> Any:
         for leaf, made in zip(leaves, found, strict=True):
             gradient = derivatives.get(leaf)
             if type(made) is not Tensor or gradient is None:
-                raise GraphBreak("B06", "a gradient of something that is no leaf")
+                raise GraphBreak("a gradient of something that is no leaf")
             if not same(made.array, gradient.array):
-                raise GraphBreak("B02", "a gradient gave other bits when it was computed again")
+                raise GraphBreak(
+                    "a gradient gave other bits when it was computed again", code="B02"
+                )
             walk.builder.stand_for(made.array, gradient)
 
     walk.attempt(know)
@@ -127,7 +129,7 @@ def _optimizer_step(walk: Capture, callee: Callee) -> Any:
     _rely_on(walk, optimizer)
 
     def record() -> None:
-        walk.outside.updated += write_step(walk.gradients, optimizer)
+        walk.builder.updated += write_step(walk.gradients, optimizer)
         walk.optimizers.append(optimizer)
 
     walk.attempt(record)

@@ -239,7 +239,7 @@ def _compute(walk: Capture, symbol: str, left: Any, right: Any, now: Any) -> Sym
     if symbol in ("in", "not in") and type(right) in _CONTAINERS and not holds_tensor(right):
         function = contains
     if function is None:
-        raise GraphBreak("B06", f"`{symbol}` of numbers that vary")
+        raise GraphBreak(f"`{symbol}` of numbers that vary")
     op = Inline(f"{'not ' * (symbol == 'not in')}{{{len(operands)}}}({first}, {second})")
     return walk.builder.compute(op, [*operands, function], now)
 

@@ -24,7 +24,6 @@ from gradcli.language.loops.locations import (
     read_op,
 )
 from gradcli.language.loops.loop_carried import LoopPlan
-from gradcli.language.loops.outside import Outside
 from gradcli.language.loops.recorder import Recorder
 from gradcli.language.loops.symbols import (
     CHANGED,
@@ -99,12 +98,11 @@ class Reader(Compiler):
         self.carried = carried
         self.scope = scope
         self.variables = variables
-        self.builder = IterationBuilder(self.state.lazy_from)
         self.guard = Guard(self.state)
-        self.outside = Outside(self.builder, self.guard)
+        self.builder = IterationBuilder(self.guard)
         self.inputs: list[Input] = []
-        self.gradients = Gradients(self.builder, self.outside, carried, self.inputs)
-        self.recorder = Recorder(self.outside, self.gradients, self.end)
+        self.gradients = Gradients(self.builder, carried, self.inputs)
+        self.recorder = Recorder(self.gradients, self.end)
         self.stored: dict[Any, tuple[Location, Any]] = {}
         self.found: dict[Any, Any] = {}
         self.loaded: dict[Value, Any] = {}
@@ -137,7 +135,7 @@ class Reader(Compiler):
 
     def refuse(self, reason: str, hint: str | None = None, span: Span | None = None) -> None:
         """Recording ends, for a reason."""
-        self.end(GraphBreak("B06", reason, hint, span))
+        self.end(GraphBreak(reason, hint, span))
 
     def attempt(self, record: Callable[..., Any], *args: Any) -> Any:
         """Record something, unless recording has ended or ends with it: None then."""
@@ -323,10 +321,8 @@ class Reader(Compiler):
             return value
         if value is None or type(value) is str:
             self.guard.values[place.key] = place.read, value
-            raise GraphBreak(
-                "B06", f"what is read is {described(value)} here and another value later"
-            )
-        raise GraphBreak("B06", f"{described(value)} is another one in every iteration")
+            raise GraphBreak(f"what is read is {described(value)} here and another value later")
+        raise GraphBreak(f"{described(value)} is another one in every iteration")
 
     def _give(
         self, tensor: Tensor, op: Inline, operands: Sequence[Any], read: Callable[..., Any]
@@ -340,7 +336,7 @@ class Reader(Compiler):
         is_leaf = tensor.requires_grad and not is_older
         if is_leaf and not is_new_leaf(tensor):
             reason = "a tensor in a graph, or a leaf with a gradient, is another one each time"
-            raise GraphBreak("B06", reason, _IN_PLACE)
+            raise GraphBreak(reason, _IN_PLACE)
         self.builder.objects[tensor] = op, operands
         if is_leaf:
             self.gradients.given[tensor] = self.builder.read(op, operands)
@@ -368,7 +364,7 @@ class Reader(Compiler):
             self.builder.exit_unless("{0}.array is {1}", [first, tensor.array], OTHER_TENSOR)
             return
         else:
-            raise GraphBreak("B06", OTHER_TENSOR)
+            raise GraphBreak(OTHER_TENSOR)
         self.builder.exit_unless("{0} is {1}", same, OTHER_TENSOR)
 
     def constant(self, value: Any) -> Any:
@@ -407,7 +403,7 @@ class Reader(Compiler):
             found = self.builder.object(*given)
             self.builder.exit_unless("{0} is {1}", [found, tensor], OTHER_TENSOR)
         elif not self.builder.has(tensor) and tensor not in self.builder.older:
-            self.outside.tensor(tensor)
+            self.builder.tensor(tensor)
 
     def is_local(self, owner: Any) -> bool:
         """Whether the iteration made an object: a list, an instance, the `ctx` of a function."""
@@ -455,7 +451,7 @@ class Reader(Compiler):
             self.refuse("what a tensor has of a graph of an earlier iteration is looked at")
         before = self.recorder.write_count
         value = read()
-        if name == "grad" and owner.grad_fn is None and not self.outside.is_made(owner):
+        if name == "grad" and owner.grad_fn is None and not self.builder.is_made(owner):
             self.attempt(self.gradients.read, owner)
         elif type(value) is Tensor or name in _METADATA or callable(value):
             pass
