@@ -65,9 +65,12 @@ class TraceBuilder:
     def load(self, op: Inline, operands: Sequence[Operand], array: Any) -> Value:
         """Record how a run loads an array from its inputs."""
         value = self.stand_for(array, self.trace.value_of(array))
-        self._add(op, operands, (value,))
+        self._add_load(op, operands, value)
         self.trace.inputs.append(value)
         return value
+
+    def _add_load(self, op: Inline, operands: Sequence[Operand], value: Value) -> None:
+        self._add(op, operands, (value,))
 
     def stand_for(self, array: Any, value: Value) -> Value:
         """Let a value stand for an array that the recorded run made or loaded."""
@@ -144,7 +147,8 @@ class TraceBuilder:
 
     def effect(self, op: Any, operands: Sequence[Operand], **effects: Iterable[Value]) -> None:
         """Record an instruction that only has effects: `effect(op, operands, writes=[value])`."""
-        self._add(op, operands, effects=_effects(effects))
+        known = {Effect(name): tuple(values) for name, values in effects.items()}
+        self._add(op, operands, effects=known)
 
     def check(self, op: Any, operands: Sequence[Operand]) -> None:
         """Record a check of values, which raises where one does not hold."""
@@ -179,10 +183,6 @@ class TraceBuilder:
         (result,) = steps[-1].made
         result.array = wanted  # one array, so one `id`
         return self.stand_for(wanted, result)
-
-
-def _effects(named: dict[str, Iterable[Value]]) -> dict[Effect, tuple[Value, ...]]:
-    return {Effect(name): tuple(values) for name, values in named.items()}
 
 
 def _result_of(function: Callable[..., Any], operands: Sequence[Operand]) -> Any:

@@ -39,7 +39,7 @@ from gradcli.language.objects.subscripts import set_item
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression, Statement
-from gradcli.trace.ir import Inline, Value
+from gradcli.trace.ir import Inline, Value, placeholder
 
 _ITEM = Inline("{0}.item()", "item", raises=False)
 
@@ -168,11 +168,8 @@ class Capture(Reader):
     def check_shown(self, value: Any) -> None:
         """End recording where an object is written out: what it shows may change."""
         kind = type(value)
-        if kind in (list, tuple):
-            for each in value:
-                self.check_shown(each)
-        elif kind is dict:
-            for each in value.values():
+        if kind in (list, tuple, dict):
+            for each in value.values() if kind is dict else value:
                 self.check_shown(each)
         elif kind is not Symbol and kind is not Tensor and not isinstance(value, _SHOWN):
             self.refuse(f"{described(value)} is written out")
@@ -187,13 +184,11 @@ class Capture(Reader):
     ) -> Any:
         """What a host function gives for operands that vary."""
         written: list[Any] = []
-        texts = [self.attempt(self.builder.written, each, written) for each in operands]
-        if self.broken is not None:
+        text = self.attempt(self.builder.written_call, written, function, operands)
+        if text is None:
             return now
-        op = Inline(f"{{{len(written)}}}({', '.join(texts)})", raises=raises)
-        return self.either(
-            now, self.builder.compute, op, [*written, function], now, type(now) is str
-        )
+        op = Inline(text, raises=raises)
+        return self.either(now, self.builder.compute, op, written, now, type(now) is str)
 
     def truth(self, value: Any) -> bool:
         """Whether a value is true, checked with a side exit where that may vary."""
@@ -234,7 +229,7 @@ class Capture(Reader):
             self.check_drawn(values)
             for drawn in self.generated_in([values]):
                 drawn.looks = False
-        return self._constants(iterate(self.exact(values)))
+        return map(self.handed_out, iterate(self.exact(values)))
 
     def check_drawn(self, values: Any) -> None:
         """Refuse what no loop inside the iteration may draw from, such as a DataLoader."""
@@ -245,13 +240,11 @@ class Capture(Reader):
                 "the inner loop is compiled on its own",
             )
 
-    def _constants(self, values: HostIterator[Any]) -> Generator[Any, None, None]:
-        for value in values:
-            yield self._drawn_value(value)
-
-    def _drawn_value(self, value: Any) -> Any:
+    def handed_out(self, value: Any) -> Any:
+        """A value that the host took out of others: one of the iteration, or a constant."""
         if type(value) is tuple:
-            return tuple([self._drawn_value(each) for each in value])
+            parts = tuple([self.handed_out(each) for each in value])
+            return parts if is_symbolic(parts) else value
         if type(value) is Tensor and self.builder.has(value):
             return value
         value = self.builder.known(value)
@@ -263,10 +256,8 @@ class Capture(Reader):
         if isinstance(target, (tree.Tuple, tree.List)):
             return self._unpacking(target, scope, assigned)
         assert isinstance(target, (tree.Attribute, tree.Subscript))
-        evaluate, (_, index, key) = (
-            self.expression(target.value, scope),
-            part_of(self, target, scope),
-        )
+        evaluate = self.expression(target.value, scope)
+        _, index, key = part_of(self, target, scope)
 
         def store(variables: Variables, value: Any) -> None:
             owner, at = evaluate(variables), key(variables)
@@ -275,18 +266,17 @@ class Capture(Reader):
                 self.put(owner, at, value, set_attribute)
                 return
             try:
-                self._set_part(owner, at, value)
+                if type(owner) is Tensor and (type(at) is Symbol or _is_filled(owner, at, value)):
+                    with self.recorder.mute():
+                        set_item(owner, concrete(at), concrete(value))
+                    self.attempt(self.recorder.write_at, owner, at, value)
+                else:
+                    self.put(owner, self.exact(at), value, set_item)
             except GradcliError as error:
                 label_operands(error, ((target.value, owner), (index, concrete(at))), "[]=")
                 raise
 
         return store
-
-    def _set_part(self, owner: Any, at: Any, value: Any) -> None:
-        if type(owner) is Tensor and (type(at) is Symbol or _is_filled(owner, at, value)):
-            self._set_element(owner, at, value)
-        else:
-            self.put(owner, self.exact(at), value, set_item)
 
     def _name_store(self, name: str, scope: Scope, assigned: bool) -> Store:
         put = name_store(self.compiler, name, scope, assigned)
@@ -314,26 +304,14 @@ class Capture(Reader):
                 return
             if type(value) is list:
                 self.rely_on(value)
-                value = [self._part(e) for e in self.either(value, self.builder.parts_of, value)]
+                value = [*map(self.handed_out, self.either(value, self.builder.parts_of, value))]
             elif type(value) is not tuple:
                 value = self.exact(value, looks=False)
                 if hasattr(type(value), "__iter__"):
-                    value = map(self._part, iterate(value))
+                    value = map(self.handed_out, iterate(value))
             unpack(variables, value)
 
         return store
-
-    def _part(self, value: Any) -> Any:
-        value = self.builder.known(value)
-        if type(value) is Tensor and not self.builder.has(value):
-            return self.constant(value)
-        return value
-
-    def _set_element(self, owner: Tensor, at: Symbol | Tensor, value: Any) -> None:
-        """Set what a tensor has at a position that varies, or where a mask is true."""
-        with self.recorder.mute():
-            set_item(owner, concrete(at), concrete(value))
-        self.attempt(self.recorder.write_at, owner, at, value)
 
     def put(self, owner: Any, at: Any, value: Any, put: Callable[..., Any]) -> None:
         """Set an attribute or an item."""
@@ -371,8 +349,9 @@ class Capture(Reader):
         """Record that an item of a dict is set, where it stands."""
         operands: list[Any] = []
         text = self.builder.written(value, operands)
-        op = Inline(f"{{{len(operands)}}}[{{{len(operands) + 1}}}] = {text}", "set_item")
-        self.builder.effect(op, [*operands, owner, at], state=())
+        item = f"{placeholder(operands, owner)}[{placeholder(operands, at)}]"
+        op = Inline(f"{item} = {text}", "set_item")
+        self.builder.effect(op, operands, state=())
 
     def _set_tensor_attribute(self, owner: Tensor, name: str, new: Any) -> None:
         if name == "grad" and new is None:
@@ -408,9 +387,7 @@ def _is_unchanged(owner: Tensor, name: str, new: Any) -> bool:
     """Whether an attribute of a tensor is set to what it is."""
     if name == "data":
         return type(new) is Tensor and new.array is owner.array
-    return (name == "grad" and new is owner.grad) or (
-        name == "requires_grad" and new is owner.requires_grad
-    )
+    return name in ("grad", "requires_grad") and new is getattr(owner, name)
 
 
 _RECORDED = {**EXPRESSIONS, **STATEMENTS}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Arrays = tuple[Any, ...]
 
 
-class LeftInEffects(Exception):
+class FailedInEffects(Exception):
     """An iteration failed in the middle of its effects, where nothing may raise."""
 
 
@@ -183,12 +183,12 @@ class CompiledIteration:
         self.side_exits, self.settled = walk.builder.side_exits, walk.gradients.settled
         self.goes_back, self.undoes = goes_back, undoes
         self.forgotten: set[Tensor] = set()
-        kept = {key for key, (_, value) in walk.stored.items() if value is walk.found.get(key, key)}
-        self.stored = walk.stored.keys() - kept  # `w -= …` stores the `w` that it found
-        self.relied = {*walk.found, *walk.guard.values}
-        self.loaded = set(walk.given)
-        places = [place for place, _ in walk.stored.values()]
-        owners = [place.owner for place in places if isinstance(place, Item)]
+        stored, known = walk.stored, walk.constants
+        kept = {key for key, (_, value) in stored.items() if value is known.get(key, key)}
+        self.stored = stored.keys() - kept  # `w -= …` stores the `w` that it found
+        self.relied = {*known, *walk.guard.values}
+        self.loaded = set(walk.loads)
+        owners = [place.owner for place, _ in stored.values() if isinstance(place, Item)]
         self.changed = {id(each) for each in (*walk.grown, *owners)}
         self.names = {each.location.key for each in named}
         self.verified = self.entered = False

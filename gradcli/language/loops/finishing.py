@@ -1,4 +1,4 @@
-"""From a captured iteration to a compiled one."""
+"""The end of a capture: its trace becomes a compiled iteration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradcli.language.loops.symbols import Symbol, is_symbolic
 from gradcli.state import State
 from gradcli.trace.codegen import functions_of
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Effect, Inline, Instruction, Operand, Trace, Value
+from gradcli.trace.ir import Effect, Inline, Instruction, Operand, Trace, placeholder
 from gradcli.trace.passes import commits, may_raise, optimized, raising_behind_effects
 
 _BEGIN_EFFECTS = Inline("{0}.is_in_effects = True", "begin_effects")
@@ -58,7 +58,11 @@ def finish(walk: Capture, steps: int) -> CompiledIteration:
     trace = builder.trace
     formers = [each.former for each in named]
     bases = _bases_of(walk, formers)
-    trace.outputs = [_shown(walk, each) for each in (*formers, *bases)]
+    # A tensor that the iteration is given, or that has escaped, is shown itself.
+    trace.outputs = [
+        builder.given_as(each) or builder.escapes.get(each) or builder.of(each)
+        for each in (*formers, *bases)
+    ]
     trace.outputs += walk.gradients.unseen.values()
     trace = optimized(trace)
     late = raising_behind_effects(trace)
@@ -117,27 +121,18 @@ def _may_be_left_drawn(instructions: Sequence[Instruction]) -> bool:
 
 def _find_carried(walk: Capture) -> None:
     """Raise NotSettled where a place that was taken for constant has another value now."""
-    settled = True
-    for key, (_, value) in walk.stored.items():
-        if key in walk.found and (is_symbolic(value) or value is not walk.found[key]):
-            walk.carried.add(key)
-            settled = False
     for place, _ in walk.stored.values():
         if isinstance(place, Attribute) and isinstance(place.owner, module_class()):
             walk.guard.ignore(place.owner._values, place.name)
-    for module, mode in walk.guard.training.items():
-        settled = settled and module.training is mode
-    if not settled:
+    others = {
+        key
+        for key, (_, value) in walk.stored.items()
+        if key in walk.constants and (is_symbolic(value) or value is not walk.constants[key])
+    }
+    others |= walk.guard.replaced()
+    walk.carried |= others
+    if others or any(each.training is not mode for each, mode in walk.guard.training.items()):
         raise NotSettled
-    replaced = [leaf for leaf, g in walk.guard.lasting.items() if not _has(leaf, g)]
-    if replaced:
-        walk.carried.update(("gradient", id(leaf)) for leaf in replaced)
-        raise NotSettled
-
-
-def _has(leaf: Tensor, gradient: Tensor) -> bool:
-    """Whether a leaf has that gradient, or none."""
-    return leaf.grad is None or leaf.grad is gradient
 
 
 def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
@@ -160,7 +155,7 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
             continue
         operands: list[Operand] = []
         text = _text(walk, place, value, operands)
-        op, operands = store_op(place, text, operands, named=type(value) is Tensor)
+        op = store_op(place, text, operands, named=type(value) is Tensor)
         walk.builder.effect(op, operands, state=())
         counted.append(place)
     return named, counted
@@ -179,14 +174,6 @@ def _bases_of(walk: Capture, named: Sequence[Tensor]) -> list[Tensor]:
         for each in found
         if each is not None and each not in known and (each in bases or walk.builder.is_made(each))
     ]
-
-
-def _shown(walk: Capture, former: Tensor) -> Value:
-    """The value that shows what stands for a tensor: its array, or, where the iteration is given
-    it, the tensor itself.
-    """
-    given = walk.builder.given_as(former) or walk.builder.escaped_as(former)
-    return given or walk.builder.of(former)
 
 
 def _are_recorded(walk: Capture, value: Any) -> bool:
@@ -230,8 +217,7 @@ def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -
             )
         return builder.written(value, operands)
     if id(value) in walk.lasting and id(value) not in walk.local:
-        operands.append(value)  # the very object, whatever it holds
-        return f"{{{len(operands) - 1}}}"
+        return placeholder(operands, value)  # the very object, whatever it holds
     if kind in (tuple, list):
         parts = "".join([f"{_text(walk, place, each, operands)}, " for each in value])
         return f"[{parts}]" if kind is list else f"({parts})"

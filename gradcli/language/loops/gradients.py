@@ -20,7 +20,7 @@ _ARRIVE = Inline("{0}.grad = {1}({2}({3}, {4}))", "arrive")
 """A leaf is given its first gradient."""
 
 _ARRIVE_AT = Inline("{0}({1}).grad = {2}({3}({4}, {5}))", "arrive")
-"""A leaf that is another one in every iteration is given its gradient."""
+"""A leaf that every iteration loads anew gets its gradient."""
 
 _FORGET = Inline("{0}.grad = None", "forget")
 """A leaf's gradient is forgotten."""
@@ -42,11 +42,10 @@ class Gradients:
     """The `.grad` of each leaf in the course of an iteration.
 
     Attributes:
-        lasting: the gradients that are the same tensor in every iteration, which adds to them, and
-            their leaves.
+        lasting: the gradients that are the same tensor in every iteration, which adds to them.
         used: those whose gradients it reads as it finds them.
         settled: whether the leaves have gradients at the end that had some at the beginning.
-        given: the leaves that are others in every iteration.
+        new_leaves: those that every iteration loads anew.
         now: what each leaf has that the iteration gave or took a gradient, None for nothing.
     """
 
@@ -59,8 +58,8 @@ class Gradients:
         self.builder = builder
         self.carried = carried
         self.inputs = inputs
-        self.lasting: dict[Tensor, Tensor] = {}
-        self.given: dict[Tensor, Value] = {}
+        self.lasting: set[Tensor] = set()
+        self.new_leaves: dict[Tensor, Value] = {}
         self.now: dict[Tensor, Value | None] = {}
         self.forgotten: set[Tensor] = set()
         self.unseen: dict[Tensor, Value] = {}
@@ -79,7 +78,11 @@ class Gradients:
         elif leaf in self.now and old not in self.lasting:
             self.now[leaf] = self.builder.call(ADD, (self.builder.value_of(old.array), gradient))
         else:
-            total = self._lasting(leaf, old)
+            if type(old.array) is not np.ndarray or old.array.dtype not in EVERYDAY:
+                reason = "a gradient is no array of float32 or float64 on the host"
+                raise GraphBreak(reason, code="B04")
+            self.lasting.add(old)
+            total = self._found(leaf, old)
             self.builder.effect(np.add, [total, gradient, total], writes=[total])
             self.count_write(leaf, old, total)
             self.now[leaf] = self.builder.value_of(old.array)
@@ -87,14 +90,6 @@ class Gradients:
     def find(self, leaf: Tensor) -> None:
         """Note whether the iteration found a leaf with a gradient."""
         self.builder.guard.gradients.setdefault(leaf, leaf.grad is not None)
-
-    def _lasting(self, leaf: Tensor, gradient: Tensor) -> Value:
-        """The array of a gradient that was there before, and is written to."""
-        array = gradient.array
-        if type(array) is not np.ndarray or array.dtype not in EVERYDAY:
-            raise GraphBreak("a gradient is no array of float32 or float64 on the host", code="B04")
-        self.lasting[gradient] = leaf
-        return self._found(leaf, gradient)
 
     def _found(self, leaf: Tensor, gradient: Tensor) -> Value:
         """The array of a gradient that the iteration found, always the same tensor or any."""
@@ -161,9 +156,9 @@ class Gradients:
         builder = self.builder
         found = self.builder.guard.gradients
         for leaf, gradient in self.now.items():
-            if leaf in self.given and gradient is not None:
+            if leaf in self.new_leaves and gradient is not None:
                 made = [Tensor, accumulate.kept, gradient, builder.value_of(leaf.array)]
-                builder.effect(_ARRIVE_AT, [meta_of, self.given[leaf], *made], grad=())
+                builder.effect(_ARRIVE_AT, [meta_of, self.new_leaves[leaf], *made], grad=())
             if leaf not in found:
                 continue  # the iteration made it, or is given it
             if found[leaf] is (gradient is None):

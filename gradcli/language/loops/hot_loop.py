@@ -10,7 +10,7 @@ from gradcli.language.compiler.base import Between
 from gradcli.language.compiler.loops import Iterations, Length
 from gradcli.language.functions.control_flow import CONTINUE, Run
 from gradcli.language.loops.capture import Capture
-from gradcli.language.loops.compiled import Arrays, CompiledIteration, LeftInEffects
+from gradcli.language.loops.compiled import Arrays, CompiledIteration, FailedInEffects
 from gradcli.language.loops.finishing import NotSettled, finish
 from gradcli.language.loops.loop_carried import analysed
 from gradcli.language.loops.symbols import CHANGED
@@ -82,7 +82,7 @@ class HotLoop:
         self.unsteady: Counter[tuple[int, int]] = Counter()
         self._last_exit: SideExit | None = None
         self._steps_left = 0
-        self.left: tuple[CompiledIteration, Arrays] | None = None
+        self.unshown: tuple[CompiledIteration, Arrays] | None = None
         self._signal: Any = None
 
     def begin(
@@ -105,17 +105,16 @@ class HotLoop:
                 self.interpreted_count += length()
             return None
         self.between = self._between_tests(between, variables)
+        self._check(variables, begins=True)
         if length is None or length() < _SHORT or self.between is not Between.NOTHING:
             self.plan = self.plan._replace(leaves=True, anew=frozenset())
-            self._check(variables, begins=True)
             return self._run_iteration, self._show
-        self._check(variables, begins=True)
         number = 0
 
         def run(variables: Variables) -> Any:
             nonlocal number
             number += 1
-            if self.refused and self.left is None:
+            if self.refused and self.unshown is None:
                 self.interpreted_count += 1
                 return self.body(variables)
             return self._run_iteration(variables, number >= length())
@@ -132,7 +131,7 @@ class HotLoop:
 
     def _run_iteration(self, variables: Variables, last: bool = False) -> Any:
         """Run one iteration, in whichever way; a known last one is interpreted."""
-        if self.refused and self.left is None:
+        if self.refused and self.unshown is None:
             self.interpreted_count += 1
             return self.body(variables)
         if last or (self.interpreted < HOT_AFTER and not self.paths):
@@ -170,7 +169,7 @@ class HotLoop:
                 self._check_whole(error)
                 state.sequence_nr, steps.left = counts
                 return self._interpret(variables)  # which fails too, and says where
-            self.left = path, left
+            self.unshown = path, left
             if self.between is not Between.NOTHING:
                 self._show(variables)
             self._steps_left = steps.left + steps.charged - 1  # the next iteration is a step
@@ -181,7 +180,7 @@ class HotLoop:
         return self._run_missed(variables)
 
     def _run_compiled(self, path: CompiledIteration, variables: Variables) -> Arrays:
-        if self.left is not None and not path.covers(self.left[0]):
+        if self.unshown is not None and not path.covers(self.unshown[0]):
             self._show(variables)
         if not path.entered:
             for each in self.paths:
@@ -204,7 +203,7 @@ class HotLoop:
                 raise
         left = path.execute()
         if state.interruption is not None:  # which came while the iteration had effects
-            self.left = None
+            self.unshown = None
             path.show(left, variables)
             interruption, state.interruption = state.interruption, None
             raise interruption
@@ -225,7 +224,7 @@ class HotLoop:
         if not isinstance(error, Exception):
             raise error
         if in_effects:
-            raise LeftInEffects from error
+            raise FailedInEffects from error
 
     def _run_missed(self, variables: Variables) -> Any:
         """Run an iteration that no compiled path is for."""
@@ -267,22 +266,18 @@ class HotLoop:
                 guard = path.guard
                 changed = guard.changed_inputs if begins else guard.changed
                 self.carried |= changed(variables) - (self.lasting if begins else set())
-            served = sum(path.served for path in self.paths)
-            self.paths = held
             if not held:
-                self._forget(served)
+                self.attempts -= sum(path.served for path in self.paths) < PAYS_AFTER
+                self._start_over()
+            self.paths = held
 
-    def _forget(self, served: int) -> None:
-        if served < PAYS_AFTER:
-            self.attempts -= 1
-        if self.attempts <= 0:
-            self.broken = self.broken or self._changes()
-            self._refuse()
+    def _start_over(self) -> None:
+        """No path is left: one may be captured again, unless that has been tried too often."""
         self.interpreted = 0
-
-    def _changes(self) -> GraphBreak:
-        reason = "what the iterations rely on changes too often"
-        return GraphBreak(reason, span=self.node.span, code="B08")
+        if self.attempts <= 0:
+            reason = "what the iterations rely on changes too often"
+            self.broken = self.broken or GraphBreak(reason, span=self.node.span, code="B08")
+            self._refuse()
 
     def _refuse(self) -> None:
         self.paths = []
@@ -290,9 +285,9 @@ class HotLoop:
 
     def _show(self, variables: Variables) -> None:
         """Let what the iteration before left be seen, if it was a compiled one."""
-        if self.left is not None:
-            path, arrays = self.left
-            self.left = None
+        if self.unshown is not None:
+            path, arrays = self.unshown
+            self.unshown = None
             path.show(arrays, variables)
 
     def _capture(self, variables: Variables) -> Any:
@@ -327,10 +322,7 @@ class HotLoop:
             self.broken = found.with_traceback(None)  # whose frames hold the whole capture
             self.attempts -= 1
         if not self.paths:
-            self.interpreted = 0
-            if self.attempts <= 0:
-                self.broken = self.broken or self._changes()
-                self._refuse()
+            self._start_over()
         self._check(variables)
         return signal
 
@@ -353,23 +345,21 @@ class HotLoop:
         """Run an iteration in both ways, to compare; False where this is not one for the path."""
         self._show(variables)
         effects = Effects(self.compiler.state, path, variables)
-        effects.hush()
-        found = None
+        effects.listen(shows=False)
         try:
             path.enter(variables)
             # No other name holds what is large while the body runs.
             found = effects.seen(path.named_arrays(path.execute()), copies=True)
-        except SideExit as exit:
-            effects.undo()
-            self._note(exit)
-            return False
         except Exception:
             found = None
-        except BaseException:
+        except BaseException as failure:
             effects.undo()
-            raise
+            if not isinstance(failure, SideExit):
+                raise
+            self._note(failure)
+            return False
         effects.undo()
-        effects.overhear()
+        effects.listen(shows=True)
         try:
             self._signal = self.body(variables)
         finally:
@@ -378,10 +368,8 @@ class HotLoop:
         now = effects.seen([each.location.read(variables).array for each in path.named])
         path.verified = found is not None and same_effects(found, now)
         if not path.verified:
-            self.broken = GraphBreak(
-                "the compiled iteration did something else than the interpreted one", code="B09"
-            )
-            self.broken.span = self.node.span
+            reason = "the compiled iteration did something else than the interpreted one"
+            self.broken = GraphBreak(reason, span=self.node.span, code="B09")
             self._refuse()
         self._check(variables)
         return True

@@ -5,7 +5,7 @@ What a location holds is read, stored and removed given the variables of the cod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
 from gradcli.language.tree.scopes import Variables
-from gradcli.trace.ir import Inline, Operand
+from gradcli.trace.ir import Inline, Operand, placeholder
 
 Key = tuple[Any, ...]
 """What tells a location from others."""
@@ -110,25 +110,19 @@ class Part:
 
 def read_op(location: Location) -> tuple[Inline, Sequence[Operand]]:
     """How compiled code reads a location."""
+    operands: list[Operand] = []
     if isinstance(location, Name):
-        if location.holder is None:
-            return Inline(f"frame[{location.name!r}]"), []
-        return Inline(f"{{0}}[{location.name!r}]"), [location.holder]
+        return Inline(_variable(location, operands)), operands
     return Inline("{0}(frame)"), [location.read]
 
 
-def store_op(
-    location: Location, text: str, operands: list[Operand], named: bool
-) -> tuple[Inline, list[Operand]]:
+def store_op(location: Location, text: str, operands: list[Operand], named: bool) -> Inline:
     """How compiled code stores a text's value in a location; `named` to name a tensor after it."""
-    at = len(operands)
     if isinstance(location, Name) and not named:
-        if location.holder is None:
-            return Inline(f"frame[{location.name!r}] = {text}"), operands
-        return Inline(f"{{{at}}}[{location.name!r}] = {text}"), [*operands, location.holder]
-    return Inline(f"{{{at}}}(frame, {text})"), [*operands, location.store]
+        return Inline(f"{_variable(location, operands)} = {text}")
+    return Inline(f"{placeholder(operands, location.store)}(frame, {text})")
 
 
-def item_of(read: Callable[[Variables], Any], number: int) -> Callable[[Variables], Any]:
-    """What reads an item of what another function reads."""
-    return lambda variables: read(variables)[number]
+def _variable(name: Name, operands: list[Operand]) -> str:
+    holder = "frame" if name.holder is None else placeholder(operands, name.holder)
+    return f"{holder}[{name.name!r}]"

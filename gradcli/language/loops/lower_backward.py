@@ -13,7 +13,7 @@ from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.node import FREED, AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.kinds import context_class
-from gradcli.language.loops.symbols import IterationBuilder, Symbol
+from gradcli.language.loops.symbols import IterationBuilder
 from gradcli.ops.codegen.node_class import on_arrays
 from gradcli.ops.codegen.signature import signature_of
 from gradcli.ops.definition.doc import BY_VALUES
@@ -106,22 +106,19 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
     if len(outputs) == 1:
         values["grad"] = outputs[0]
     layout = signature_of(op)
-    for name in layout.saved_tensors:
+    for name in (*layout.saved_tensors, *layout.saved_results):
         if hasattr(node, f"saved_{name}"):
             values[name] = _saved(text, getattr(node, f"saved_{name}"))
     for name in op.unread:
         values[name] = text.zeros_like(values[name])
-    for name in layout.saved_results:
-        values[name] = _saved(text, getattr(node, f"saved_{name}"))
     for name in layout.arguments:
         argument = getattr(node, f"argument_{name}")
         if not is_setting(argument) or (name in op.keeps and text.known(argument) is argument):
             raise GraphBreak("a rule is given more than settings and arrays")
         values[name] = _setting(text, argument)
-    for name in layout.sizes:
-        values[f"{name}_sizes"] = getattr(node, f"{name}_sizes")
-    for name in layout.strides:
-        values[f"{name}_strides"] = getattr(node, f"{name}_strides")
+    lengths = [f"{name}_sizes" for name in layout.sizes]
+    for name in (*lengths, *[f"{name}_strides" for name in layout.strides]):
+        values[name] = getattr(node, name)
     if op.joint is not None or op.lists:
         rule = op.joint or op.rules[op.lists[0]]
         called = Kernel(f"{op.name}.grads", on_arrays(rule), raises=op.raises == BY_VALUES)
@@ -177,13 +174,11 @@ def _saved(text: IterationBuilder, value: Any) -> Any:
 
 
 def _setting(text: IterationBuilder, value: Any) -> Any:
-    """A setting, or the value of a number that is another one in every iteration."""
-    known = text.known(value)
-    if type(known) is Symbol:
-        return known.value
-    if text.varies(value):
+    """A setting, or the value of a number that varies."""
+    operand = text.operand(value)
+    if text.varies(operand):
         raise GraphBreak("a rule is given numbers that vary, in a list")
-    return value
+    return operand
 
 
 def holds_values(root: Node, since: int) -> bool:

@@ -50,8 +50,8 @@ def gradients_of(target: Any) -> list[Tensor]:
 
 def memories_of(optimizer: Optimizer) -> list[dict[str, Any]]:
     """What an optimizer remembers of its parameters."""
-    found = [dict.get(optimizer.state, parameter) for _, parameter in parameters_of(optimizer)]
-    return [memory for memory in found if memory is not None]
+    known = [dict.get(optimizer.state, parameter) for _, parameter in parameters_of(optimizer)]
+    return [memory for memory in known if memory is not None]
 
 
 def parameters_of(optimizer: Optimizer) -> Iterator[tuple[dict[str, Any], Tensor]]:
@@ -79,12 +79,9 @@ def write_step(gradients: Gradients, optimizer: Optimizer) -> list[Tensor]:
         storage = builder.storage(parameter)
         memory = dict.get(optimizer.state, parameter)
         builder.announce_write(target)
-        if memory is None:
-            step = Inline("{0}.version += {1}({2}, {3}, {{}}, {4})", "update")
-            operands = [storage, optimizer.update, target, gradient, group]
-        else:
-            step = Inline("{0}.version += {1}({2}, {3}, {4}, {5})", "update")
-            operands = [storage, optimizer.update, target, gradient, memory, group]
+        remembered = "{{}}" if memory is None else "{5}"
+        step = Inline(f"{{0}}.version += {{1}}({{2}}, {{3}}, {remembered}, {{4}})", "update")
+        operands = [storage, optimizer.update, target, gradient, group, memory]
         builder.effect(step, operands, writes=[target], state=())
         changed.append(parameter)
     return changed

@@ -233,18 +233,15 @@ class Recorder(Listener):
         builder = self.builder
         found = dict(arguments)
         for name in op.parameters:
-            operand = name in op.tensors or name in op.lists
-            if operand:
-                continue
-            if name in op.keeps:
-                found[name] = self._index(arguments[name], arguments["self"])
-            elif not is_setting(arguments[name]) or builder.varies(arguments[name]):
+            value = arguments[name]
+            if name in op.lists:
+                found[name] = [builder.of(tensor) for tensor in value]
+            elif name in op.tensors:
+                found[name] = builder.of(value) if type(value) is Tensor else value
+            elif name in op.keeps:
+                found[name] = self._index(value, arguments["self"])
+            elif not is_setting(value) or builder.varies(value):
                 raise GraphBreak(f"`{op.name}` is given settings that may vary")
-        for name in op.tensors:
-            if type(arguments[name]) is Tensor:
-                found[name] = builder.of(arguments[name])
-        for name in op.lists:
-            found[name] = [builder.of(tensor) for tensor in arguments[name]]
         promoted = signature_of(op).promoted
         dtypes = {found[t].array.dtype for t in promoted if isinstance(found[t], Value)}
         if len(dtypes) > 1 or (op.floating and any(dtype.kind != "f" for dtype in dtypes)):
@@ -259,9 +256,9 @@ class Recorder(Listener):
 
     def _index(self, key: Any, tensor: Tensor) -> Value:
         """The index that picks elements of a tensor by position, made anew in every iteration."""
-        known = self.builder.known(key)
-        if type(known) is Symbol:
-            return known.value
+        known = self.builder.operand(key)
+        if isinstance(known, Value):
+            return known
         parts = [part.array if type(part) is Tensor else part for part, _ in key.parts]
         given = [part for part in parts if part is not None]
         shape = tuple(tensor.array.shape)
@@ -279,8 +276,8 @@ class Recorder(Listener):
         mixed, _, promoted = number_and_array(array.array, number)
         if mixed:
             raise GraphBreak("a number is promoted to another dtype")
-        symbol = self.builder.known(number)
-        return symbol.value if type(symbol) is Symbol else promoted
+        value = self.builder.operand(number)
+        return value if isinstance(value, Value) else promoted
 
     def _is_constant(self, operands: list[Any]) -> bool:
         """Whether all values among some operands are the same objects in every iteration."""
@@ -289,13 +286,8 @@ class Recorder(Listener):
 
     def _computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
         builder = self.builder
-        given: list[Any] = []
-        for each in operands:
-            known = builder.known(each)
-            if type(known) is Symbol:
-                given.append(known.value)
-            else:
-                given.append(each if is_setting(each) else builder.value_of(each))
+        numbers = map(builder.operand, operands)
+        given = [each if is_setting(each) else builder.value_of(each) for each in numbers]
         kernel = Kernel(function.__name__, function)
         if self.drew():
             builder.draw(kernel, given, result)
@@ -414,9 +406,7 @@ class Recorder(Listener):
 
     def _written(self, new: Any) -> Any:
         """The value of an array or a number that is written, or the number itself."""
-        number = self.builder.known(new)
-        if type(number) is Symbol:
-            return number.value
+        new = self.builder.operand(new)
         if not is_setting(new) and (isinstance(new, np.ndarray) or self.builder.knows(new)):
             return self.builder.value_of(new)
         return new

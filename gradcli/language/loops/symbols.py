@@ -1,10 +1,10 @@
-"""The trace of an iteration while it is recorded, and the numbers in it that are others in every
-iteration.
+"""The trace of an iteration while it is recorded, and the numbers in it that vary from one
+iteration to the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,17 @@ from gradcli.state import active
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import OTHER_KIND, SideExit, kind_of
-from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Operand, Value, values_in
+from gradcli.trace.ir import (
+    Effect,
+    Effects,
+    Inline,
+    Instruction,
+    Kernel,
+    Operand,
+    Value,
+    placeholder,
+    values_in,
+)
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
@@ -37,7 +47,7 @@ CHANGED = "a number or a text that varies reaches what takes it for constant"
 
 
 class Symbol(Record):
-    """A number, a string or an index that is another one in every iteration."""
+    """A number, a string or an index that varies from one iteration to the next."""
 
     now: Any
     value: Value
@@ -70,9 +80,12 @@ def is_symbolic(value: Any) -> bool:
     return kind is Symbol or (kind is not list and any(map(is_symbolic, parts_in(value))))
 
 
-def holds_tensor(value: Any) -> bool:
-    """Whether there are tensors in a value, in lists, tuples and slices too."""
-    return type(value) is Tensor or any(map(holds_tensor, parts_in(value)))
+def holds_tensor(value: Any, *others: type) -> bool:
+    """Whether there are tensors, or others of some types, in a value, in lists, tuples and slices
+    too.
+    """
+    kinds = (Tensor, *others)
+    return type(value) in kinds or any(holds_tensor(each, *others) for each in parts_in(value))
 
 
 COUNT_WRITES = Inline("{0}.version += {1}", "count_writes")
@@ -89,7 +102,8 @@ class IterationBuilder(TraceBuilder):
         side_exits: how many checks may send an iteration back to the interpreter.
         guard: what the iteration relies on, the tensors from outside that stay what they are.
         updated: those that it writes to.
-        objects: how the tensors are read that are others in every iteration.
+        objects: how the tensors are read that every iteration loads anew.
+        escapes: what stands for a tensor of the iteration where the program sees it.
         older: the tensors with a graph of an earlier iteration that it was given: it may detach
             them, which leaves their arrays, and look at their shapes.
     """
@@ -102,7 +116,7 @@ class IterationBuilder(TraceBuilder):
         self._numbers: dict[Value, Any] = {}
         self._reads = 0
         self.side_exits = 0
-        self._escaped: dict[Tensor, Value] = {}
+        self.escapes: dict[Tensor, Value] = {}
         self.objects: dict[Tensor, tuple[Inline, Sequence[Operand]]] = {}
         self.older: set[Tensor] = set()
         self._lists: dict[int, tuple[list[Any], list[Any]]] = {}
@@ -183,6 +197,11 @@ class IterationBuilder(TraceBuilder):
         """The symbol of a float or an index, which its identity tells; any other value as it is."""
         return self._symbols.get(id(value), value) if type(value) in (float, Key) else value
 
+    def operand(self, value: Any) -> Any:
+        """The value of a number that varies, as an operand; any other value as it is."""
+        known = self.known(value)
+        return known.value if type(known) is Symbol else value
+
     def know_list(self, made: list[Any], parts: list[Any]) -> None:
         """A list that the iteration made has symbols among its parts."""
         self._lists[id(made)] = made, parts
@@ -201,17 +220,22 @@ class IterationBuilder(TraceBuilder):
     def input(self, op: Inline, operands: Sequence[Operand], now: Any) -> Symbol:
         """Record how the iteration reads a number that it begins with."""
         value = self.trace.value(None, type(now).__name__)
-        self._read_first(op, operands, value)
+        self._add_load(op, operands, value)
         return self._symbol(now, value)
 
     def compute(
-        self, op: Any, operands: Sequence[Operand], now: Any, fixed: bool = False
+        self,
+        op: Any,
+        operands: Sequence[Operand],
+        now: Any,
+        fixed: bool = False,
+        effects: Effects | None = None,
     ) -> Symbol:
         """Record how a number is computed; where its type is not `fixed` by those of its operands,
         it is checked.
         """
         value = self.trace.value(None, type(now).__name__)
-        self._add(op, operands, (value,))
+        self._add(op, operands, (value,), effects=effects)
         if not fixed:
             self._check_type(value, now)
         return self._symbol(now, value)
@@ -231,11 +255,8 @@ class IterationBuilder(TraceBuilder):
 
     def behind(self, op: Any, operands: Sequence[Operand], now: Any) -> Symbol:
         """Record a number that is read where it stands, after the effects so far."""
-        value = self.trace.value(None, type(now).__name__)
-        self._add(op, operands, (value,), effects={Effect.STATE: ()})
-        if type(now) is not float:  # what a schedule computes of a float stays one
-            self._check_type(value, now)
-        return self._symbol(now, value)
+        fixed = type(now) is float  # what a schedule computes of a float stays one
+        return self.compute(op, operands, now, fixed, {Effect.STATE: ()})
 
     def _check_type(self, value: Value, now: Any) -> None:
         self.exit_unless("type({0}) is {1}", [value, type(now)], "a number is of another type")
@@ -272,16 +293,10 @@ class IterationBuilder(TraceBuilder):
 
     # --- instructions ---------------------------------------------------------------------------
 
-    def load(self, op: Inline, operands: Sequence[Operand], array: Any) -> Value:
-        value = self.stand_for(array, self.trace.value_of(array))
-        self._read_first(op, operands, value)
-        self.trace.inputs.append(value)
-        return value
-
     def read(self, op: Inline, operands: Sequence[Operand]) -> Value:
         """Record how the iteration reads an object that it begins with."""
         value = self.trace.value(None, "object")
-        self._read_first(op, operands, value)
+        self._add_load(op, operands, value)
         return value
 
     def object(self, op: Inline, operands: Sequence[Operand]) -> Value:
@@ -293,7 +308,7 @@ class IterationBuilder(TraceBuilder):
         self.trace.instructions.insert(max([self._reads - 1, *places]) + 1, instruction)
         return value
 
-    def _read_first(self, op: Inline, operands: Sequence[Operand], value: Value) -> None:
+    def _add_load(self, op: Inline, operands: Sequence[Operand], value: Value) -> None:
         instruction = self._instruction(op, operands, (value,))
         self.trace.instructions.insert(self._reads, instruction)
         self._reads += 1
@@ -325,15 +340,12 @@ class IterationBuilder(TraceBuilder):
 
     def take_last(self, value: Value) -> Instruction | None:
         """Take away the last instruction if it is a ufunc of two operands that made the value."""
-        if not isinstance(value.array, np.ndarray):
-            return None
         instructions = self.trace.instructions
-        if not instructions:
+        last = instructions[-1] if instructions else None
+        if last is None or last.made != [value] or not isinstance(value.array, np.ndarray):
             return None
-        last = instructions[-1]
-        if last.made != [value] or not isinstance(last.op, np.ufunc) or len(last.inputs) != 2:
-            return None
-        return instructions.pop()
+        is_binary = isinstance(last.op, np.ufunc) and len(last.inputs) == 2
+        return instructions.pop() if is_binary else None
 
     def forget(self, array: Any) -> None:
         """No value stands any longer for an array."""
@@ -353,7 +365,7 @@ class IterationBuilder(TraceBuilder):
     # --- values as operands ---------------------------------------------------------------------
 
     def varies(self, value: Any) -> bool:
-        """Whether a value may be another one in every iteration."""
+        """Whether a value may vary from one iteration to the next."""
         value = self.known(value)
         kind = type(value)
         if kind is Symbol:
@@ -370,41 +382,50 @@ class IterationBuilder(TraceBuilder):
         if kind is Tensor and value not in self.guard.tensors:
             check_whole(value)
             if value in self.objects:
-                return _at(operands, self.object(*self.objects[value]))
-            return _at(operands, self.escaped(value))
+                return placeholder(operands, self.object(*self.objects[value]))
+            return placeholder(operands, self.escaped(value))
         if kind in (list, tuple) and self.varies(value):
             given = self.parts_of(value)
             parts = "".join([f"{self.written(each, operands)}, " for each in given])
             return f"[{parts}]" if kind is list else f"({parts})"
         if kind is dict and self.varies(value):
             items = [
-                f"{_at(operands, key)}: {self.written(each, operands)}, "
+                f"{placeholder(operands, key)}: {self.written(each, operands)}, "
                 for key, each in value.items()
             ]
             return "{{" + "".join(items) + "}}"
         if kind is slice and self.varies(value):
             ends = [self.written(each, operands) for each in parts_in(value)]
-            return f"{_at(operands, slice)}({', '.join(ends)})"
+            return f"{placeholder(operands, slice)}({', '.join(ends)})"
         if kind is Tensor:
             # As an operand, its array tells what has to stand ahead of a write to it.
             operands.append(self.of(value))
-        return _at(operands, value.value if kind is Symbol else value)
+        return placeholder(operands, value.value if kind is Symbol else value)
+
+    def written_call(
+        self,
+        operands: list[Operand],
+        function: Any,
+        arguments: Iterable[Any],
+        keywords: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The text of a call of a function with such values."""
+        texts = [self.written(each, operands) for each in arguments]
+        named = (keywords or {}).items()
+        texts += [f"{name}={self.written(each, operands)}" for name, each in named]
+        return f"{placeholder(operands, function)}({', '.join(texts)})"
 
     def escaped(self, tensor: Tensor) -> Value:
         """The tensor that stands for one that the iteration made, where the program sees it: one
         object, in however many places.
         """
-        made = self._escaped.get(tensor)
+        made = self.escapes.get(tensor)
         if made is None:
             array, base = self.of(tensor), self._base_of(tensor)
-            made = self._escaped[tensor] = self.trace.value(None, "tensor")
+            made = self.escapes[tensor] = self.trace.value(None, "tensor")
             effects = {Effect.ESCAPES: (array,)}
             self._add(_LIKE, [tensor_like, array, tensor, base], (made,), effects=effects)
         return made
-
-    def escaped_as(self, tensor: Tensor) -> Value | None:
-        """The tensor that stands for one that has escaped already; None for all others."""
-        return self._escaped.get(tensor)
 
     def _base_of(self, tensor: Tensor) -> Any:
         """What a tensor is a view of: a tensor from outside or one that is given, or the array of
@@ -455,11 +476,6 @@ class IterationBuilder(TraceBuilder):
         if not isinstance(value, SETTINGS):
             raise GraphBreak(f"an op is given {kind.__name__}, whose parts may vary")
         return value
-
-
-def _at(operands: list[Operand], value: Operand) -> str:
-    operands.append(value)
-    return f"{{{len(operands) - 1}}}"
 
 
 def of_older_graph() -> GraphBreak:
@@ -535,8 +551,6 @@ class OfKind:
     in the recording.
     """
 
-    __slots__ = ("__name__", "exit", "function", "kinds")
-
     def __init__(self, function: Callable[..., Any], given: Any, span: Span | None) -> None:
         self.__name__ = str(getattr(function, "__name__", "call"))
         self.function = function
@@ -565,18 +579,6 @@ class OnTensors:
         is_quiet: whether it drew no random numbers, for numbers for which it might.
         kinds: how what it gives lies in memory, in every iteration.
     """
-
-    __slots__ = (
-        "__name__",
-        "arguments",
-        "based",
-        "exit",
-        "function",
-        "is_quiet",
-        "is_several",
-        "keywords",
-        "kinds",
-    )
 
     def __init__(
         self,

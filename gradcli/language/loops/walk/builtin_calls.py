@@ -12,7 +12,7 @@ from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.library.math import MATH
 from gradcli.language.loops.kinds import module_class
-from gradcli.language.loops.symbols import Symbol, concrete, is_symbolic
+from gradcli.language.loops.symbols import concrete, holds_tensor, is_symbolic
 from gradcli.language.loops.walk.host_calls import host_call
 from gradcli.language.loops.walk.operation import Callee, Handlers
 from gradcli.language.loops.walk.reading import Drawn
@@ -21,7 +21,7 @@ from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.methods import METHODS
 from gradcli.ops.binding import catalogue
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Inline, Kernel
+from gradcli.trace.ir import Inline, Kernel, placeholder
 
 if TYPE_CHECKING:
     from gradcli.language.loops.capture import Capture
@@ -57,45 +57,39 @@ _MOVE = frozenset(
 
 def _print_call(walk: Capture, callee: Callee) -> Any:
     """`print(…)`."""
-    for each in callee.given:
+    for each in callee.passed:
         walk.rely_on(each, deep=True)
         walk.check_shown(each)
     walk.recorded(callee.operation, callee.operands)
     operands: list[Any] = []
 
     def record() -> None:
-        given = [walk.builder.written(each, operands) for each in callee.positional]
-        for name, each in callee.keywords.items():
-            given.append(f"{name}={walk.builder.written(each, operands)}")
-        op = Inline(f"{{{len(operands)}}}({', '.join(given)})", "print")
-        walk.builder.effect(op, [*operands, callee.function], shows=())
+        text = walk.builder.written_call(
+            operands, callee.function, callee.positional, callee.keywords
+        )
+        walk.builder.effect(Inline(text, "print"), operands, shows=())
 
     walk.attempt(record)
 
 
-def _append_to(walk: Capture, callee: Callee) -> Any:
+def _append(walk: Capture, callee: Callee) -> Any:
     """`values.append(value)`."""
-    if id(callee.receiver) in walk.local or len(callee.positional) != 1:
+    values = callee.receiver
+    if id(values) in walk.local or len(callee.positional) != 1:
         return _change_list(walk, callee)
-    return _append(walk, callee)
-
-
-def _append(walk: Capture, callee: Callee) -> None:
-    """The same for a list from outside."""
-    values, (value,) = callee.receiver, callee.positional
     walk.recorded(callee.operation, callee.operands)
     operands: list[Any] = []
 
     def record() -> None:
         if id(values) in walk.guard.contents:
             raise GraphBreak("a list is gone through that the iteration appends to")
-        escaping = _escaping(walk, value)
-        text = walk.builder.written(escaping, operands)
-        op = Inline(f"{{{len(operands)}}}({{{len(operands) + 1}}}, {text})", "append")
-        walk.builder.effect(op, [*operands, callee.function, values], state=())
+        text = walk.builder.written(_escaping(walk, callee.positional[0]), operands)
+        append, to = placeholder(operands, callee.function), placeholder(operands, values)
+        op = Inline(f"{append}({to}, {text})", "append")
+        walk.builder.effect(op, operands, state=())
         walk.grown.append(values)
 
-    walk.attempt(record)
+    return walk.attempt(record)
 
 
 def _escaping(walk: Capture, value: Any) -> Any:
@@ -103,7 +97,9 @@ def _escaping(walk: Capture, value: Any) -> Any:
     if type(value) is tuple:
         return tuple([_escaping(walk, each) for each in value])
     if type(value) is not Tensor:
-        if id(value) in walk.local or (isinstance(value, tuple) and _holds_tensor([*value])):
+        if id(value) in walk.local or (
+            isinstance(value, tuple) and holds_tensor([*value], Iterator)
+        ):
             raise GraphBreak("a list or object that the iteration makes is kept")
         return value
     if value in walk.builder.objects or not walk.builder.has(value) or value in walk.guard.tensors:
@@ -141,35 +137,34 @@ def _change_list(walk: Capture, callee: Callee) -> Any:
 
 
 def _drawn(walk: Capture, value: Any) -> Any:
-    known = walk.builder.known(value)
-    if known is value and type(value) in (list, dict, set):
+    if type(value) in (list, dict, set):
         walk.local[id(value)] = value
-    return known if type(known) is Symbol else walk.constant(value)
+    return walk.handed_out(value)
 
 
 def _of_numbers(walk: Capture, callee: Callee) -> Any:
     """`abs`, `max`, `round`, functions of `math`, methods of strings."""
-    for each in callee.given:
+    for each in callee.passed:
         walk.rely_on(each, deep=True)
-    generated = walk.generated_in(callee.given)
+    generated = walk.generated_in(callee.passed)
     if generated:
         return _of_generated(walk, callee, generated)
-    functions = [each for each in callee.given if type(each) is Function]
+    functions = [each for each in callee.passed if type(each) is Function]
     if functions:  # which the host calls, and whose results it compares
         for each in functions:
             walk.walked(each)
         return _drawn(walk, walk.evaluate(callee.operation, callee.operands))
-    tensors = any(map(_holds_tensor, callee.given))
+    tensors = holds_tensor(callee.passed, Iterator)
     in_words = callee.name in ("str", "repr", "format")
-    varies = any(map(walk.builder.varies, callee.given))
+    varies = any(map(walk.builder.varies, callee.passed))
     if not (varies or (tensors and in_words)) or (callee.name == "len" and tensors):
         return _drawn(walk, walk.recorded(callee.operation, callee.operands))
     if not tensors or in_words:
-        for each in callee.given:
+        for each in callee.passed:
             walk.check_shown(each)
         now = walk.unheard(callee.operation, callee.operands)
         return walk.computed(callee.operation, callee.operands, now, callee.name not in _TOTAL)
-    if callee.name in ("float", "int", "bool") and len(callee.given) == 1:
+    if callee.name in ("float", "int", "bool") and len(callee.passed) == 1:
         return _taken_number(walk, callee)
     return host_call(walk, callee)
 
@@ -181,22 +176,16 @@ def _of_generated(walk: Capture, callee: Callee, generated: list[Drawn]) -> Any:
     now = walk.recorded(callee.operation, callee.operands)
     values = generated[0].values
     if not any(map(is_symbolic, values)):
-        if any(map(_holds_tensor, values)) and type(now) is not Tensor:
+        if holds_tensor(values, Iterator) and type(now) is not Tensor:
             walk.refuse(f"`{callee.name}` compares tensors")
         return now
-    if len(callee.given) > 1 or any(map(_holds_tensor, values)):
+    if len(callee.passed) > 1 or holds_tensor(values, Iterator):
         walk.refuse(f"`{callee.name}` of numbers that vary beside other things")
         return now
     function, count = callee.function, len(values)
     return walk.computed(
         lambda *given: function(given[:count]), values, now, callee.name not in _TOTAL
     )
-
-
-def _holds_tensor(value: Any) -> bool:
-    if type(value) in (list, tuple):
-        return any(map(_holds_tensor, value))
-    return type(value) is Tensor or type(value) is Iterator
 
 
 def _taken_number(walk: Capture, callee: Callee) -> Any:
@@ -222,7 +211,7 @@ def _taken_number(walk: Capture, callee: Callee) -> Any:
 
 def _of_collections(walk: Capture, callee: Callee) -> Any:
     """`enumerate`, `zip`, `list`, `range`, `isinstance`."""
-    for each in callee.given:
+    for each in callee.passed:
         walk.rely_on(each)
         if type(each) is Function:
             walk.walked(each)
@@ -234,7 +223,7 @@ def _of_collections(walk: Capture, callee: Callee) -> Any:
         return walk.recorded(callee.operation, callee.operands)
     function = callee.positional[0] if callee.name in ("map", "filter") else None
     moves = callee.name in _MOVING or type(function) is Function
-    for drawn in walk.generated_in(callee.given):
+    for drawn in walk.generated_in(callee.passed):
         drawn.looks = not moves
     return _drawn(walk, (walk.moved if moves else walk.evaluate)(callee.operation, callee.operands))
 
@@ -266,7 +255,7 @@ BUILTIN_CALLS: Handlers = [
     (lambda c: c.function is BUILTINS["print"], _print_call),
     (lambda c: c.function is BUILTINS["getattr"], _getattr_call),
     (lambda c: c.function is BUILTINS["setattr"], _setattr_call),
-    (lambda c: c.function is METHODS[list]["append"], _append_to),
+    (lambda c: c.function is METHODS[list]["append"], _append),
     (lambda c: type(c.receiver) in (list, dict, set), _change_list),
     (lambda c: id(c.function) in _NUMBERS_OF, _of_numbers),
     (lambda c: type(concrete(c.receiver)) in (str, int, float, bool), _of_numbers),

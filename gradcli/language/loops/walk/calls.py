@@ -134,21 +134,20 @@ def _inline(walk: Capture, callee: Callee) -> Any:
         bound = function.bind(callee.arguments, callee.keywords)
     except GradcliError:
         bound = {}
-    return walk.called(function, bound, lambda: walk.recorded(callee.operation, callee.operands))
-
-
-def _module(walk: Capture, callee: Callee) -> Any:
-    """A module that is called: the functions of the program in it are walked."""
-    module = callee.function
-    walk.rely_on_module(module)
-    return _through_host(walk, callee)
+    return walk.called(bound, lambda: walk.recorded(callee.operation, callee.operands))
 
 
 def _through_host(walk: Capture, callee: Callee) -> Any:
-    """A call of the host's that may call functions of the program."""
-    for function in functions_in(callee.function):
+    """A call of the host's that may call functions of the program: of a module, an object with
+    `__call__`, a function of others.
+    """
+    called = callee.function
+    if isinstance(called, module_class()):
+        walk.rely_on_module(called)
+    walk.walk_methods(getattr(type(called), "language_class", None))
+    for function in functions_in(called):
         walk.constant(function)
-    return walk.called(None, None, lambda: walk.evaluate(callee.operation, callee.operands))
+    return walk.called(None, lambda: walk.evaluate(callee.operation, callee.operands))
 
 
 def _instance(walk: Capture, callee: Callee) -> Any:
@@ -162,19 +161,13 @@ def _instance(walk: Capture, callee: Callee) -> Any:
     return made
 
 
-def _callable_object(walk: Capture, callee: Callee) -> Any:
-    """An object of the program's with `__call__`."""
-    walk.walk_methods(type(callee.function).language_class)
-    return _through_host(walk, callee)
-
-
 _HANDLERS: Handlers = [
     (lambda c: type(c.function) is Function, _inline),
-    (lambda c: isinstance(c.function, module_class()), _module),
+    (lambda c: isinstance(c.function, module_class()), _through_host),
     (lambda c: isinstance(c.function, UserClass), _instance),
     *ENGINE_CALLS,
     *BUILTIN_CALLS,
-    (lambda c: hasattr(type(c.function), "language_class"), _callable_object),
+    (lambda c: hasattr(type(c.function), "language_class"), _through_host),
     (lambda c: bool(functions_in(c.function)), _through_host),
     (lambda c: True, host_call),
 ]

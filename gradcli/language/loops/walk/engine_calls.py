@@ -119,7 +119,7 @@ def _rely_on(walk: Capture, target: Any) -> None:
 def _optimizer_step(walk: Capture, callee: Callee) -> Any:
     """`optimizer.step()`."""
     optimizer = callee.receiver
-    if callee.given != [optimizer]:
+    if callee.passed != [optimizer]:
         walk.refuse(
             "`step` with a closure runs it as often as it finds fit",
             "an optimizer that takes no closure: SGD, Adam",
@@ -133,7 +133,7 @@ def _optimizer_step(walk: Capture, callee: Callee) -> Any:
         walk.optimizers.append(optimizer)
 
     walk.attempt(record)
-    if walk.broken is not None and callee.given != [optimizer]:
+    if walk.broken is not None and callee.passed != [optimizer]:
         return walk.evaluate(callee.operation, callee.operands)
     return _without_recorder(walk, callee)
 
@@ -152,18 +152,18 @@ def _schedule_call(walk: Capture, callee: Callee) -> Any:
         walk.refuse("a schedule's function reads names of the program")
     result = walk.recorded(callee.operation, callee.operands)
     operands: list[Any] = []
-    given = [walk.attempt(walk.builder.written, each, operands) for each in callee.positional]
-    if walk.broken is not None:
-        return result
     method = getattr(schedule, callee.name)
-    op = Inline(f"{{{len(operands)}}}({', '.join(given)})", callee.name)
+    text = walk.attempt(walk.builder.written_call, operands, method, callee.positional)
+    if text is None:
+        return result
+    op = Inline(text, callee.name)
     if schedule not in walk.called_as_is:
         walk.called_as_is.append(schedule)
     if callee.name == "step":
         raises = {"checks": ()} if functions or schedule.may_raise else {}
-        walk.attempt(lambda: walk.builder.effect(op, [*operands, method], state=(), **raises))
+        walk.attempt(lambda: walk.builder.effect(op, operands, state=(), **raises))
         return result
-    return walk.either(result, walk.builder.behind, op, [*operands, method], result)
+    return walk.either(result, walk.builder.behind, op, operands, result)
 
 
 def _is_closed(function: Function) -> bool:
@@ -203,12 +203,8 @@ ENGINE_CALLS: Handlers = [
     (lambda c: c.function is catalogue.methods.get("backward"), _backward_call),
     (lambda c: c.function is backward.grad, _grad_call),
     (lambda c: isinstance(c.receiver, optimizer_class()) and c.name == "step", _optimizer_step),
-    (
-        lambda c: (
-            isinstance(c.receiver, (optimizer_class(), module_class())) and c.name == "zero_grad"
-        ),
-        _zero_grad,
-    ),
+    (lambda c: isinstance(c.receiver, optimizer_class()) and c.name == "zero_grad", _zero_grad),
+    (lambda c: isinstance(c.receiver, module_class()) and c.name == "zero_grad", _zero_grad),
     (lambda c: is_schedule(c.receiver), _schedule_call),
     (
         lambda c: isinstance(c.operands[0], context_class()) and c.name in _KEPT,

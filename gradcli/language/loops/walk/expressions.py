@@ -18,7 +18,7 @@ from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Inline
+from gradcli.trace.ir import Inline, placeholder
 
 if TYPE_CHECKING:
     from gradcli.language.loops.capture import Capture
@@ -32,11 +32,9 @@ def _name(walk: Capture, node: tree.Name, scope: Scope) -> Evaluate:
         value = read(variables)
         holder = walk.holder(name, scope, variables)
         place = walk.place_of(holder, name)
-        symbol = walk.symbol_at(place, value)
-        if symbol is not None:
-            return symbol
         if id(holder) in walk.local:
-            return walk.builder.known(value)
+            symbol = walk.symbol_at(place, value)
+            return walk.builder.known(value) if symbol is None else symbol
         if name not in holder:  # of the language, or of torch
             walk.guard.values.setdefault(
                 ("global", name), (lambda variables: read_global({}), value)
@@ -120,8 +118,9 @@ def _varying_item(walk: Capture, read: Operation, owner: Any, index: Any) -> Any
     if type(value) in (int, float):
         operands: list[Any] = []
         text = walk.builder.written(index, operands)
-        item = Inline(f"{{{len(operands)}}}({{{len(operands) + 1}}}, {text})")
-        return walk.either(value, walk.builder.compute, item, [*operands, get_item, owner], value)
+        get, values = placeholder(operands, get_item), placeholder(operands, owner)
+        item = Inline(f"{get}({values}, {text})")
+        return walk.either(value, walk.builder.compute, item, operands, value)
     walk.exact(index)
     return walk.constant(value)
 
@@ -132,8 +131,8 @@ def _item_tensor(walk: Capture, owner: Any, index: Symbol, value: Tensor) -> Non
     walk.recorder.borrowed.add(walk.builder.of(value))
     operands: list[Any] = []
     text = walk.builder.written(index, operands)
-    item = Inline(f"{{{len(operands)}}}[{text}]", raises=False)
-    walk.builder.objects[value] = item, [*operands, owner]
+    item = Inline(f"{placeholder(operands, owner)}[{text}]", raises=False)
+    walk.builder.objects[value] = item, operands
 
 
 def heard_as_one(
@@ -177,28 +176,32 @@ def _unary(walk: Capture, node: tree.Unary, scope: Scope) -> Evaluate:
 
 
 def _binary(walk: Capture, node: tree.Binary, scope: Scope) -> Evaluate:
-    first, left_node = walk.expression(node.first, scope), node.first
-    steps = []
-    for symbol, operand in node.rest:
-        span = node.span
-        if len(node.rest) > 1:
-            end = end_of_step(span.source.text, operand.span.end, span.end)
-            span = Span(span.source, span.start, end)
-        one = tree.Binary(span, left_node, [(symbol, operand)])
-        steps.append((walk.expression(operand, scope), Operation(walk, one, scope, _sides(one))))
-        left_node = tree.Binary(span, node.first, [])
+    first, steps = walk.expression(node.first, scope), _steps(walk, node, scope)
 
     def run(variables: Variables) -> Any:
         left = first(variables)
-        for operand, operation in steps:
+        for _, operand, operation in steps:
             left = operate(walk, operation, left, operand(variables))
         return left
 
     return run
 
 
-def _sides(node: tree.Binary | tree.Comparison) -> list[Expression]:
-    return [node.first, node.rest[0][1]]
+def _steps(
+    walk: Capture, node: tree.Binary | tree.Comparison, scope: Scope
+) -> list[tuple[str, Evaluate, Operation]]:
+    """The operators in a row: each, what gives its right operand, and its operation."""
+    left, steps = node.first, []
+    for symbol, operand in node.rest:
+        span = node.span
+        if isinstance(node, tree.Binary) and len(node.rest) > 1:
+            end = end_of_step(span.source.text, operand.span.end, span.end)
+            span = Span(span.source, span.start, end)
+        one = type(node)(span, left, [(symbol, operand)])
+        operation = Operation(walk, one, scope, [left, operand])
+        steps.append((symbol, walk.expression(operand, scope), operation))
+        left = tree.Binary(span, node.first, []) if isinstance(node, tree.Binary) else operand
+    return steps
 
 
 def operate(walk: Capture, operation: Operation, left: Any, right: Any) -> Any:
@@ -240,8 +243,9 @@ def _compute(walk: Capture, symbol: str, left: Any, right: Any, now: Any) -> Sym
         function = contains
     if function is None:
         raise GraphBreak(f"`{symbol}` of numbers that vary")
-    op = Inline(f"{'not ' * (symbol == 'not in')}{{{len(operands)}}}({first}, {second})")
-    return walk.builder.compute(op, [*operands, function], now)
+    call = f"{placeholder(operands, function)}({first}, {second})"
+    op = Inline(f"not {call}" if symbol == "not in" else call)
+    return walk.builder.compute(op, operands, now)
 
 
 def _operate_on_tensor(
@@ -277,13 +281,7 @@ def as_operand(walk: Capture, symbol: str, tensor: Any, number: Any) -> Any:
 
 
 def _comparison(walk: Capture, node: tree.Comparison, scope: Scope) -> Evaluate:
-    first, left_node = walk.expression(node.first, scope), node.first
-    steps = []
-    for symbol, operand in node.rest:
-        one = tree.Comparison(node.span, left_node, [(symbol, operand)])
-        operation = Operation(walk, one, scope, _sides(one))
-        steps.append((symbol, walk.expression(operand, scope), operation))
-        left_node = operand
+    first, steps = walk.expression(node.first, scope), _steps(walk, node, scope)
 
     def run(variables: Variables) -> Any:
         left, result = first(variables), True

@@ -95,8 +95,8 @@ class Callee(NamedTuple):
         return self.positional if self.receiver is None else [self.receiver, *self.positional]
 
     @property
-    def given(self) -> list[Any]:
-        """Everything that the function is given."""
+    def passed(self) -> list[Any]:
+        """Everything that is passed to the function."""
         return [*self.arguments, *self.keywords.values()]
 
 

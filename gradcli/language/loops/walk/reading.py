@@ -15,14 +15,7 @@ from gradcli.language.loops.compiled import Input, is_new_leaf
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.guards import Guard, is_same_value
 from gradcli.language.loops.kinds import context_class, distribution_class, module_class
-from gradcli.language.loops.locations import (
-    Attribute,
-    Item,
-    Location,
-    Name,
-    item_of,
-    read_op,
-)
+from gradcli.language.loops.locations import Attribute, Item, Location, Name, Part, read_op
 from gradcli.language.loops.loop_carried import LoopPlan
 from gradcli.language.loops.recorder import Recorder
 from gradcli.language.loops.symbols import (
@@ -72,10 +65,10 @@ class Reader(Compiler):
         guard: what the iteration relies on.
         stored: what it binds or sets in places that outlive it, by place.
         carried: the places that are known to hold another value in every iteration.
-        given: the places whose values it is given.
+        loads: the places whose values it loads anew.
         loaded: of the tensors among these, the places by value.
         generated: what generator expressions gave, with symbols.
-        found: the constants that it read in places, to see whether they are carried after all.
+        constants: those that it read in places, to see whether they are carried after all.
         lasting: the lists and dicts from outside that it has met, by their ids.
         unsteady: how often compiled iterations were left since a number was another one, by the
             span of what takes it.
@@ -104,10 +97,10 @@ class Reader(Compiler):
         self.gradients = Gradients(self.builder, carried, self.inputs)
         self.recorder = Recorder(self.gradients, self.end)
         self.stored: dict[Any, tuple[Location, Any]] = {}
-        self.found: dict[Any, Any] = {}
+        self.constants: dict[Any, Any] = {}
         self.loaded: dict[Value, Any] = {}
         self.lasting: dict[int, Any] = {}
-        self.given: set[Any] = set()
+        self.loads: set[Any] = set()
         self.optimizers: list[Optimizer] = []
         self.grown: list[list[Any]] = []
         self.called_as_is: list[Any] = []
@@ -186,18 +179,18 @@ class Reader(Compiler):
 
         function.body = body
 
-    def called(
-        self, function: Function | None, bound: dict[str, Any] | None, call: Callable[[], Any]
-    ) -> Any:
+    def called(self, bound: dict[str, Any] | None, call: Callable[[], Any]) -> Any:
         """What a call gives that may run functions of the program, with these arguments; it hands
         on what they return.
         """
-        self._bound = bound
-        self._returned = None
+        return self.returned(self._handing_on(bound, call))
+
+    def _handing_on(self, bound: dict[str, Any] | None, call: Callable[[], Any]) -> Any:
+        self._bound, self._returned = bound, None
         before, self._passes_on = self._passes_on, True
         value = call()
         self._bound, self._passes_on = None, before
-        return self.returned(value)
+        return value
 
     def returned(self, value: Any) -> Any:
         """What a call gave, with the symbols that the function returned."""
@@ -270,10 +263,13 @@ class Reader(Compiler):
 
     def read_place(self, place: Location, value: Any) -> Any:
         """A value that was read in a place which outlives the iteration."""
+        symbol = self.symbol_at(place, value)
+        if symbol is not None:
+            return symbol
         if place.key in self.stored or self.broken is not None:
             return self.builder.known(value)
         if self._holds_older(value):
-            if place.key in self.given:
+            if place.key in self.loads:
                 return value
             self.carried.add(place.key)
         if place.key not in self.carried:
@@ -281,7 +277,7 @@ class Reader(Compiler):
             if type(value) in NUMBERS and own == "own" and name in self.plan.bound:
                 self.carried.add(place.key)
                 return self.read_place(place, value)
-            self.found[place.key] = value
+            self.constants[place.key] = value
             self.guard.values.setdefault(place.key, (place.read, value))
             return self.constant(value)
         given = self.attempt(self._given, place, value)
@@ -298,7 +294,7 @@ class Reader(Compiler):
 
     def _given(self, place: Location, value: Any) -> Any:
         """A value that the iteration is given."""
-        self.given.add(place.key)
+        self.loads.add(place.key)
         known = self.symbols.get(place.key)
         if known is not None:
             return known
@@ -316,7 +312,7 @@ class Reader(Compiler):
         if type(value) in (tuple, list) and all(type(each) is Tensor for each in value):
             for number, each in enumerate(value):
                 item = Inline(f"{op.text}[{number}]")
-                self._give(each, item, operands, item_of(place.read, number))
+                self._give(each, item, operands, Part(place, type(value), [], number).read)
             self.inputs.append(Input(place.read, (type(value), len(value))))
             return value
         if value is None or type(value) is str:
@@ -339,7 +335,7 @@ class Reader(Compiler):
             raise GraphBreak(reason, _IN_PLACE)
         self.builder.objects[tensor] = op, operands
         if is_leaf:
-            self.gradients.given[tensor] = self.builder.read(op, operands)
+            self.gradients.new_leaves[tensor] = self.builder.read(op, operands)
         self.builder.load(Inline(f"{op.text}.array"), operands, tensor.array)
         if is_older:
             self.builder.remember(tensor)
@@ -428,19 +424,13 @@ class Reader(Compiler):
         cls = getattr(kind, "language_class", None)
         if cls is not None:
             self.walk_methods(cls)
-        self._returned = None
-        before, self._passes_on = self._passes_on, True
-        value = read()
-        self._passes_on = before
+        value = self._handing_on(None, read)
         if self._returned is not None or (cls is not None and computes(cls.find(name))):
             return self.returned(value)  # a property of the program's computed it, or `__getattr__`
         if isinstance(owner, module_class()) and name == "training":
             self.training(owner)
             return value
         place = Attribute(owner, name)
-        symbol = self.symbol_at(place, value)
-        if symbol is not None:
-            return symbol
         if isinstance(value, BoundMethod) or callable(value):
             self.guard.values.setdefault(place.key, (place.read, value))
             return self.constant(value)
@@ -494,11 +484,7 @@ class Reader(Compiler):
             # A schedule may set it behind the program's back.
             read_now = Inline("{0}[{1}]")
             return self.either(value, self.builder.behind, read_now, [owner, at], value)
-        place = Item(owner, at)
-        symbol = self.symbol_at(place, value)
-        if symbol is not None:
-            return symbol
-        return self.read_place(place, value)
+        return self.read_place(Item(owner, at), value)
 
     def rely_on(self, values: Any, deep: bool = False) -> None:
         """Rely on what is in a list or dict from outside; `deep` where those in it are gone through
@@ -506,8 +492,8 @@ class Reader(Compiler):
         """
         if type(values) not in (list, dict, set) or id(values) in self.local:
             return
-        places = [place for place, _ in self.stored.values() if isinstance(place, Item)]
-        if any(values is each for each in (*self.grown, *[place.owner for place in places])):
+        owners = [place.owner for place, _ in self.stored.values() if isinstance(place, Item)]
+        if any(values is each for each in (*self.grown, *owners)):
             self.refuse("a list or dict is gone through that the iteration changes")
         if id(values) in self.guard.contents and not deep:
             return

@@ -28,12 +28,12 @@ def _assign(walk: Capture, node: tree.Assign, scope: Scope) -> Run:
     value = walk.expression(node.value, scope)
     stores = [walk.store(target, scope, assigned=True) for target in node.targets]
     first = node.targets[0]
-    leaf = first.name if len(node.targets) == 1 and isinstance(first, tree.Name) else None
-    is_watched = leaf is not None and f"{leaf}.grad" in node.value.span.text
+    name = first.name if len(node.targets) == 1 and isinstance(first, tree.Name) else None
+    leaf = name if f"{name}.grad" in node.value.span.text else None
 
     def run(variables: Variables) -> None:
         new = value(variables)
-        if leaf is not None and is_watched:  # by the interpreter, which warns
+        if leaf is not None:  # the interpreter watches it, and warns
             old = walk.holder(leaf, scope, variables).get(leaf)
             if type(old) is Tensor and type(new) is Tensor and new.grad_fn is not None:
                 walk.refuse(
