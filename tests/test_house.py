@@ -62,7 +62,7 @@ PLANTED = {
         "gradcli.ops.two": "",
         "gradcli.ops.three": "import gradcli.ops.two\n" * 40,
     },
-    "crowded folders": {f"gradcli.ops.m{number}": "" for number in range(18)},
+    "crowded folders": {f"gradcli.ops.m{number}": "" for number in range(16)},
     "long functions": {"gradcli.ops.one": _LONG},
     "short modules": {
         "gradcli.ops.one": "def f(): ...\n",

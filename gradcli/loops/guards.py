@@ -68,14 +68,8 @@ class Guard:
     @property
     def count(self) -> int:
         """How many there are."""
-        return (
-            len(self.values)
-            + len(self.contents)
-            + len(self.facts)
-            + len(self.tensors)
-            + len(self.checks)
-            + len(self.gradients)
-        )
+        things = (self.values, self.contents, self.facts, self.tensors, self.checks, self.gradients)
+        return sum(map(len, things))
 
     def holds(self, variables: Variables) -> bool:
         """Whether everything is as it was, for code with these variables."""
