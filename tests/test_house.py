@@ -14,7 +14,6 @@ KNOWN = (
     "circles: gradcli.language.compiler.assignment",
     "circles: gradcli.library.torch.func.batching",
     "circles: gradcli.library.torch.optim.lints",
-    "circles: gradcli.loops.capture",
     "circles: gradcli.trace.guards",
     "short modules: gradcli.arrays.allocator",
     "short modules: gradcli.language.predefined",

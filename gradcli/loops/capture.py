@@ -36,10 +36,13 @@ from gradcli.language.tree.syntax import Expression, Statement
 from gradcli.loops.kinds import is_of_library, module_class, walk_class
 from gradcli.loops.locations import Attribute, Item
 from gradcli.loops.symbols import SETTINGS, Symbol, concrete, is_symbolic
-from gradcli.loops.walk.expressions import EXPRESSIONS
 from gradcli.loops.walk.reading import Drawn, Reader, described
-from gradcli.loops.walk.statements import STATEMENTS
 from gradcli.trace.ir import Inline, Value, placeholder
+
+RECORDED: dict[type[tree.Syntax], Callable[[Any, Any, Scope], Evaluate | Run | None]] = {}
+"""What records the nodes of each class that the compiler's own handlers do not record: the files of
+`walk` fill it, and `hot_loop` imports them.
+"""
 
 _ITEM = Inline("{0}.item()", "item", raises=False)
 
@@ -81,7 +84,7 @@ class Capture(Reader):
         is compiled once: a loop that runs again and again may become a hot one.
         """
         kind = type(node)
-        handler = HANDLERS[kind] if kind in _ALIKE else _RECORDED.get(kind)
+        handler = HANDLERS[kind] if kind in _ALIKE else RECORDED.get(kind)
         record = None if handler is None else handler(self, node, scope)
         interpreted = cache(lambda: interpret(node, scope))
 
@@ -389,8 +392,6 @@ def _is_unchanged(owner: Tensor, name: str, new: Any) -> bool:
         return type(new) is Tensor and new.array is owner.array
     return name in ("grad", "requires_grad") and new is getattr(owner, name)
 
-
-_RECORDED = {**EXPRESSIONS, **STATEMENTS}
 
 _ALIKE = frozenset(
     {tree.Break, tree.Conditional, tree.Constant, tree.Continue, tree.ExpressionStatement}

@@ -4,7 +4,7 @@ on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,16 +12,14 @@ import numpy as np
 from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.autograd.engine.accumulate import kept
 from gradcli.autograd.tensor import Tensor, meta_of, storage_of
-from gradcli.errors import GradcliError
 from gradcli.language.tree.scopes import Variables
 from gradcli.limits import Steps
+from gradcli.loops.capture import Capture
 from gradcli.loops.locations import Item, Location, Part
 from gradcli.loops.lower_backward import forget_values, is_setting
 from gradcli.loops.symbols import on_memory_of
-from gradcli.trace.guards import kind_of
 
 if TYPE_CHECKING:
-    from gradcli.loops.capture import Capture
     from gradcli.trace.codegen import Runs
 
 Arrays = tuple[Any, ...]
@@ -29,52 +27,6 @@ Arrays = tuple[Any, ...]
 
 class FailedInEffects(Exception):
     """An iteration failed in the middle of its effects, where nothing may raise."""
-
-
-Kind = tuple[Any, ...]
-"""How an array lies in memory: its type, dtype, shape and strides; or the type of a number; or that
-of a tuple or list of tensors, and how many there are.
-"""
-
-
-def is_new_leaf(tensor: Tensor) -> bool:
-    """Whether a tensor is a leaf that no pass has reached, and nothing but its value and its name
-    tell it from others.
-    """
-    meta = tensor.meta
-    if not tensor.requires_grad or tensor.grad_fn is not None:
-        return False
-    return meta is None or (
-        meta.grad is None
-        and meta.base is None
-        and not (meta.hooks or meta.accumulated_hooks or meta.is_parameter)
-    )
-
-
-class Input(NamedTuple):
-    """What an iteration is given that may be another thing in every one.
-
-    Attributes:
-        is_leaf: whether it is a leaf, which a pass gives a gradient.
-        is_detached: whether the iteration takes it out of whatever graph it has.
-    """
-
-    read: Callable[[Variables], Any]
-    kind: Kind
-    is_leaf: bool = False
-    is_detached: bool = False
-
-    def fits(self, variables: Variables) -> bool:
-        """Whether it is of that kind now."""
-        try:
-            value = self.read(variables)
-            if type(value) is not Tensor:
-                kind, *length = self.kind
-                return type(value) is kind and (not length or length == [len(value)])
-        except (GradcliError, LookupError, TypeError):
-            return False
-        fits = is_new_leaf(value) if self.is_leaf else not value.requires_grad
-        return (fits or self.is_detached) and kind_of(value.array) == self.kind
 
 
 class Named(NamedTuple):

@@ -7,7 +7,8 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.loops.capture import Capture
-from gradcli.loops.compiled import CompiledIteration, Named, is_new_leaf, overlap
+from gradcli.loops.compiled import CompiledIteration, Named, overlap
+from gradcli.loops.guards import is_new_leaf
 from gradcli.loops.kinds import module_class
 from gradcli.loops.locations import Attribute, Location, Name, Part, store_op
 from gradcli.loops.lower_backward import holds_values

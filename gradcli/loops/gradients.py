@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
-from gradcli.loops.compiled import Input
+from gradcli.loops.guards import Input
 from gradcli.loops.lower_backward import ADD
 from gradcli.loops.symbols import IterationBuilder
 from gradcli.ops.codegen.promotion import EVERYDAY

@@ -17,6 +17,7 @@ from gradcli.loops.finishing import NotSettled, finish
 from gradcli.loops.loop_carried import analysed
 from gradcli.loops.symbols import CHANGED
 from gradcli.loops.verify import Effects, same_effects
+from gradcli.loops.walk import expressions, statements  # noqa: F401  each handler registers itself
 from gradcli.state import active, is_unobserved
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import SideExit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.methods import METHODS
 from gradcli.library.builtins import BUILTINS
 from gradcli.library.python.numbers.math import MATH
+from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import module_class
 from gradcli.loops.symbols import concrete, holds_tensor, is_symbolic
 from gradcli.loops.walk.host_calls import host_call
@@ -22,10 +23,6 @@ from gradcli.loops.walk.reading import Drawn
 from gradcli.ops.creation import tensor_methods
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Inline, Kernel, placeholder
-
-if TYPE_CHECKING:
-    from gradcli.loops.capture import Capture
-
 
 _OF_NUMBERS = frozenset(
     {"abs", "bool", "divmod", "float", "format", "int", "len", "max", "min", "pow", "repr"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -18,17 +18,16 @@ from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import distribution_class, module_class, optimizer_class
 from gradcli.loops.symbols import concrete
 from gradcli.loops.walk.builtin_calls import BUILTIN_CALLS
 from gradcli.loops.walk.engine_calls import ENGINE_CALLS, is_schedule
 from gradcli.loops.walk.host_calls import host_call
-from gradcli.loops.walk.operation import Callee, Handlers, Operation, functions_in
+from gradcli.loops.walk.operation import Callee, Handlers, Operation
+from gradcli.loops.walk.reading import functions_in
 from gradcli.ops.binding import catalogue
 from gradcli.state import charge_steps
-
-if TYPE_CHECKING:
-    from gradcli.loops.capture import Capture
 
 
 def call(walk: Capture, node: tree.Call, scope: Scope) -> Evaluate | None:

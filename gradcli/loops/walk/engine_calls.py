@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.engine import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
 from gradcli.language.tree import syntax as tree
+from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import context_class, module_class, optimizer_class
 from gradcli.loops.lower_backward import write_backward
 from gradcli.loops.optimizers import check_optimizer, gradients_of, parts_of, write_step
@@ -17,10 +18,6 @@ from gradcli.ops.creation import tensor_methods
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import same
 from gradcli.trace.ir import Inline
-
-if TYPE_CHECKING:
-    from gradcli.loops.capture import Capture
-
 
 _WALKS = frozenset(
     {"buffers", "children", "modules", "named_buffers", "named_children", "named_modules"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
@@ -14,14 +14,12 @@ from gradcli.language.objects.subscripts import get_item
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression
+from gradcli.loops.capture import RECORDED, Capture
 from gradcli.loops.symbols import NUMBERS, Symbol, concrete, holds_tensor, is_symbolic
 from gradcli.loops.walk.calls import call
 from gradcli.loops.walk.operation import Operation
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Inline, placeholder
-
-if TYPE_CHECKING:
-    from gradcli.loops.capture import Capture
 
 
 def _name(walk: Capture, node: tree.Name, scope: Scope) -> Evaluate:
@@ -396,7 +394,7 @@ _INTEGERS = 1 << 63
 _LINEAR_OPERATORS = frozenset({"+", "-", "*", "/"})
 _PLAIN_OPERATORS = frozenset({"+", "-", "/", "//", "%", "==", "!=", "<", "<=", ">", ">="})
 
-EXPRESSIONS: dict[type, Callable[[Capture, Any, Scope], Evaluate | None]] = {
+RECORDED |= {
     tree.Attribute: _attribute,
     tree.Binary: _binary,
     tree.Call: call,

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.modes import GradMode
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.iteration import Iterator
+from gradcli.loops.capture import Capture
 from gradcli.loops.kinds import distribution_class, module_class, walk_class
 from gradcli.loops.lower_backward import is_setting
-from gradcli.loops.walk.operation import Callee, functions_in
-
-if TYPE_CHECKING:
-    from gradcli.loops.capture import Capture
-
+from gradcli.loops.walk.operation import Callee
+from gradcli.loops.walk.reading import functions_in
 
 _SIZES = frozenset(
     {"dim", "element_size", "is_contiguous", "is_floating_point", "ndimension", "nelement"}

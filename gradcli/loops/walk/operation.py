@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gradcli.language.compiler.base import HANDLERS, Compiler, Evaluate, Store
-from gradcli.language.functions.calls import Function
-from gradcli.language.objects.classes.descriptors import Property
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope
 from gradcli.language.tree.syntax import Expression, Statement
-
-if TYPE_CHECKING:
-    from gradcli.loops.capture import Capture
+from gradcli.loops.capture import Capture
 
 _STORED = "="
 """The name of what an assignment stores, among its operands; no variable has it, or a number."""
@@ -100,19 +95,5 @@ class Callee(NamedTuple):
         return [*self.arguments, *self.keywords.values()]
 
 
-Handlers = Sequence[tuple[Callable[[Callee], bool], Callable[["Capture", Callee], Any]]]
+Handlers = Sequence[tuple[Callable[[Callee], bool], Callable[[Capture, Callee], Any]]]
 """What records a call, by a condition on it: the first that holds is taken."""
-
-
-def functions_in(value: Any) -> list[Function]:
-    """The functions of the program that a value calls when it is called."""
-    if type(value) is Function:
-        return [value]
-    if type(value) is Property:
-        return functions_in(value.fget)
-    for name in ("function", "func"):
-        if name in getattr(type(value), "__slots__", ()):
-            return functions_in(getattr(value, name))
-    cells = [each.cell_contents for each in getattr(value, "__closure__", None) or ()]
-    called = [each for each in cells if type(each) in (Function, FunctionType)]
-    return [function for each in called if each is not value for function in functions_in(each)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
@@ -13,13 +14,12 @@ from gradcli.language.functions.calls import Function
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.borders import SCALARS, is_array
-from gradcli.language.objects.classes.descriptors import BoundMethod, computes
+from gradcli.language.objects.classes.descriptors import BoundMethod, Property, computes
 from gradcli.language.objects.classes.instances import UserClass
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, names_around
-from gradcli.loops.compiled import Input, is_new_leaf
 from gradcli.loops.gradients import Gradients
-from gradcli.loops.guards import Guard, is_same_value
+from gradcli.loops.guards import Guard, Input, is_new_leaf, is_same_value
 from gradcli.loops.kinds import context_class, distribution_class, module_class
 from gradcli.loops.locations import Attribute, Item, Location, Name, Part, read_op
 from gradcli.loops.loop_carried import LoopPlan
@@ -33,7 +33,6 @@ from gradcli.loops.symbols import (
     is_symbolic,
     of_older_graph,
 )
-from gradcli.loops.walk.operation import functions_in
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import kind_of
 from gradcli.trace.ir import Inline, Value
@@ -598,3 +597,17 @@ _METADATA = frozenset(
     {"shape", "ndim", "dtype", "device", "requires_grad", "is_leaf", "itemsize", "nbytes"}
 )
 """What can be read of a tensor and is no tensor, and goes by what is guarded of it."""
+
+
+def functions_in(value: Any) -> list[Function]:
+    """The functions of the program that a value calls when it is called."""
+    if type(value) is Function:
+        return [value]
+    if type(value) is Property:
+        return functions_in(value.fget)
+    for name in ("function", "func"):
+        if name in getattr(type(value), "__slots__", ()):
+            return functions_in(getattr(value, name))
+    cells = [each.cell_contents for each in getattr(value, "__closure__", None) or ()]
+    called = [each for each in cells if type(each) in (Function, FunctionType)]
+    return [function for each in called if each is not value for function in functions_in(each)]

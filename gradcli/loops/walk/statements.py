@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.assignment import part_of
@@ -16,12 +16,10 @@ from gradcli.language.objects.subscripts import get_item, set_item
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression
+from gradcli.loops.capture import RECORDED, Capture
 from gradcli.loops.symbols import Symbol
 from gradcli.loops.walk.expressions import as_operand, check_defaults, operate
 from gradcli.loops.walk.operation import Operation
-
-if TYPE_CHECKING:
-    from gradcli.loops.capture import Capture
 
 
 def _assign(walk: Capture, node: tree.Assign, scope: Scope) -> Run:
@@ -126,7 +124,7 @@ def _delete(walk: Capture, node: tree.Del, scope: Scope) -> Run:
     return run
 
 
-STATEMENTS: dict[type, Callable[[Capture, Any, Scope], Run]] = {
+RECORDED |= {
     tree.Assert: _assert,
     tree.Assign: _assign,
     tree.AugmentedAssign: _augment,
