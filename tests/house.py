@@ -44,7 +44,9 @@ do not see each other.
 INSIDE = {
     "arrays": "fusion random gpu",
     "autograd": "custom inplace recording engine",
-    "cli": "commands repl dot_commands documents sweep plots program arguments process",
+    "cli": (
+        "commands repl dot_commands documents sweep plots program recordings arguments process"
+    ),
     "explain": "ledger derive blame why check symbols",
     "kernels": "windows linalg sums",
     "language": "loops compiler library functions objects parser hints tree",

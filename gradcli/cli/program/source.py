@@ -9,7 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli.cli.arguments.click_options import options_of, terminal_of
-from gradcli.cli.arguments.files import STDIN, decoded, read_program, write_text
+from gradcli.cli.arguments.files import (
+    RECORDING,
+    STDIN,
+    decoded,
+    program_in,
+    read_program,
+    write_text,
+)
 from gradcli.cli.arguments.options import FORMAT_OF
 from gradcli.cli.arguments.words import UsageError, arguments_of, check_program, is_program_file
 from gradcli.cli.process.terminal import Terminal
@@ -85,6 +92,8 @@ def asked_of(command: str, words: Sequence[str], file: str | None, given: dict[s
     program = Program(words[0]) if file is None else Program(None, file)
     arguments = arguments_of(words[1:] if file is None else words)
     options = options_of(given)
+    if file is not None and file.endswith(RECORDING):
+        program = Program(program_in(file, options), file)
     if path is not None:
         options.limits.check_file(path)
     return Asked(terminal, command, program, arguments, options)
