@@ -24,15 +24,11 @@ from gradcli.language.objects.attributes import (
     get_attribute,
     set_attribute,
 )
+from gradcli.language.objects.classes.definition import make_class
 from gradcli.language.objects.classes.descriptors import ClassMethod, Property, StaticMethod
-from gradcli.language.objects.classes.instances import (
-    OBJECT,
-    Super,
-    UserClass,
-    attributes_of,
-    is_dunder,
-    made_class,
-)
+from gradcli.language.objects.classes.instance_attributes import attributes_of
+from gradcli.language.objects.classes.super_lookup import Super
+from gradcli.language.objects.classes.user_classes import OBJECT, UserClass, is_dunder
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.formatting import ascii_of, format_value
 from gradcli.language.objects.iteration import bounded
@@ -352,7 +348,7 @@ def type_(value: Any, /, *parts: Any, **keywords: Any) -> LanguageType:
         return type_of(value)
     if len(parts) != 2:
         raise GradcliError("E201", "type() takes 1 or 3 arguments")
-    return made_class(TYPE, value, *parts, **keywords)
+    return make_class(TYPE, value, *parts, **keywords)
 
 
 TYPE.construct = type_

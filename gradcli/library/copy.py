@@ -13,7 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.objects.borders import is_array
 from gradcli.language.objects.classes.descriptors import MISSING
 from gradcli.language.objects.classes.extensible import Extensible
-from gradcli.language.objects.classes.instances import Instance
+from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.repr import HOST_TEXT
 from gradcli.language.objects.types import LanguageType, type_name
 from gradcli.library.torch.nn.copies import copied_module, copied_tensor, not_kept

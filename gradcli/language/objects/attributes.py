@@ -12,24 +12,19 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.hints.spelling import suggestion
+from gradcli.language.objects.classes.class_attributes import attribute_names as names_of_class
+from gradcli.language.objects.classes.class_attributes import class_attribute
+from gradcli.language.objects.classes.definition import make_class
 from gradcli.language.objects.classes.descriptors import MISSING
-from gradcli.language.objects.classes.instances import (
-    OBJECT,
-    OF_COLLECTIONS,
-    OF_OBJECT,
-    Instance,
-    UserClass,
-    class_attribute,
+from gradcli.language.objects.classes.instance_attributes import (
     computed_attribute,
     delete_instance_attribute,
-    find_init,
     instance_attribute,
-    made_class,
-    new_object,
     set_instance_attribute,
 )
-from gradcli.language.objects.classes.instances import attribute_names as names_of_class
 from gradcli.language.objects.classes.special_methods import ARITHMETIC, COMPARISONS
+from gradcli.language.objects.classes.super_lookup import OF_COLLECTIONS, OF_OBJECT, new_object
+from gradcli.language.objects.classes.user_classes import OBJECT, Instance, UserClass, find_init
 from gradcli.language.objects.exceptions import exception_attribute
 from gradcli.language.objects.methods import (
     CLASS_METHODS,
@@ -332,7 +327,7 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
 def _of_object(cls: LanguageType, name: str) -> Any:
     """`object.__setattr__` and its like, `MISSING` for others."""
     if name == "__new__":
-        return made_class if cls is TYPE else new_object
+        return make_class if cls is TYPE else new_object
     if name == "__init__":
         return find_init(Instance)
     return OF_OBJECT.get(name, MISSING)

@@ -11,13 +11,8 @@ from gradcli.language.events import Printed, Reported
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.functions.generators import Running
 from gradcli.language.objects.attributes import get_attribute
-from gradcli.language.objects.classes.instances import (
-    OBJECT,
-    Instance,
-    Metaclass,
-    host_of,
-    made_class,
-)
+from gradcli.language.objects.classes.definition import Metaclass, host_of, make_class
+from gradcli.language.objects.classes.user_classes import OBJECT, Instance
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.iteration import Iterator
 from gradcli.language.objects.types import called, type_name
@@ -289,7 +284,7 @@ class ABCMeta(Metaclass):
         known = [host_of(base) for base in bases]
         if not any(issubclass(base, ABC) for base in known):
             bases = (*[base for base in bases if base is not OBJECT], ABC)
-        return made_class(metaclass, name, bases, names, **keywords)
+        return make_class(metaclass, name, bases, names, **keywords)
 
 
 def _check_concrete(host: Any) -> None:

@@ -11,7 +11,7 @@ from gradcli.language.functions.calls import Function, call
 from gradcli.language.limits import check_nesting
 from gradcli.language.objects.attributes import documentation
 from gradcli.language.objects.classes.descriptors import bound
-from gradcli.language.objects.classes.instances import OBJECT, Instance, UserClass
+from gradcli.language.objects.classes.user_classes import OBJECT, Instance, UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import LanguageType, is_subclass, type_name, type_of

@@ -9,7 +9,7 @@ from gradcli.errors import GradcliError, type_error
 from gradcli.language.functions.calls import call
 from gradcli.language.limits import check_nesting, check_text
 from gradcli.language.objects.attributes import get_attribute
-from gradcli.language.objects.classes.instances import Instance
+from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.types import EXCEPTIONS, type_name
 

@@ -14,7 +14,8 @@ from gradcli.language.compiler import assignment
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.statements import loops
 from gradcli.language.functions.control_flow import Run
-from gradcli.language.objects.classes.instances import Instance, attributes_of
+from gradcli.language.objects.classes.instance_attributes import attributes_of
+from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables, names_around
 

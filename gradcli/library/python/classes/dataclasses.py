@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.functions.calls import call, misfit, missing, too_many, unknown_keyword
-from gradcli.language.objects.classes.instances import (
-    UserClass,
-    define_class,
+from gradcli.language.objects.classes.definition import define_class
+from gradcli.language.objects.classes.instance_attributes import (
     set_instance_attribute,
     store_attribute,
 )
+from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.type_forms import TypeForm

@@ -14,8 +14,8 @@ from gradcli.language.objects.classes.descriptors import (
     Property,
     StaticMethod,
 )
-from gradcli.language.objects.classes.instances import Instance, UserClass, is_dunder
-from gradcli.language.objects.classes.special_methods import is_special
+from gradcli.language.objects.classes.special_methods import SPECIAL_METHODS
+from gradcli.language.objects.classes.user_classes import Instance, UserClass, is_dunder
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import inherited_method
@@ -149,7 +149,7 @@ def _shown(base: type[Enum]) -> str:
 
 
 def _is_member(name: str, value: Any) -> bool:
-    if is_dunder(name) or is_special(name) or name.startswith("_"):
+    if is_dunder(name) or name in SPECIAL_METHODS or name.startswith("_"):
         return False
     methods = (BoundMethod, ClassMethod, Property, StaticMethod, UserClass)
     return not isinstance(value, methods) and type(value).__name__ != "Function"

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.functions.calls import misfit, missing, unknown_keyword
-from gradcli.language.objects.classes.instances import UserClass
+from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import define, type_of
