@@ -41,8 +41,10 @@ from gradcli.language.objects.types import (
     TYPE,
     LanguageType,
     called,
+    check_kind,
     define,
     is_subclass,
+    names,
     type_name,
     type_of,
 )
@@ -137,8 +139,7 @@ def trace(tensor: Any, style: str = "tree") -> None:
 
 @_builtin
 def show(tensor: Any, file: str) -> None:
-    if not isinstance(file, str):
-        raise type_error(f"show() takes the name of a file, not {type_name(file)}")
+    check_kind(file, str, "show() takes the name of a file")
     active.state.emit(Shown(_explicable(tensor, "show"), file))
 
 
@@ -206,8 +207,7 @@ def ascii_(value: Any, /) -> str:
 
 @_builtin
 def format_(value: Any, spec: str = "", /) -> str:
-    if not isinstance(spec, str):
-        raise type_error(f"a format spec is a string, not {type_name(spec)}")
+    check_kind(spec, str, "a format spec is a string")
     return format_value(value, spec)
 
 
@@ -417,8 +417,7 @@ def delattr_(value: Any, name: str, /) -> None:
 
 
 def _check_name(name: Any) -> None:
-    if not isinstance(name, str):
-        raise type_error(f"an attribute's name is a string, not {type_name(name)}")
+    check_kind(name, str, "an attribute's name is a string")
 
 
 # --- classes that are called --------------------------------------------------------------
@@ -523,11 +522,8 @@ def _exception(name: str) -> Callable[..., Raised]:
     return called(name, make)
 
 
-_KNOWN_BY_MODULE = frozenset(
-    {"AxisError", "FrozenInstanceError", "GradcheckError", "JSONDecodeError", "LinAlgError"}
-    | {"DecimalException", "DivisionByZero", "InvalidOperation", "Overflow"}
-    | {"_LinAlgError", "error"}
-)
+_KNOWN_BY_MODULE = names("""AxisError FrozenInstanceError GradcheckError JSONDecodeError LinAlgError
+    DecimalException DivisionByZero InvalidOperation Overflow _LinAlgError error""")
 
 
 def _group(name: str) -> Callable[..., Raised]:

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import on_default_device, to_host
 from gradcli.arrays.dtypes import cast, default_dtype
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.language.objects.types import called, type_name
+from gradcli.language.objects.types import called, check_kind, names, type_name
 from gradcli.ops.binding import catalogue
 from gradcli.state import active
 
@@ -85,8 +85,7 @@ def save(obj: Any, f: Any, /) -> None:
 
     if isinstance(obj, dict):
         for name in obj:
-            if not isinstance(name, str):
-                raise type_error(f"save() takes a dict with names as keys, not {type_name(name)}")
+            check_kind(name, str, "save() takes a dict with names as keys")
         write_arrays(f, {name: _array(value) for name, value in obj.items()})
     else:
         write_arrays(f, _array(obj))
@@ -146,9 +145,7 @@ def read_file(
 
 called("open", read_file)
 
-_ENCODINGS = frozenset(
-    {"utf-8", "utf8", "utf-8-sig", "ascii", "latin-1", "latin1", "iso-8859-1", "cp1252", "utf-16"}
-)
+_ENCODINGS = names("utf-8 utf8 utf-8-sig ascii latin-1 latin1 iso-8859-1 cp1252 utf-16")
 _DECODING_ERRORS = frozenset({None, "strict", "ignore", "replace"})
 
 FILES = {"load": load, "open": read_file, "save": save}

@@ -12,7 +12,7 @@ from gradcli.language.events import Printed, Reported
 from gradcli.language.limits import DEEPEST_ITERATOR, too_deep
 from gradcli.language.objects.iteration import iterate
 from gradcli.language.objects.repr import text
-from gradcli.language.objects.types import define, type_name
+from gradcli.language.objects.types import define, names, type_name
 from gradcli.state import active
 
 _BETWEEN = 0.1
@@ -32,11 +32,9 @@ class Tqdm:
     )  # fmt: skip
 
     language_name: ClassVar[str] = "tqdm.std.tqdm"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"clear", "close", "desc", "disable", "display", "iterable", "n", "postfix", "refresh"}
-        | {"reset", "set_description", "set_description_str", "set_postfix", "set_postfix_str"}
-        | {"total", "unpause", "update", "write"}
-    )
+    language_attributes = names("""clear close desc disable display iterable n postfix refresh reset
+        set_description set_description_str set_postfix set_postfix_str total unpause update
+        write""")
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"write"})
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"desc", "n", "total"})
     language_context: ClassVar[bool] = True

@@ -20,7 +20,14 @@ from gradcli.language.objects.borders import FOREIGN, argument
 from gradcli.language.objects.classes.descriptors import BoundMethod
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
-from gradcli.language.objects.types import LanguageType, define, host_name, type_name, type_of
+from gradcli.language.objects.types import (
+    LanguageType,
+    define,
+    host_name,
+    names,
+    type_name,
+    type_of,
+)
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield
 from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
 from gradcli.limits import Steps
@@ -401,19 +408,13 @@ def _with_out(function: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any
     return partial(written, name, function, kwargs["out"]), others
 
 
-_FLAGS = frozenset(
-    {
-        "accumulate", "adjoint", "align_corners", "as_tuple", "assume_unique", "ceil_mode",
-        "check_errors", "compute_uv", "copy", "count_include_pad", "descending", "enable_gqa",
-        "equal_nan", "full", "full_matrices", "hermitian", "implicit", "include_self", "increasing",
-        "invert", "is_causal", "keepdim", "largest", "left", "log_input", "log_target",
-        "non_blocking", "normalized", "onesided", "out_int32", "periodic", "pivot", "replacement",
-        "requires_grad", "return_complex", "return_counts", "return_inverse", "right",
-        "scale_grad_by_freq", "some", "sorted", "sparse", "sparse_grad", "stable", "swap", "train",
-        "training", "transpose", "unbiased", "unitriangular", "unpack_data", "unpack_pivots",
-        "upper", "use_input_stats", "with_replacement", "wrap", "zero_infinity",
-    }
-)  # fmt: skip
+_FLAGS = names("""accumulate adjoint align_corners as_tuple assume_unique ceil_mode check_errors
+    compute_uv copy count_include_pad descending enable_gqa equal_nan full full_matrices
+    hermitian implicit include_self increasing invert is_causal keepdim largest left log_input
+    log_target non_blocking normalized onesided out_int32 periodic pivot replacement
+    requires_grad return_complex return_counts return_inverse right scale_grad_by_freq some
+    sorted sparse sparse_grad stable swap train training transpose unbiased unitriangular
+    unpack_data unpack_pivots upper use_input_stats with_replacement wrap zero_infinity""")
 """The keywords of ops for which PyTorch takes True and False alone, and no other value's truth."""
 
 
@@ -624,10 +625,8 @@ def _qualified(function: Any, host: Any) -> str:
     return f"Tensor.{name}" if is_method else name
 
 
-_METHODS_IN_PYTHON = frozenset(
-    {"backward", "lu", "norm", "register_hook", "register_post_accumulate_grad_hook", "split"}
-    | {"istft", "stft", "unique", "unique_consecutive"}
-)
+_METHODS_IN_PYTHON = names("""backward lu norm register_hook register_post_accumulate_grad_hook
+    split istft stft unique unique_consecutive""")
 """Methods of tensors that PyTorch writes in Python."""
 
 

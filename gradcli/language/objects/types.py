@@ -22,6 +22,17 @@ def called(name: str, function: Named) -> Named:
     return function
 
 
+def names(text: str) -> frozenset[str]:
+    """The names in a text, such as those of the attributes that programs reach."""
+    return frozenset(text.split())
+
+
+def check_kind(value: Any, kinds: type | tuple[type, ...], wanted: str) -> None:
+    """Raise E202 for a value of none of these classes, where `wanted` says what is taken."""
+    if not isinstance(value, kinds):
+        raise type_error(f"{wanted}, not {type_name(value)}")
+
+
 class Hosted:
     """A value that shows of a host's object the attributes that its class allows: data that are
     plain, and methods with plain results.

@@ -12,6 +12,7 @@ from gradcli.language.drawing import COLORS, Mark, Panel, bounds, panel
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.iteration import iterate
 from gradcli.language.objects.repr import display
+from gradcli.language.objects.types import names
 from gradcli.library.drawing.arguments import (
     MARKERS,
     array,
@@ -43,10 +44,8 @@ class Artist:
     __slots__ = ("axes", "mark")
 
     language_name: ClassVar[str] = "matplotlib.artist.Artist"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"axes", "get_color", "get_label", "remove", "set_alpha", "set_color", "set_data"}
-        | {"set_label", "set_linestyle", "set_linewidth", "set_ydata"}
-    )
+    language_attributes = names("""axes get_color get_label remove set_alpha set_color set_data
+        set_label set_linestyle set_linewidth set_ydata""")
 
     def __init__(self, axes: Axes, mark: Mark) -> None:
         self.axes = axes

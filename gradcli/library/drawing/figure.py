@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.errors import type_error, value_error
+from gradcli.errors import value_error
 from gradcli.language.drawing import Plot, panel
 from gradcli.language.events import Plotted
 from gradcli.language.limits import check_collection
-from gradcli.language.objects.types import called, type_name
+from gradcli.language.objects.types import called, check_kind, names
 from gradcli.library.drawing.arguments import numbers, words_of
 from gradcli.library.drawing.axes import Artist, Axes
 from gradcli.library.drawing.undrawn import Undrawn, not_drawn, undrawn
@@ -39,9 +39,7 @@ class Grid:
     __slots__ = ("array",)
 
     language_name: ClassVar[str] = "numpy.ndarray"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"T", "flat", "flatten", "ndim", "ravel", "reshape", "shape", "size", "tolist"}
-    )
+    language_attributes = names("T flat flatten ndim ravel reshape shape size tolist")
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -61,8 +59,7 @@ class Grid:
 
     def __getitem__(self, index: Any) -> Any:
         for each in index if isinstance(index, tuple) else (index,):
-            if not isinstance(each, (int, slice)):
-                raise type_error(f"an index of axes is a number, not {type_name(each)}")
+            check_kind(each, (int, slice), "an index of axes is a number")
         return _one_or_more(self.array[index])
 
     def __iter__(self) -> Iterator[Any]:
@@ -82,10 +79,8 @@ class Figure:
     __slots__ = ("axes", "current", "number", "plot")
 
     language_name: ClassVar[str] = "matplotlib.figure.Figure"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"add_axes", "add_subplot", "axes", "clear", "clf", "colorbar", "gca", "number", "savefig"}
-        | {"set_size_inches", "show", "subplots", "suptitle"}
-    )
+    language_attributes = names("""add_axes add_subplot axes clear clf colorbar gca number savefig
+        set_size_inches show subplots suptitle""")
 
     def __init__(self, number: int, figsize: Any = None) -> None:
         width, height = (6.4, 4.8) if figsize is None else numbers(figsize, "figsize").ravel()
@@ -181,8 +176,7 @@ class Figure:
 
     def savefig(self, fname: Any, **looks: Any) -> None:
         """Write the figure to a file, .svg or .png."""
-        if not isinstance(fname, (str, Path)):
-            raise type_error(f"savefig() takes the name of a file here, not {type_name(fname)}")
+        check_kind(fname, (str, Path), "savefig() takes the name of a file here")
         active.state.emit(Plotted(self.plot, str(fname)))
 
     def show(self, *args: Any, **looks: Any) -> None:

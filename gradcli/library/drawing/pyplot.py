@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.attributes import Module
-from gradcli.language.objects.types import called, define
+from gradcli.language.objects.types import called, define, names
 from gradcli.library.drawing.axes import Axes
 from gradcli.library.drawing.figure import Figure
 from gradcli.library.drawing.maps import MAPS, color_map
@@ -166,10 +166,8 @@ def _ticks(axis: str) -> Callable[..., Any]:
     return ticks
 
 
-_OWN = frozenset(
-    {"figure", "cla", "clear", "set", "get_figure", "set_axis_off", "twinx", "get_title"}
-    | {"invert_xaxis", "invert_yaxis", "get_legend_handles_labels"}
-)
+_OWN = names("""figure cla clear set get_figure set_axis_off twinx get_title invert_xaxis
+    invert_yaxis get_legend_handles_labels""")
 """Methods of axes that pyplot has not."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.dtypes import DType
 from gradcli.errors import GradcliError, type_error, value_error
-from gradcli.language.objects.types import Hosted, LanguageType, called, define, type_name
+from gradcli.language.objects.types import Hosted, LanguageType, called, define, names, type_name
 
 LONGEST_TEXT = 1000
 """Characters of a string in an array: each element takes the room of the longest."""
@@ -136,10 +136,8 @@ class TypeLimits(Hosted):
     __slots__ = ()
 
     language_name = "numpy.finfo"
-    language_attributes = frozenset(
-        {"bits", "dtype", "eps", "epsneg", "max", "min", "precision", "resolution",
-         "smallest_normal", "smallest_subnormal", "tiny"}
-    )  # fmt: skip
+    language_attributes = names("""bits dtype eps epsneg max min precision resolution
+        smallest_normal smallest_subnormal tiny""")
 
     def __getattr__(self, name: str) -> Any:
         found = super().__getattr__(name)

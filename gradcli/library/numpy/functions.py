@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.objects.types import called
+from gradcli.language.objects.types import called, names
 from gradcli.library.numpy.array import (
     NDArray,
     before_write,
@@ -23,19 +23,13 @@ from gradcli.library.numpy.dtypes import dtype_of, supported
 from gradcli.library.numpy.exchange import as_tensor
 from gradcli.ops.binding import catalogue
 
-_REFUSED = frozenset(
-    {"device", "extobj", "formatter", "like", "overwrite_input", "sig", "signature", "subok"}
-)
+_REFUSED = names("device extobj formatter like overwrite_input sig signature subok")
 """Keywords of NumPy's functions that are for NumPy's own machinery."""
 
-_TEXTS = frozenset(
-    {"append", "choice", "einsum", "equal", "insert", "isin", "not_equal", "select", "where"}
-)
+_TEXTS = names("append choice einsum equal insert isin not_equal select where")
 """The functions whose strings are data, never dtypes."""
 
-_WRITES = frozenset(
-    {"copyto", "fill_diagonal", "nan_to_num", "place", "put", "put_along_axis", "putmask"}
-)
+_WRITES = names("copyto fill_diagonal nan_to_num place put put_along_axis putmask")
 """The functions that write to their first argument."""
 
 
@@ -136,9 +130,7 @@ class Ufunc:
     __slots__ = ("__name__", "host")
 
     language_name: ClassVar[str] = "numpy.ufunc"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"__name__", "accumulate", "at", "nin", "nout", "outer", "reduce", "reduceat"}
-    )
+    language_attributes = names("__name__ accumulate at nin nout outer reduce reduceat")
 
     def __init__(self, host: Any) -> None:
         self.host = host

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.methods import METHODS
-from gradcli.language.objects.types import called
+from gradcli.language.objects.types import called, names
 from gradcli.library.numpy.array import (
     NDArray,
     before_write,
@@ -108,9 +108,7 @@ class Flags:
     __slots__ = ("_flags",)
 
     language_name = "numpy.flagsobj"
-    language_attributes = frozenset(
-        {"c_contiguous", "contiguous", "f_contiguous", "owndata", "writeable"}
-    )
+    language_attributes = names("c_contiguous contiguous f_contiguous owndata writeable")
     settable_attributes = frozenset({"writeable"})
 
     def __init__(self, flags: Any) -> None:

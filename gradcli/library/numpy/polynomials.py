@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.errors import type_error
+from gradcli.language.objects.types import names
 from gradcli.library.numpy.array import compute, unwrap, wrap, written
 from gradcli.library.numpy.costs import held
 
@@ -41,10 +42,7 @@ class Polynomial:
 
     language_name: ClassVar[str] = "numpy.poly1d"
     language_str: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"c", "coef", "coefficients", "coeffs", "deriv", "integ", "o", "order", "r", "roots"}
-        | {"variable"}
-    )
+    language_attributes = names("c coef coefficients coeffs deriv integ o order r roots variable")
 
     __array_ufunc__: ClassVar[None] = None
     __hash__: ClassVar[None] = None  # type: ignore[assignment]

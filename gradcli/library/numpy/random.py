@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.random.generator import session_seed
 from gradcli.errors import type_error, value_error
 from gradcli.language.limits import charge
-from gradcli.language.objects.types import called, define
+from gradcli.language.objects.types import called, define, names
 from gradcli.library.numpy.array import (
     NDArray,
     before_write,
@@ -41,12 +41,8 @@ _OLD_SIZE_AT = {
 }
 _NEW_SIZE_AT = {**_SIZE_AT, "integers": 2}
 
-_OF_ANY_FLOAT = frozenset(
-    (
-        *("choice", "exponential", "gumbel", "laplace", "logistic", "lognormal"),
-        *("multivariate_normal", "normal", "uniform"),
-    )
-)
+_OF_ANY_FLOAT = names("""choice exponential gumbel laplace logistic lognormal multivariate_normal
+    normal uniform""")
 """The draws that come to an end for a parameter that is not finite."""
 
 

@@ -12,7 +12,7 @@ from gradcli.language.limits import check_collection
 from gradcli.language.objects.classes.derived import Derived
 from gradcli.language.objects.iteration import bounded, check_key, drawing, sized
 from gradcli.language.objects.methods import dict_of
-from gradcli.language.objects.types import define, host_name, type_name
+from gradcli.language.objects.types import check_kind, define, host_name, names, type_name
 from gradcli.library.python.classes.named_tuples import named_tuple
 from gradcli.library.torch.nn.state_dict import OrderedDict
 
@@ -54,9 +54,7 @@ class Counter(host.Counter[Any]):
     """`collections.Counter(values)`."""
 
     language_name: ClassVar[str] = "collections.Counter"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"copy", "elements", "most_common", "subtract", "total", "update"}
-    )
+    language_attributes = names("copy elements most_common subtract total update")
 
     def copy(self) -> Counter:
         """Another counter of the same values."""
@@ -118,10 +116,8 @@ class Deque(host.deque[Any]):
     """`collections.deque(values, maxlen)`."""
 
     language_name: ClassVar[str] = "collections.deque"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"append", "appendleft", "clear", "copy", "count", "extend", "extendleft", "index"}
-        | {"insert", "maxlen", "pop", "popleft", "remove", "reverse", "rotate"}
-    )
+    language_attributes = names("""append appendleft clear copy count extend extendleft index insert
+        maxlen pop popleft remove reverse rotate""")
 
     def append(self, value: Any) -> None:
         check_collection(len(self) + 1)
@@ -174,15 +170,12 @@ class ChainMap(host.ChainMap[Any, Any]):
     """`collections.ChainMap(*maps)`: several dictionaries read as one; the first is written to."""
 
     language_name: ClassVar[str] = "collections.ChainMap"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"clear", "copy", "get", "items", "keys", "maps", "new_child", "parents", "pop", "popitem"}
-        | {"setdefault", "update", "values"}
-    )
+    language_attributes = names("""clear copy get items keys maps new_child parents pop popitem
+        setdefault update values""")
 
     def __init__(self, *maps: Any) -> None:
         for each in maps:
-            if not isinstance(each, (dict, ChainMap)):
-                raise type_error(f"ChainMap() takes dictionaries, not {type_name(each)}")
+            check_kind(each, (dict, ChainMap), "ChainMap() takes dictionaries")
         super().__init__(*maps)
 
     def __setitem__(self, key: Any, value: Any) -> None:

@@ -15,7 +15,7 @@ from gradcli.language.objects.classes.definition import Metaclass, host_of, make
 from gradcli.language.objects.classes.user_classes import OBJECT, Instance
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.iteration import Iterator
-from gradcli.language.objects.types import called, type_name
+from gradcli.language.objects.types import called, names, type_name
 from gradcli.state import active
 
 
@@ -157,9 +157,7 @@ class ExitStack:
 
     language_name: ClassVar[str] = "contextlib.ExitStack"
     language_context: ClassVar[bool] = True
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"callback", "close", "enter_context"}
-    )
+    language_attributes = names("callback close enter_context")
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []

@@ -14,7 +14,7 @@ from gradcli.language.objects.classes.descriptors import bound
 from gradcli.language.objects.classes.user_classes import OBJECT, Instance, UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import LanguageType, is_subclass, type_name, type_of
+from gradcli.language.objects.types import LanguageType, is_subclass, names, type_name, type_of
 from gradcli.library.python.classes.named_tuples import named_tuple
 from gradcli.record import Record
 
@@ -86,9 +86,7 @@ class LruCache:
 
     language_name: ClassVar[str] = "functools._lru_cache_wrapper"
     language_decorated: ClassVar[bool] = True  # in a class it is a method
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"__name__", "__wrapped__", "cache_clear", "cache_info"} | {"cache_parameters"}
-    )
+    language_attributes = names("__name__ __wrapped__ cache_clear cache_info cache_parameters")
 
     def __init__(self, function: Any, maxsize: int | None, typed: bool = False) -> None:
         self.function = function
@@ -204,9 +202,7 @@ class SingleDispatch:
 
     language_name: ClassVar[str] = "functools.singledispatch"
     language_decorated: ClassVar[bool] = True  # in a class it is a method
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"__name__", "dispatch", "register", "registry"}
-    )
+    language_attributes = names("__name__ dispatch register registry")
 
     def __init__(self, func: Any) -> None:
         self.default = func

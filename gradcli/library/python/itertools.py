@@ -12,7 +12,7 @@ from gradcli.language.functions.calls import call
 from gradcli.language.limits import check_collection, too_many_steps
 from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
 from gradcli.language.objects.operators import binary
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import check_kind
 from gradcli.state import active
 
 
@@ -164,8 +164,7 @@ def starmap(function: Any, iterable: Any, /) -> Iterator:
 
 
 def tee(iterable: Any, n: Any = 2, /) -> tuple[Iterator, ...]:
-    if not isinstance(n, int):
-        raise type_error(f"tee() takes a number, not {type_name(n)}")
+    check_kind(n, int, "tee() takes a number")
     check_collection(max(n, 0))
     return tuple(drawing("_tee", each, iterable) for each in host.tee(_counted(iterable), n))
 

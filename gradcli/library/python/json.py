@@ -11,7 +11,7 @@ from gradcli.language.limits import check_nesting, check_text
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.exceptions import Raised
-from gradcli.language.objects.types import EXCEPTIONS, type_name
+from gradcli.language.objects.types import EXCEPTIONS, check_kind, type_name
 
 _DEEPEST = 1000
 
@@ -86,8 +86,7 @@ def loads(
     object_pairs_hook: Any = None,
 ) -> Any:
     """`json.loads(text)`; raises E204 for a text that is no JSON."""
-    if not isinstance(s, (str, bytes)):
-        raise type_error(f"the JSON object must be str, bytes or bytearray, not {type_name(s)}")
+    check_kind(s, (str, bytes), "the JSON object must be str, bytes or bytearray")
     hooks: dict[str, Any] = {
         name: (lambda value, hook=hook: call(hook, (value,), {}))
         for name, hook in (

@@ -13,12 +13,11 @@ from gradcli.language.functions.calls import call
 from gradcli.language.limits import charge, check_collection, check_nesting
 from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
 from gradcli.language.objects.ordering import sort_values
-from gradcli.language.objects.types import called, type_name
+from gradcli.language.objects.types import called, check_kind, type_name
 
 
 def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise type_error(f"heap argument must be a list, not {type_name(value)}")
+    check_kind(value, list, "heap argument must be a list")
     check_nesting(value)
     return value
 

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.errors import GradcliError, value_error
 from gradcli.language.functions.calls import call
 from gradcli.language.limits import check_text, too_many_steps
-from gradcli.language.objects.types import called, type_name
+from gradcli.language.objects.types import called, check_kind
 from gradcli.library.python.classes.named_tuples import named_tuple
 from gradcli.state import active
 
@@ -48,8 +48,7 @@ def strftime(format: str, t: Any = None, /) -> str:
 
 def checked_format(format: Any) -> str:
     """The format of a date; raises E202, E602 where it is none or too long."""
-    if not isinstance(format, str):
-        raise type_error(f"a format is a string, not {type_name(format)}")
+    check_kind(format, str, "a format is a string")
     check_text(1000 * len(format))
     if any(sign.isdigit() for sign in format.replace("%%", "").split("%")[1:] for sign in sign[:2]):
         raise value_error("a width in the format of a date is outside the language")

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, Label, type_error
+from gradcli.errors import GradcliError, Label
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.statements.classes import super_call
 from gradcli.language.functions.calls import Function, call_failed, for_op
@@ -17,7 +17,7 @@ from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.descriptors import BoundMethod
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import check_kind
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables
 from gradcli.ops.binding import catalogue
@@ -251,11 +251,9 @@ def _operands(
 
 def _merge(named: dict[str, Any], more: Any) -> None:
     """Add the keywords of `**more`."""
-    if not isinstance(more, dict):
-        raise type_error(f"`**` takes a dict, not {type_name(more)}")
+    check_kind(more, dict, "`**` takes a dict")
     for name, value in more.items():
-        if not isinstance(name, str):
-            raise type_error(f"keywords are strings, not {type_name(name)}")
+        check_kind(name, str, "keywords are strings")
         if name in named:
             raise _given_twice(name)
         named[name] = value

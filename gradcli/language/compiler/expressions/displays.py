@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.errors import type_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.limits import check_text
 from gradcli.language.objects.exceptions import converted
 from gradcli.language.objects.formatting import convert, format_value
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import check_kind
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
@@ -93,8 +92,7 @@ def dict_display(c: Compiler, node: tree.Dict, scope: Scope) -> Evaluate:
             if key is None:
                 more = evaluate(variables)
                 state.place = span
-                if not isinstance(more, dict):
-                    raise type_error(f"`**` takes a dict, not {type_name(more)}")
+                check_kind(more, dict, "`**` takes a dict")
                 found.update(more)
                 continue
             at = key(variables)

@@ -16,6 +16,7 @@ from gradcli.language.compiler.statements import loops
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.classes.instance_attributes import attributes_of
 from gradcli.language.objects.classes.user_classes import Instance
+from gradcli.language.objects.types import names
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables, names_around
 
@@ -196,10 +197,8 @@ def _summing(c: Compiler, span: Span, target: tree.Name, scope: Scope, run: Run)
 
 # --- an evaluation --------------------------------------------------------------------------------
 
-_TRAINING = frozenset(
-    {"backward", "enable_grad", "grad", "inference_mode", "no_grad", "requires_grad"}
-    | {"requires_grad_", "set_grad_enabled", "step", "train"}
-)
+_TRAINING = names("""backward enable_grad grad inference_mode no_grad requires_grad requires_grad_
+    set_grad_enabled step train""")
 """What stands in a loop that trains, or that says itself whether it is recorded."""
 
 

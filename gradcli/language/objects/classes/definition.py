@@ -13,9 +13,9 @@ from gradcli.language.objects.types import (
     TYPE,
     ExceptionType,
     LanguageType,
+    check_kind,
     host_name,
     is_subclass,
-    type_name,
 )
 from gradcli.record import Record
 
@@ -71,8 +71,7 @@ def host_of(base: Any) -> type:
         return exception_base(base)
     if type(base) is Absent:
         base.refuse()
-    if not isinstance(base, (LanguageType, type)):
-        raise type_error(f"a base of a class is a class, not {type_name(base)}")
+    check_kind(base, (LanguageType, type), "a base of a class is a class")
     host = base if isinstance(base, type) else base.hosts[0] if len(base.hosts) == 1 else object
     if host.__module__ == "builtins":
         from gradcli.language.objects.classes.derived import DERIVED  # lazy: start-up
@@ -135,8 +134,7 @@ def make_class(metaclass: Any, name: Any, bases: Any, names: Any, /, **keywords:
     for key in ("__module__", "__qualname__"):
         body.pop(key, None)
     for key in body:
-        if not isinstance(key, str):
-            raise type_error(f"a name is a string, not {type_name(key)}")
+        check_kind(key, str, "a name is a string")
     announce = cell.fill if type(cell) is Cell else lambda cls: None
     kind = UserClass if host is Metaclass else host
     return define_class(name, list(bases), body, fields, keywords, announce, kind)

@@ -11,7 +11,7 @@ from gradcli.language.objects.classes.descriptors import BoundMethod, bound
 from gradcli.language.objects.classes.instance_attributes import discard_attribute, store_attribute
 from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.methods import inherited_method
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import check_kind, names, type_name
 
 
 class Super:
@@ -22,8 +22,7 @@ class Super:
     language_name: ClassVar[str] = "super"
 
     def __init__(self, cls: Any, receiver: Any) -> None:
-        if not isinstance(cls, UserClass):
-            raise type_error(f"super() takes a class first, not {type_name(cls)}")
+        check_kind(cls, UserClass, "super() takes a class first")
         # A class may be the class of its methods, or an object of a class of classes.
         self.of_class = isinstance(receiver, UserClass) and not isinstance(receiver, cls.host)
         host = receiver.host if self.of_class else type(receiver)
@@ -65,9 +64,7 @@ class Super:
         raise AttributeError(name)
 
 
-OF_COLLECTIONS = frozenset(
-    {"__contains__", "__delitem__", "__getitem__", "__init__", "__iter__", "__len__", "__setitem__"}
-)
+OF_COLLECTIONS = names("__contains__ __delitem__ __getitem__ __init__ __iter__ __len__ __setitem__")
 """The special methods that a class derived from list or dict has from it."""
 
 _INHERITED = frozenset({"__call__", "__init__", "__repr__", "__str__"})

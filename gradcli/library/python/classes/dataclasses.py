@@ -16,7 +16,7 @@ from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.type_forms import TypeForm
-from gradcli.language.objects.types import EXCEPTIONS, type_name, type_of
+from gradcli.language.objects.types import EXCEPTIONS, check_kind, names, type_name, type_of
 from gradcli.library.copy import deepcopy
 from gradcli.record import Record
 
@@ -40,9 +40,7 @@ class Field(Record):
     """`dataclasses.field(…)`: what is known of one name."""
 
     language_name: ClassVar[str] = "dataclasses.Field"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"compare", "default", "default_factory", "init", "kw_only", "name", "repr", "type"}
-    )
+    language_attributes = names("compare default default_factory init kw_only name repr type")
 
     default: Any = MISSING
     default_factory: Any = MISSING
@@ -97,8 +95,7 @@ def dataclass(
     """`@dataclass` and `@dataclass(order=True, …)`."""
 
     def make(cls: Any) -> Any:
-        if not isinstance(cls, UserClass):
-            raise type_error(f"dataclass() is for classes, not {type_name(cls)}")
+        check_kind(cls, UserClass, "dataclass() is for classes")
         found = _fields(cls, bool(kw_only))
         methods: dict[str, Callable[..., Any]] = {}
         if init:
@@ -322,8 +319,7 @@ def make_dataclass(cls_name: str, fields: Any, /, *, bases: Any = (), **settings
     """`dataclasses.make_dataclass(name, fields)`: a field is a name, or a tuple of a name, a type
     and a default.
     """
-    if not isinstance(cls_name, str):
-        raise type_error(f"the name of a class is a string, not {type_name(cls_name)}")
+    check_kind(cls_name, str, "the name of a class is a string")
     names = dict(settings.pop("namespace", None) or {})
     types: dict[str, Any] = {}
     for each in bounded(fields):

@@ -13,7 +13,7 @@ from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.formatting import HOST_FORMAT
 from gradcli.language.objects.methods import CLASS_METHODS, METHODS, VALUES
 from gradcli.language.objects.repr import HOST_TEXT
-from gradcli.language.objects.types import EXCEPTIONS, define, type_name
+from gradcli.language.objects.types import EXCEPTIONS, check_kind, define, names, type_name
 from gradcli.state import active
 
 _MOST_DIGITS = 10_000
@@ -28,9 +28,7 @@ class Context:
     __slots__ = ("host",)
 
     language_name: ClassVar[str] = "decimal.Context"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"copy", "create_decimal", "prec", "rounding"}
-    )
+    language_attributes = names("copy create_decimal prec rounding")
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"prec", "rounding"})
 
     def __init__(self, prec: int = 28, rounding: str = host.ROUND_HALF_EVEN) -> None:
@@ -46,8 +44,7 @@ class Context:
 
     @prec.setter
     def prec(self, value: int) -> None:
-        if not isinstance(value, int):
-            raise type_error(f"a precision is an integer, not {type_name(value)}")
+        check_kind(value, int, "a precision is an integer")
         if value < 1:
             raise value_error("valid range for prec is [1, MAX_PREC]")
         if value > _MOST_DIGITS:

@@ -10,7 +10,7 @@ from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Reported
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.repr import text
-from gradcli.language.objects.types import called
+from gradcli.language.objects.types import called, names
 from gradcli.library.python.system.process import Stream
 from gradcli.library.python.time import checked_format
 from gradcli.state import active
@@ -55,11 +55,9 @@ class Logger:
     __slots__ = ("handlers", "level", "name", "propagate")
 
     language_name: ClassVar[str] = "logging.Logger"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"addHandler", "critical", "debug", "error", "exception", "getEffectiveLevel", "handlers"}
-        | {"hasHandlers", "info", "isEnabledFor", "level", "log", "name", "propagate", "setLevel"}
-        | {"removeHandler", "warning"}
-    )
+    language_attributes = names("""addHandler critical debug error exception getEffectiveLevel
+        handlers hasHandlers info isEnabledFor level log name propagate setLevel removeHandler
+        warning""")
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"propagate"})
 
     def __init__(self, name: str) -> None:

@@ -12,7 +12,7 @@ from gradcli.language.objects.classes.extensible import discard_value, store_val
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import EXCEPTIONS, Hosted
+from gradcli.language.objects.types import EXCEPTIONS, Hosted, names
 from gradcli.state import active
 
 
@@ -63,10 +63,8 @@ class _Parser(host.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message}\n")
 
 
-_ACTIONS = frozenset(
-    {"append", "append_const", "count", "extend", "help", "store", "store_const", "store_false"}
-    | {"store_true", "version"}
-)
+_ACTIONS = names("""append append_const count extend help store store_const store_false store_true
+    version""")
 _TEXTS = ("description", "epilog", "help", "metavar", "prog", "usage", "version", "title")
 
 
@@ -129,11 +127,9 @@ class ArgumentParser(Group):
     __slots__ = ()
 
     language_name: ClassVar[str] = "argparse.ArgumentParser"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"add_argument", "add_argument_group", "add_mutually_exclusive_group", "add_subparsers"}
-        | {"error", "format_help", "format_usage", "get_default", "parse_args"}
-        | {"parse_known_args", "print_help", "print_usage", "set_defaults"}
-    )
+    language_attributes = names("""add_argument add_argument_group add_mutually_exclusive_group
+        add_subparsers error format_help format_usage get_default parse_args parse_known_args
+        print_help print_usage set_defaults""")
 
     def __init__(self, prog: Any = None, description: Any = None, **given: Any) -> None:
         known = {"add_help", "allow_abbrev", "conflict_handler", "epilog", "usage"}

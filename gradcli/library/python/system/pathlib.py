@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.errors import GradcliError, value_error
 from gradcli.language.limits import check_text
-from gradcli.language.objects.types import host_name, type_name
+from gradcli.language.objects.types import check_kind, host_name
 from gradcli.library.load_save import file_name, read_file
 from gradcli.library.python.system.process import OS_PATH, abspath, getcwd, makedirs
 
@@ -90,8 +90,7 @@ class PurePath:
 
     def match(self, path_pattern: str) -> bool:
         """Whether it has the form of a pattern, `*.csv`."""
-        if not isinstance(path_pattern, str):
-            raise type_error(f"a pattern is a string, not {type_name(path_pattern)}")
+        check_kind(path_pattern, str, "a pattern is a string")
         return self.path.match(path_pattern)
 
     def relative_to(self, other: Any) -> PurePath:

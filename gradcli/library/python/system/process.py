@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from gradcli.errors import GradcliError, type_error
+from gradcli.errors import GradcliError
 from gradcli.language.events import Printed, Reported
 from gradcli.language.limits import check_text
 from gradcli.language.objects.attributes import PerSession
 from gradcli.language.objects.exceptions import Traceback
-from gradcli.language.objects.types import EXCEPTIONS, called, type_name, type_of
+from gradcli.language.objects.types import EXCEPTIONS, called, check_kind, names, type_of
 from gradcli.library.load_save import file_name
 from gradcli.library.python.classes.named_tuples import named_tuple
 from gradcli.state import active
@@ -27,9 +27,7 @@ class Stream:
     __slots__ = ("event", "name")
 
     language_name: ClassVar[str] = "_io.TextIOWrapper"
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"encoding", "flush", "isatty", "name", "write", "writelines"}
-    )
+    language_attributes = names("encoding flush isatty name write writelines")
     encoding: ClassVar[str] = "utf-8"
 
     def __init__(self, name: str, event: Callable[[str], Any]) -> None:
@@ -38,8 +36,7 @@ class Stream:
 
     def write(self, s: str, /) -> int:
         """Show a text; the number of its characters."""
-        if not isinstance(s, str):
-            raise type_error(f"write() argument must be str, not {type_name(s)}")
+        check_kind(s, str, "write() argument must be str")
         active.state.emit(self.event(s))
         return len(s)
 
