@@ -33,7 +33,7 @@ class Evaluation(Record):
     grad_enabled: bool
 
 
-class Round:
+class Round(Record):
     """The iteration that a running loop is in.
 
     Attributes:
@@ -41,10 +41,9 @@ class Round:
         variables: the names that the loop's body reads and writes.
     """
 
-    def __init__(self, loop: tree.For | tree.While, variables: Variables) -> None:
-        self.loop = loop
-        self.number = 0
-        self.variables = variables
+    loop: tree.For | tree.While
+    variables: Variables
+    number: int = 0
 
 
 class Provenance:

@@ -10,7 +10,7 @@ from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression
 from gradcli.record import Record
 
-HOLES = Scope(Scope(), [str(number) for number in range(64)])
+HOLES = Scope(Scope(), frozenset(map(str, range(64))))
 """The scope of an expression whose operands have been found: they are called by numbers."""
 
 

@@ -12,11 +12,12 @@ The other files of this folder hold one handler per class of nodes, which regist
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from gradcli.errors import GradcliError
 from gradcli.language.functions.control_flow import Run, control_flow
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
@@ -43,6 +44,15 @@ def compiles(*nodes: type[tree.Syntax]) -> Callable[[Handler], Handler]:
         return handler
 
     return register
+
+
+def label_operands(
+    error: GradcliError, operands: Iterable[tuple[tree.Expression, Any]], operation: str
+) -> None:
+    """Label the operands of an operation that failed with what they are."""
+    from gradcli.language.compiler import operand_labels  # lazy: start-up
+
+    operand_labels.label_operands(error, operands, operation)
 
 
 class Between(Enum):

@@ -33,15 +33,11 @@ def name(c: Compiler, node: tree.Name, scope: Scope) -> Evaluate:
     if distance is None:
         return _program_name(c, node.name, node.span)
     read = _own_name(node.name, distance, node.span)
-    if distance == 0 and scope.is_class:
+    if distance == 0 and scope.is_class:  # it means the one outside until the body binds it
         assert scope.parent is not None
-        return _class_name(node.name, read, name(c, node, scope.parent))
+        text, outer = node.name, name(c, node, scope.parent)
+        return lambda variables: read(variables) if text in variables else outer(variables[PARENT])
     return read
-
-
-def _class_name(name: str, own: Evaluate, outer: Evaluate) -> Evaluate:
-    """A name in a class's body, which means the one outside until the body binds it."""
-    return lambda variables: own(variables) if name in variables else outer(variables[PARENT])
 
 
 def is_direct(node: tree.Expression, scope: Scope) -> TypeGuard[tree.Name]:
@@ -55,7 +51,13 @@ def is_direct(node: tree.Expression, scope: Scope) -> TypeGuard[tree.Name]:
 def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
     values, predefined = c.values, c.predefined
     if name == "__file__":
-        return lambda variables: _own_file(c, span)
+        # What the file of the program is called, which a program without a file does not have.
+        def own_file(variables: Variables) -> str:
+            if "argv" not in c.state.library:
+                raise predefined.unknown_name("__file__", values, span)
+            return span.source.name
+
+        return own_file
     table = predefined.table_of(name)
     if table is None:
 
@@ -76,13 +78,6 @@ def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
         return table[name] if value is missing else value
 
     return read_predefined
-
-
-def _own_file(c: Compiler, span: Span) -> str:
-    """`__file__`: what the file of the program is called; raises E101 outside of files."""
-    if "argv" not in c.state.library:
-        raise c.predefined.unknown_name("__file__", c.values, span)
-    return span.source.name
 
 
 def _own_name(name: str, distance: int, span: Span) -> Evaluate:

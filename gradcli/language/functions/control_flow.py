@@ -16,36 +16,19 @@ or `(value,)` for `return value`.
 BREAK = object()
 CONTINUE = object()
 
-_NOTHING: frozenset[str] = frozenset()
 _LOOP = frozenset({"loop"})
-_RETURN = frozenset({"return"})
 
 
 def control_flow(body: Sequence[tree.Statement]) -> frozenset[str]:
     """How statements may end the block around them: `return`; `loop` for `break` and `continue`."""
-    found = _NOTHING
+    ends: frozenset[str] = frozenset()
     for statement in body:
         if isinstance(statement, tree.Return):
-            found |= _RETURN
+            ends |= {"return"}
         elif isinstance(statement, (tree.Break, tree.Continue)):
-            found |= _LOOP
+            ends |= _LOOP
         elif isinstance(statement, (tree.For, tree.While)):
-            found |= (control_flow(statement.body) - _LOOP) | control_flow(statement.orelse)
-        elif isinstance(statement, tree.If):
-            for _, branch in statement.branches:
-                found |= control_flow(branch)
-            found |= control_flow(statement.orelse)
-        elif isinstance(statement, tree.With):
-            found |= control_flow(statement.body)
-        elif isinstance(statement, tree.Match):
-            for case in statement.cases:
-                found |= control_flow(case.body)
-        elif isinstance(statement, tree.Try):
-            found |= (
-                control_flow(statement.body)
-                | control_flow(statement.orelse)
-                | control_flow(statement.final)
-            )
-            for handler in statement.handlers:
-                found |= control_flow(handler.body)
-    return found
+            ends |= (control_flow(statement.body) - _LOOP) | control_flow(statement.orelse)
+        else:
+            ends = ends.union(*map(control_flow, tree.blocks_of(statement)))
+    return ends

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.record import Record
 
-class Signature:
+
+class Signature(Record):
     """The parameters of a function of the program.
 
     Attributes:
@@ -17,32 +19,13 @@ class Signature:
             positional parameters.
     """
 
-    __slots__ = (
-        "by_position",
-        "keyword_only",
-        "keywords",
-        "positional",
-        "qualified",
-        "rest",
-        "simple",
-    )
-
-    def __init__(
-        self,
-        qualified: str,
-        positional: tuple[str, ...],
-        rest: str,
-        keyword_only: tuple[str, ...],
-        keywords: str,
-        by_position: frozenset[str] = frozenset(),
-    ) -> None:
-        self.qualified = qualified
-        self.positional = positional
-        self.rest = rest
-        self.keyword_only = keyword_only
-        self.keywords = keywords
-        self.by_position = by_position
-        self.simple = -1 if rest or keyword_only or keywords else len(positional)
+    qualified: str
+    positional: tuple[str, ...]
+    rest: str
+    keyword_only: tuple[str, ...]
+    keywords: str
+    by_position: frozenset[str]
+    simple: int
 
     def text(self, defaults: dict[str, Any]) -> str:
         """The parameters as they are written, with `=…` for those that have a default."""

@@ -178,17 +178,12 @@ def _problem(signature: _Signature, args: Sequence[Any], kwargs: Named) -> str |
     return None
 
 
-def _too_many(signature: _Signature, given: int) -> str:
+def _too_many(signature: _Signature, count: int) -> str:
     least, most = signature.least, len(signature.by_place)
-    if least != most:
-        return (
-            f"{signature.name}() takes from {least} to {most} positional arguments but {given} were"
-            " given"
-        )
-    return (
-        f"{signature.name}() takes {most} positional argument{'' if most == 1 else 's'} but {given}"
-        f" {'was' if given == 1 else 'were'} given"
-    )
+    takes = f"{most}" if least == most else f"from {least} to {most}"
+    many = "" if least == most == 1 else "s"
+    were = "was" if least == most and count == 1 else "were"
+    return f"{signature.name}() takes {takes} positional argument{many} but {count} {were} given"
 
 
 def _missing(signature: _Signature, number: int) -> str:

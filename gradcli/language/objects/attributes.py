@@ -111,16 +111,13 @@ class Module:
 define("module", Module)
 
 
-class Method:
+class Method(Record):
     """A bound method of a value: the value of `x.exp`."""
 
-    __slots__ = ("function", "name", "number", "receiver")
-
-    def __init__(self, receiver: Any, name: str, function: Callable[..., Any]) -> None:
-        self.receiver = receiver
-        self.name = name
-        self.function = function
-        self.number = 0
+    receiver: Any
+    name: str
+    function: Callable[..., Any]
+    number: int = 0
 
     @property
     def __name__(self) -> str:

@@ -13,6 +13,7 @@ from gradcli.arrays.layout.sizes import no_such_shape
 from gradcli.codes import CODES
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.types import called, is_exception, type_name
+from gradcli.record import Record
 from gradcli.state import active
 
 
@@ -45,16 +46,13 @@ class Raised(GradcliError):
         return status & 0xFF if isinstance(status, int) else 1
 
 
-class Traceback:
+class Traceback(Record):
     """`error.__traceback__`: where an exception was raised."""
 
-    __slots__ = ("error",)
+    error: GradcliError
 
     language_name: ClassVar[str] = "traceback"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"tb_lineno"})
-
-    def __init__(self, error: GradcliError) -> None:
-        self.error = error
 
     @property
     def tb_lineno(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.limits import charge_copy, check_collection, check_nesting, check_text
-from gradcli.language.objects.formatting import format_template
+from gradcli.language.objects.formatting import Fields
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.ordering import sort_values
 from gradcli.language.objects.subscripts import get_item
@@ -98,7 +98,7 @@ def formatting(get_attribute: Callable[[Any, str], Any]) -> Function:
     """
 
     def format(self: str, /, *args: Any, **kwargs: Any) -> str:
-        return format_template(self, args, kwargs, get_attribute, get_item)
+        return Fields(args, kwargs, get_attribute, get_item).fill(self)
 
     return format
 

@@ -55,10 +55,15 @@ def grammar_path() -> str:
     return os.path.join(os.path.dirname(package), "grammar", "gradcli.lark")
 
 
+def read_grammar() -> str:
+    """The text of the grammar."""
+    with open(grammar_path(), encoding="utf-8") as file:
+        return file.read()
+
+
 def load() -> Tables:
     """The tables of the grammar: those beside it, those in the cache, or built afresh."""
-    with open(grammar_path(), encoding="utf-8") as file:
-        grammar = file.read()
+    grammar = read_grammar()
     installed = read_beside_grammar(grammar)
     if installed is not None:
         return installed
@@ -92,8 +97,7 @@ def read_beside_grammar(grammar: str) -> Tables | None:
 
 def write_beside_grammar() -> None:
     """Make the tables that a wheel carries; raises OSError where they cannot be written."""
-    with open(grammar_path(), encoding="utf-8") as file:
-        grammar = file.read()
+    grammar = read_grammar()
     tables = build(grammar)
     content = cache.packed(
         (FORMAT, grammar), tables.rows, tables.rules, tables.gotos, tables.starts

@@ -41,22 +41,9 @@ FIELD = "field"
 FORMAT = "format"
 
 (
-    NAME,
-    NUMBER,
-    OPERATOR,
-    OPENING,
-    CLOSING,
-    NEWLINE,
-    STRING,
-    FORMATTED,
-    OTHER_NAME,
-    COMMENT,
-    TRIPLE,
-    UNCLOSED,
-    BACKSLASH,
-    END,
-    CHARACTER,
-) = range(1, 16)
+    NAME, NUMBER, OPERATOR, OPENING, CLOSING, NEWLINE, STRING, FORMATTED, OTHER_NAME, COMMENT,
+    TRIPLE, UNCLOSED, BACKSLASH, END, CHARACTER,
+) = range(1, 16)  # fmt: skip
 
 DIGITS = r"[0-9](?:_?[0-9])*+"
 

@@ -95,7 +95,7 @@ def _augment_name(
         return
     walk.check_list(left)
     right = as_operand(walk, node.operator, left, right)
-    scope = Scope(HOLES, [target.name, "1"])
+    scope = Scope(HOLES, frozenset({target.name, "1"}))
     values = {target.name: concrete(left), "1": concrete(right)}
     step = tree.AugmentedAssign(node.span, target, node.operator, hole(node.value, 1))
     since = walk.builder.count

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
 from gradcli.language.compiler.statements.classes import super_call
 from gradcli.language.functions.calls import Function, call_failed, for_op
 from gradcli.language.functions.calls import call as call_value
@@ -99,7 +99,7 @@ def _failed(error: Exception, node: tree.Call, called: Any, values: Iterable[Any
             nodes.insert(0, node.function.value)
         if not callable(called):
             failure.help = failure.help or _not_callable(node.function, called)
-        _label(failure, node, zip(nodes, values, strict=False))
+        label_operands(failure, zip(nodes, values, strict=False), node.function.span.text)
     if failure is error:
         raise error
     raise failure from error
@@ -114,14 +114,6 @@ def _not_callable(function: tree.Expression, called: Any) -> str | None:
     if type(called) in (Tensor, list, tuple, dict):
         return f"an item is picked with brackets: `{function.span.text}[…]`"
     return None
-
-
-def _label(
-    error: GradcliError, node: tree.Call, operands: Iterable[tuple[tree.Expression, Any]]
-) -> None:
-    from gradcli.language.compiler import operand_labels  # lazy: start-up
-
-    operand_labels.label_operands(error, operands, node.function.span.text)
 
 
 def _positional(arguments: list[Evaluate]) -> Evaluate:
@@ -219,18 +211,14 @@ def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
             return call_value(called, values, named)
         except GradcliError as error:
             if error.code == "E201" and error.span is None:
-                _label_keyword(error, node)
-            _label(error, node, _operands(node, called, values, named))
+                for argument in node.arguments:
+                    if argument.name and f"has no argument {argument.name!r}" in error.message:
+                        error.labels = (Label(argument.span, "no such argument"),)
+            operands = _operands(node, called, values, named)
+            label_operands(error, operands, node.function.span.text)
             raise
 
     return run
-
-
-def _label_keyword(error: GradcliError, node: tree.Call) -> None:
-    """Label the keyword that the function does not have."""
-    for argument in node.arguments:
-        if argument.name and f"has no argument {argument.name!r}" in error.message:
-            error.labels = (Label(argument.span, "no such argument"),)
 
 
 def _operands(

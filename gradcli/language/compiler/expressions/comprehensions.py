@@ -62,12 +62,8 @@ def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evalua
 def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
     """`[element for target in iterable if condition]`, the common case."""
     state, steps = c.state, c.steps
-    iterable, store, conditions, span = (
-        clause.iterable,
-        clause.store,
-        clause.conditions,
-        clause.span,
-    )
+    iterable, store = clause.iterable, clause.store
+    conditions, span = clause.conditions, clause.span
 
     def collect(variables: Variables) -> list[Any]:
         values = iterable(variables)

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.objects.borders import FOREIGN, beside
 from gradcli.language.objects.operators import (
@@ -219,9 +219,7 @@ def _otherwise(
     else:
         word_failure(error, symbol, left[1], right[1])
     if isinstance(failure, GradcliError):
-        from gradcli.language.compiler import operand_labels  # lazy: start-up
-
-        operand_labels.label_operands(failure, (left, right), symbol)
+        label_operands(failure, (left, right), symbol)
     if failure is error:
         raise error
     raise failure from error
@@ -288,7 +286,9 @@ def comparison(c: Compiler, node: tree.Comparison, scope: Scope) -> Evaluate:
         if symbol in HOST_OPERATORS:
             return operation(c, symbol, node.first, right_node, span, scope)
         if symbol in ("is", "is not"):
-            return _identity(c, node.first, right_node, symbol == "is", scope)
+            one, other = c.expression(node.first, scope), c.expression(right_node, scope)
+            same = symbol == "is"
+            return lambda variables: (one(variables) is other(variables)) is same
     first = c.expression(node.first, scope)
     steps = [(_COMPARISONS[symbol], c.expression(right, scope)) for symbol, right in node.rest]
     last = len(steps) - 1
@@ -305,18 +305,6 @@ def comparison(c: Compiler, node: tree.Comparison, scope: Scope) -> Evaluate:
         return None
 
     return run
-
-
-def _identity(
-    c: Compiler,
-    left_node: tree.Expression,
-    right_node: tree.Expression,
-    same: bool,
-    scope: Scope,
-) -> Evaluate:
-    left = c.expression(left_node, scope)
-    right = c.expression(right_node, scope)
-    return lambda variables: (left(variables) is right(variables)) is same
 
 
 _COMPARISONS: dict[str, Operation] = {

@@ -85,11 +85,8 @@ def _signature(qualified: str, parameters: tree.Parameters) -> Signature:
             by_position = list(by_kind[""])
         else:
             by_kind[parameter.kind].append(parameter.name)
-    return Signature(
-        qualified,
-        tuple(by_kind[""]),
-        "".join(by_kind["*"]),
-        tuple(by_kind["keyword"]),
-        "".join(by_kind["**"]),
-        frozenset(by_position),
-    )
+    rest, keywords = "".join(by_kind["*"]), "".join(by_kind["**"])
+    positional, keyword_only = tuple(by_kind[""]), tuple(by_kind["keyword"])
+    simple = -1 if rest or keyword_only or keywords else len(positional)
+    by_place = frozenset(by_position)
+    return Signature(qualified, positional, rest, keyword_only, keywords, by_place, simple)

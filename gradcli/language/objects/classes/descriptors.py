@@ -7,23 +7,21 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import LanguageType, type_name
+from gradcli.record import Record
 
 MISSING: Any = object()
 """The result of a lookup of a name that does not exist."""
 
 
-class BoundMethod:
+class BoundMethod(Record):
     """A method with its receiver: an instance, or a class for a class method."""
 
-    __slots__ = ("function", "receiver")
+    receiver: Any
+    function: Any
 
     language_name: ClassVar[str] = "method"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"__func__", "__name__", "__self__"})
     language_qualified: ClassVar[bool] = True
-
-    def __init__(self, receiver: Any, function: Any) -> None:
-        self.receiver = receiver
-        self.function = function
 
     @property
     def __name__(self) -> str:

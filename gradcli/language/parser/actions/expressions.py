@@ -36,19 +36,9 @@ from gradcli.language.tree.syntax import (
 
 # Operators of one level form one flat chain.
 LEVELS = {
-    "|": 0,
-    "^": 1,
-    "&": 2,
-    "<<": 3,
-    ">>": 3,
-    "+": 4,
-    "-": 4,
-    "*": 5,
-    "/": 5,
-    "//": 5,
-    "%": 5,
-    "@": 5,
-    "**": 6,
+    operator: level
+    for level, operators in enumerate(("|", "^", "&", "<< >>", "+ -", "* / // % @", "**"))
+    for operator in operators.split()
 }
 
 
@@ -230,20 +220,16 @@ NODES: dict[str, Callable[..., Expression | tuple[Expression | None, Expression]
     "dict_display": lambda span, entries: Dict(span, entries or []),
     "entry": lambda span, key, value: (key, value),
     "merged_entry": lambda span, value: (None, value),
-    "generator": lambda span, element, clauses: _comprehension(span, "generator", element, clauses),
-    "list_comprehension": lambda span, element, clauses: _comprehension(
-        span, "list", element, clauses
-    ),
-    "set_comprehension": lambda span, element, clauses: _comprehension(
-        span, "set", element, clauses
-    ),
+    "generator": lambda span, *parts: _comprehension(span, "generator", *parts),
+    "list_comprehension": lambda span, *parts: _comprehension(span, "list", *parts),
+    "set_comprehension": lambda span, *parts: _comprehension(span, "set", *parts),
     "dict_comprehension": lambda span, *parts: Comprehension(span, "dict", *parts),
     # `**` is a chain of its own, since it groups to the right.
     "power": lambda span, base, operator, exponent: Binary(span, base, [(operator, exponent)]),
     "conditional": lambda span, body, test, orelse: Conditional(span, test, body, orelse),
     "argument": lambda span, value: Argument(span, "", None, value),
-    "generator_argument": lambda span, element, clauses: Argument(
-        span, "", None, _comprehension(span, "generator", element, clauses)
+    "generator_argument": lambda span, *parts: Argument(
+        span, "", None, _comprehension(span, "generator", *parts)
     ),
     "keyword_argument": lambda span, text, value: Argument(span, "", text, value),
     "starred_argument": lambda span, value: Argument(span, "*", None, value),

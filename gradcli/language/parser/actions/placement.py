@@ -13,14 +13,11 @@ from gradcli.language.tree.syntax import (
     For,
     FromImport,
     Global,
-    If,
-    Match,
     Return,
     Statement,
     Syntax,
-    Try,
     While,
-    With,
+    blocks_of,
 )
 
 # The interpreter works on a tree by recursion; this many levels are far from Python's own limit.
@@ -59,18 +56,8 @@ def check_placement(
         elif isinstance(statement, (For, While)):
             check_placement(statement.body, in_function, in_loop=True)
             check_placement(statement.orelse, in_function, in_loop)
-        elif isinstance(statement, If):
-            for _, body in statement.branches:
-                check_placement(body, in_function, in_loop)
-            check_placement(statement.orelse, in_function, in_loop)
-        elif isinstance(statement, With):
-            check_placement(statement.body, in_function, in_loop)
-        elif isinstance(statement, Match):
-            for case in statement.cases:
-                check_placement(case.body, in_function, in_loop)
-        elif isinstance(statement, Try):
-            handlers = [handler.body for handler in statement.handlers]
-            for body in (statement.body, *handlers, statement.orelse, statement.final):
+        else:
+            for body in blocks_of(statement):
                 check_placement(body, in_function, in_loop)
 
 
@@ -91,13 +78,13 @@ def check_depth(trees: Sequence[Syntax]) -> None:
 
 def _parts(tree: Syntax) -> list[Syntax]:
     """The trees right below a tree."""
-    found: list[Syntax] = []
+    parts: list[Syntax] = []
     for name in tree.fields:
         waiting = [getattr(tree, name)]
         while waiting:
             value = waiting.pop()
             if isinstance(value, Syntax):
-                found.append(value)
+                parts.append(value)
             elif isinstance(value, (list, tuple)):
                 waiting.extend(value)
-    return found
+    return parts
