@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from gradcli.errors import type_error
 from gradcli.language.limits import check_text
-from gradcli.language.objects.types import Hosted, check_kind, names, type_name
+from gradcli.language.objects.types import EnteredAsItself, Hosted, check_kind, names, type_name
 
 
-class _Buffer(Hosted):
+class _Buffer(EnteredAsItself, Hosted):
     """A text or bytes in memory, which are read and written like a file.
 
     Attributes:
@@ -20,7 +20,6 @@ class _Buffer(Hosted):
     __slots__ = ()
 
     content: ClassVar[Any]
-    language_context: ClassVar[bool] = True
 
     def write(self, s: Any, /) -> int:
         """Write something; its length."""
@@ -35,9 +34,6 @@ class _Buffer(Hosted):
         if isinstance(cookie, int):
             check_text(cookie)
         return int(self.host.seek(cookie, whence))
-
-    def __enter__(self) -> Any:
-        return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self.host.close()

@@ -341,8 +341,12 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         args = for_op(function, args)
         kwargs = dict(zip(kwargs, for_op(function, tuple(kwargs.values())), strict=True))
     for name in kwargs:
-        if name in _FLAGS and type(kwargs[name]) is not bool:
-            _check_flag(function, name, kwargs[name])
+        if name in _FLAGS and type(kwargs[name]) is not bool and _is_catalogue(function):
+            from gradcli.language.hints import argument_types  # lazy: start-up
+
+            wrong = argument_types.wrong_flag(_name(function), function, name, kwargs[name])
+            if wrong is not None:
+                raise wrong
     try:
         return called(*args, **kwargs)
     except NeedsExamples:
@@ -353,6 +357,11 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             if own is not None:
                 return call(called, args, own)
         raise call_failed(error, function, args, kwargs, bound and bound.__name__) from error
+
+
+def for_host(function: Any) -> Any:
+    """A value that a program calls as a function of the host's; None as it is."""
+    return None if function is None else lambda *values: call(function, values, {})
 
 
 def _own_names(function: Any, kwargs: dict[str, Any], problem: str) -> dict[str, Any] | None:
@@ -377,12 +386,6 @@ _NATIVE = ("torch", "torch.fft", "torch.linalg", "torch.special")
 
 _WRITTEN_IN_PYTHON = frozenset({"norm", "split", "stft", "unique", "unique_consecutive"})
 """Functions of torch that take the names of their own parameters alone."""
-
-
-def _full_name(value: Any) -> str:
-    """The name of a value's class in Python's errors, of a `torch.Size` with its module's."""
-    kind = type_of(value)
-    return kind.full_name if kind.full_name == "torch.Size" else kind.name
 
 
 def for_op(function: Any, values: Sequence[Any]) -> Sequence[Any]:
@@ -418,16 +421,6 @@ _FLAGS = names("""accumulate adjoint align_corners as_tuple assume_unique ceil_m
 """The keywords of ops for which PyTorch takes True and False alone, and no other value's truth."""
 
 
-def _check_flag(function: Any, name: str, value: Any) -> None:
-    """Raise E202 for a flag of an op that is no bool."""
-    if _is_catalogue(function):
-        from gradcli.language.hints import argument_types  # lazy: start-up
-
-        wrong = argument_types.wrong_flag(_name(function), function, name, value)
-        if wrong is not None:
-            raise wrong
-
-
 def call_failed(
     error: Exception,
     function: Any,
@@ -456,9 +449,11 @@ def _call_failed(
     if isinstance(error, GradcliError):
         return _by_arguments(error, function, args, kwargs)
     if not callable(function):
+        kind = type_of(function)
+        shown = kind.full_name if kind.full_name == "torch.Size" else kind.name
         return type_error(
-            f"a value of type {type_name(function)} cannot be called",
-            text=f"'{_full_name(function)}' object is not callable",
+            f"a value of type {kind.name} cannot be called",
+            text=f"'{shown}' object is not callable",
         )
     if type(function) in (BoundMethod, Method):
         return _call_failed(error, function.function, (function.receiver, *args), kwargs)

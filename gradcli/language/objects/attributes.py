@@ -134,22 +134,23 @@ class Method(Record):
 define("builtin_function_or_method", Method)
 
 
-def _operator(symbol: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
-    """The operator of a symbol, from the right where `swapped`."""
-    if swapped:
-        return lambda self, other: catalogue.operators[symbol](other, self)
+def _operator(symbol: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: catalogue.operators[symbol](self, other)
 
 
-def _written(symbol: str) -> Callable[[Any, Any], Any]:
+def _from_the_right(symbol: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: catalogue.operators[symbol](other, self)
+
+
+def _in_place(symbol: str) -> Callable[[Any, Any], Any]:
     return lambda self, other: catalogue.inplace_operators[symbol](self, other)
 
 
 _SYMBOLS = {name: symbol for symbol, name in ARITHMETIC.items()} | {"div": "/"}
 OPERATOR_METHODS: dict[str, Callable[..., Any]] = {
     **{f"__{name}__": _operator(symbol) for name, symbol in _SYMBOLS.items()},
-    **{f"__r{name}__": _operator(symbol, True) for name, symbol in _SYMBOLS.items()},
-    **{f"__i{name}__": _written(symbol) for name, symbol in _SYMBOLS.items()},
+    **{f"__r{name}__": _from_the_right(symbol) for name, symbol in _SYMBOLS.items()},
+    **{f"__i{name}__": _in_place(symbol) for name, symbol in _SYMBOLS.items()},
     **{f"__{name}__": _operator(symbol) for symbol, name in COMPARISONS.items()},
     "__bool__": bool,
     "__float__": float,
@@ -245,13 +246,9 @@ def _own_attribute(value: Any, kind: type, cls: UserClass, name: str) -> Any:
     """What the program's classes and ours make of a name, `MISSING` where there is nothing."""
     if isinstance(value, UserClass):  # its class is the program's too, and comes second
         found = _declared_attribute(value, kind, name)
-        if found is MISSING:
-            found = instance_attribute(value, cls, name)
-    else:
-        found = instance_attribute(value, cls, name)
-        if found is MISSING:
-            found = _declared_attribute(value, kind, name)
-    return found
+        return instance_attribute(value, cls, name) if found is MISSING else found
+    found = instance_attribute(value, cls, name)
+    return _declared_attribute(value, kind, name) if found is MISSING else found
 
 
 def _plain_attribute(value: Any, name: Any, /) -> Any:
@@ -441,7 +438,11 @@ _FILES_OF_NUMPY = frozenset({"fromfile", "memmap", "savetxt"})
 
 def no_attribute(value: Any, name: str) -> GradcliError:
     """The error of an attribute that a value does not have, with the one that was likely meant."""
-    owner = f"module '{value.name}'" if type(value) is Module else f"'{_owner(value)}' object"
+    kind = type_of(value)
+    shown = kind.full_name if kind.full_name.startswith("numpy.") else kind.name
+    if isinstance(value, LanguageType):
+        shown = "type"
+    owner = f"module '{value.name}'" if type(value) is Module else f"'{shown}' object"
     from gradcli.language.hints import unsupported  # lazy: start-up
 
     home = value.name if type(value) is Module else unsupported.home_of(value)
@@ -473,10 +474,3 @@ def no_attribute(value: Any, name: str) -> GradcliError:
 
 def _is_of_tensors(name: str) -> bool:
     return name in catalogue.properties or name in catalogue.methods
-
-
-def _owner(value: Any) -> str:
-    if isinstance(value, LanguageType):
-        return "type"
-    kind = type_of(value)
-    return kind.full_name if kind.full_name.startswith("numpy.") else kind.name

@@ -95,7 +95,14 @@ def exception_attribute(error: GradcliError, name: str) -> Any:
     if name == "name" and error.raises in _NAMING and "'" in error.text:
         return error.text.split("'")[-2]
     if name == "add_note":
-        return called("add_note", lambda note: _add_note(error, note))
+
+        def add_note(note: Any) -> None:
+            if not isinstance(note, str):
+                text = f"note must be a str, not '{type_name(note)}'"
+                raise type_error("a note is text", text=text)
+            error.remarks.append(note)
+
+        return add_note
     if name == "with_traceback":
         return called("with_traceback", lambda tb: error)
     if isinstance(error, Raised):
@@ -105,13 +112,6 @@ def exception_attribute(error: GradcliError, name: str) -> Any:
 
 _NAMING = frozenset({"AttributeError", "ModuleNotFoundError", "NameError"})
 """The classes of errors that say the name which was not found, in quotes, last."""
-
-
-def _add_note(error: GradcliError, note: Any) -> None:
-    if not isinstance(note, str):
-        text = f"note must be a str, not '{type_name(note)}'"
-        raise type_error("a note is text", text=text)
-    error.remarks.append(note)
 
 
 # What the host may raise on a program's values, derived classes before their bases: the code and

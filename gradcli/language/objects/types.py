@@ -57,6 +57,20 @@ class Hosted:
         return repr(self.host)
 
 
+class EnteredAsItself:
+    """The base of contexts that are entered as themselves; by default nothing ends with them."""
+
+    __slots__ = ()
+
+    language_context: ClassVar[bool] = True
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
+        """Nothing ends."""
+
+
 class LanguageType:
     """A class as a value.
 

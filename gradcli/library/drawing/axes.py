@@ -26,30 +26,26 @@ from gradcli.library.drawing.arguments import (
 )
 from gradcli.library.drawing.undrawn import Undrawn, not_drawn, undrawn
 from gradcli.library.numpy.array import NDArray
+from gradcli.record import Record
 from gradcli.state import charge_steps
 
 _MOST_BINS = 100_000
 
-_WORDS = """autoscale autoscale_view clabel get_legend get_xaxis get_yaxis margins minorticks_off
-    minorticks_on relim set_axisbelow set_facecolor set_prop_cycle set_zorder spines tick_params
-    ticklabel_format transAxes transData xaxis yaxis set_position locator_params"""
-
-_LOOKS = frozenset(_WORDS.split())
+_LOOKS = names("""autoscale autoscale_view clabel get_legend get_xaxis get_yaxis margins
+    minorticks_off minorticks_on relim set_axisbelow set_facecolor set_prop_cycle set_zorder spines
+    tick_params ticklabel_format transAxes transData xaxis yaxis set_position locator_params""")
 """What changes only the looks of a picture, or is asked for in order to do so."""
 
 
-class Artist:
+class Artist(Record):
     """Something that was drawn, as programs get it back: they may rename, recolour or remove it."""
 
-    __slots__ = ("axes", "mark")
+    axes: Axes
+    mark: Mark
 
     language_name: ClassVar[str] = "matplotlib.artist.Artist"
     language_attributes = names("""axes get_color get_label remove set_alpha set_color set_data
         set_label set_linestyle set_linewidth set_ydata""")
-
-    def __init__(self, axes: Axes, mark: Mark) -> None:
-        self.axes = axes
-        self.mark = mark
 
     def language_getattr(self, name: str) -> Undrawn:
         """Anything else is taken, and changes nothing."""
@@ -116,24 +112,29 @@ class Axes:
         """What gradcli does not draw: it is taken, and said so where it would show."""
         return undrawn(name, quiet=name in _LOOKS)
 
-    def _next(self, given: Any, *, fills: bool = False) -> str:
-        """The colour that was given, or the next of the palette: lines and areas count apart."""
-        if given is not None:
-            return color(given)
+    def _next(self, wanted: Any, *, fills: bool = False) -> str:
+        """The colour that is wanted, or the next of the palette: lines and areas count apart."""
+        if wanted is not None:
+            return color(wanted)
         number = self.fills if fills else self.cycle
         self.cycle += not fills
         self.fills += fills
         return f"C{number % COLORS}"
 
     def _add(
-        self, kind: str, given: dict[str, Any], color: str, style: dict[str, Any], label: Any = None
+        self, kind: str, data: dict[str, Any], color: str, style: dict[str, Any], label: Any = None
     ) -> Artist:
         marks = self.panel.marks
         check_collection(len(marks) + 1)
         words = "" if label is None else words_of(label)
-        mark = Mark(kind, given, color, style, "" if words.startswith("_") else words)
+        mark = Mark(kind, data, color, style, "" if words.startswith("_") else words)
         marks.append(mark)
         return Artist(self, mark)
+
+    def _fill(self, kind: str, data: dict[str, Any], wanted: Any, looks: dict[str, Any]) -> Artist:
+        """Add bars or an area, with the keywords that they share."""
+        style = {"alpha": _alpha(looks.get("alpha"))}
+        return self._add(kind, data, self._next(wanted, fills=True), style, looks.get("label"))
 
     # --- lines and points -----------------------------------------------------------------------
 
@@ -209,10 +210,11 @@ class Axes:
         if yerr is not None:
             first, second, _ = pair(x, y, "errorbar()")
             below, above = np.broadcast_to(numbers(yerr, "errorbar()"), (2, second.size))
-            gap = np.full(second.size, np.nan)
-            along = np.stack([first, first, gap], axis=1).ravel()
-            up = np.stack([second - below, second + above, gap], axis=1).ravel()
-            self._add("line", {"x": along, "y": up}, line.mark.color, _line_style(looks, {}))
+            data = {
+                "x": _apart(first, first, np.nan),
+                "y": _apart(second - below, second + above, np.nan),
+            }
+            self._add("line", data, line.mark.color, _line_style(looks, {}))
         return (line,)
 
     def scatter(
@@ -310,13 +312,14 @@ class Axes:
         first, second = (edge, edge + breadths), (bases, bases + lengths)
         (x0, x1), (y0, y1) = (second, first) if axis else (first, second)
         corners = np.broadcast_arrays(x0, x1, y0, y1)
-        given = dict(zip(("x0", "x1", "y0", "y1"), corners, strict=True))
+        data = dict(zip(("x0", "x1", "y0", "y1"), corners, strict=True))
         wanted = _first(looks, "color", "c")
-        style: dict[str, Any] = {"alpha": _alpha(looks.get("alpha"))}
-        if isinstance(wanted, (list, tuple)) and wanted and isinstance(wanted[0], str):
-            style["colors"] = [color(wanted[n % len(wanted)]) for n in range(places.size)]
-            wanted = wanted[0]
-        return self._add("bars", given, self._next(wanted, fills=True), style, looks.get("label"))
+        if not isinstance(wanted, (list, tuple)) or not wanted or not isinstance(wanted[0], str):
+            return self._fill("bars", data, wanted, looks)
+        shades = [color(wanted[n % len(wanted)]) for n in range(places.size)]
+        drawn = self._fill("bars", data, wanted[0], looks)
+        drawn.mark.style["colors"] = shades
+        return drawn
 
     def hist(
         self,
@@ -353,19 +356,18 @@ class Axes:
             list(each) if several and isinstance(each, (list, tuple)) else [each] * len(sets)
             for each in (looks.get("label"), _first(looks, "color", "c"))
         )
-        style = {"alpha": _alpha(looks.get("alpha"))}
         drawn = []
         wide = np.diff(edges) / len(sets)
+        counts = [each.astype(np.float64) for each in counts]
         for number, count in enumerate(counts):
             left = edges[:-1] + number * wide
-            given = {"x0": left, "x1": left + wide, "y0": np.zeros(count.size)}
-            given["y1"] = count.astype(np.float64)
-            shade = self._next(colors[number % len(colors)], fills=True)
-            drawn.append(self._add("bars", given, shade, dict(style), labels[number % len(labels)]))
-        found = [NDArray(each.astype(np.float64)) for each in counts]
+            data = {"x0": left, "x1": left + wide, "y0": np.zeros(count.size), "y1": count}
+            own = {**looks, "label": labels[number % len(labels)]}
+            drawn.append(self._fill("bars", data, colors[number % len(colors)], own))
+        results = list(map(NDArray, counts))
         if several:
-            return found, NDArray(edges), drawn
-        return found[0], NDArray(edges), drawn[0]
+            return results, NDArray(edges), drawn
+        return results[0], NDArray(edges), drawn[0]
 
     def fill_between(self, x: Any, y1: Any, y2: Any = 0, where: Any = None, **looks: Any) -> Artist:
         """The area between two curves."""
@@ -375,9 +377,7 @@ class Axes:
             kept = np.ravel(numbers(where, "fill_between()")) != 0
             low, high = np.where(kept, low, np.nan), np.where(kept, high, np.nan)
         wanted = _first(looks, "color", "facecolor")
-        style = {"alpha": _alpha(looks.get("alpha"))}
-        given = {"x": first, "low": low, "high": high}
-        return self._add("area", given, self._next(wanted, fills=True), style, looks.get("label"))
+        return self._fill("area", {"x": first, "low": low, "high": high}, wanted, looks)
 
     def axhline(self, y: Any = 0, xmin: Any = 0, xmax: Any = 1, **looks: Any) -> Artist:
         """A line across the whole picture."""
@@ -407,14 +407,11 @@ class Axes:
     ) -> Artist:
         ends = [np.ravel(numbers(each, what)) for each in (at, low, high)]
         places, first, last = np.broadcast_arrays(*ends)
-        gap = np.full(places.size, np.nan)
-        across = np.stack([first, last, gap], axis=1).ravel()
-        along = np.repeat(places, 3)
-        x, y = (along, across) if what == "vlines()" else (across, along)
+        ways = [_apart(places, places, places), _apart(first, last, np.nan)]
+        x, y = ways if what == "vlines()" else ways[::-1]
         shade = self._next(_first({"colors": colors, **looks}, "color", "colors"))
-        return self._add(
-            "line", {"x": x, "y": y}, shade, _line_style(looks, {}), looks.get("label")
-        )
+        style = _line_style(looks, {})
+        return self._add("line", {"x": x, "y": y}, shade, style, looks.get("label"))
 
     # --- numbers over a plane -------------------------------------------------------------------
 
@@ -621,10 +618,8 @@ class Axes:
 
     def _name_again(self, axis: int, labels: Any) -> None:
         texts = [words_of(each) for each in iterate(labels)]
-        places = [at for at, _ in self.panel.ticks[axis] or ()] or list(
-            map(float, range(len(texts)))
-        )
-        self.panel.ticks[axis] = list(zip(places, texts, strict=False))
+        places = [at for at, _ in self.panel.ticks[axis] or ()] or np.arange(float(len(texts)))
+        self.panel.ticks[axis] = list(zip(map(float, places), texts, strict=False))
 
     def _name_ticks(self, axis: int, words: list[str] | None) -> None:
         if words is not None:
@@ -777,6 +772,11 @@ def _grid(args: Sequence[Any], what: str) -> tuple[Any, Any, Any]:
             x, y, z = x.T, y.T, z.T
         x, y = x[0], y[:, 0]
     return np.ravel(x), np.ravel(y), z
+
+
+def _apart(*points: Any) -> Any:
+    """The points of several lines in a row: the first of each, the second, the gap behind it."""
+    return np.stack(np.broadcast_arrays(*points), axis=1).ravel()
 
 
 def _outer(places: Any) -> tuple[float, float]:

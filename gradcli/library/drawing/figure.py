@@ -16,6 +16,7 @@ from gradcli.library.drawing.arguments import numbers, words_of
 from gradcli.library.drawing.axes import Artist, Axes
 from gradcli.library.drawing.undrawn import Undrawn, not_drawn, undrawn
 from gradcli.library.python.system.pathlib import Path
+from gradcli.record import Record
 from gradcli.state import active
 
 _INCH = 100.0
@@ -23,26 +24,21 @@ _INCH = 100.0
 
 _SMALLEST, _LARGEST = 50.0, 20_000.0
 
-_WORDS = """align_labels autofmt_xdate canvas dpi draw legend patch set_dpi set_facecolor
-    set_tight_layout subplots_adjust tight_layout set_constrained_layout"""
-
-_LOOKS = frozenset(_WORDS.split())
+_LOOKS = names("""align_labels autofmt_xdate canvas dpi draw legend patch set_dpi set_facecolor
+    set_tight_layout subplots_adjust tight_layout set_constrained_layout""")
 
 
-class Grid:
+class Grid(Record):
     """The axes of `plt.subplots(rows, columns)`, arranged as there: an array of things to draw on.
 
     Attributes:
         array: what there is, by row and column.
     """
 
-    __slots__ = ("array",)
+    array: Any
 
     language_name: ClassVar[str] = "numpy.ndarray"
     language_attributes = names("T flat flatten ndim ravel reshape shape size tolist")
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
 
     @property
     def flat(self) -> Grid:

@@ -90,10 +90,9 @@ MAPS = {
 
 def color_map(name: Any = None, lut: Any = None) -> ColorMap:
     """`plt.get_cmap(name)`."""
-    found = (
-        MAPS.get("viridis" if name is None else name) if not isinstance(name, ColorMap) else name
-    )
-    if found is None:
-        words = f"{display(name)} is not a valid value for cmap"
-        raise value_error(words)
-    return found
+    if isinstance(name, ColorMap):
+        return name
+    chosen = MAPS.get("viridis" if name is None else name)
+    if chosen is None:
+        raise value_error(f"{display(name)} is not a valid value for cmap")
+    return chosen

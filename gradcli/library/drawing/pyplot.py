@@ -14,11 +14,9 @@ from gradcli.library.drawing.maps import MAPS, color_map
 from gradcli.library.drawing.undrawn import Anything, Undrawn, undrawn
 from gradcli.state import active
 
-_WORDS = """clabel draw get_current_fig_manager ion ioff isinteractive locator_params margins
+_LOOKS = names("""clabel draw get_current_fig_manager ion ioff isinteractive locator_params margins
     minorticks_on pause rc rcParams rcdefaults rc_context setp style subplots_adjust switch_backend
-    tick_params ticklabel_format tight_layout use get_backend box"""
-
-_LOOKS = frozenset(_WORDS.split())
+    tick_params ticklabel_format tight_layout use get_backend box""")
 
 
 class _Figures:
@@ -134,22 +132,15 @@ def fignums() -> list[int]:
 
 
 def _of_axes(method: str) -> Callable[..., Any]:
-    def draw(*args: Any, **named: Any) -> Any:
-        axes = gca()
-        if axes is not None:
-            return getattr(axes, method)(*args, **named)
-        return None
-
-    return draw
+    return lambda *args, **named: getattr(gca(), method)(*args, **named)
 
 
 def _limits(axis: str) -> Callable[..., Any]:
     """`plt.xlim`, which sets, or without arguments gives."""
 
     def limit(*args: Any, **named: Any) -> Any:
-        return getattr(gca(), f"set_{axis}lim" if args or named else f"get_{axis}lim")(
-            *args, **named
-        )
+        does = "set" if args or named else "get"
+        return getattr(gca(), f"{does}_{axis}lim")(*args, **named)
 
     return limit
 
@@ -198,10 +189,7 @@ PYPLOT: dict[str, Any] = _PyPlot(
         },
         **{f"{axis}lim": called(f"{axis}lim", _limits(axis)) for axis in "xy"},
         **{f"{axis}ticks": called(f"{axis}ticks", _ticks(axis)) for axis in "xy"},
-        **{
-            name: called(name, function)
-            for name, function in _FUNCTIONS.items()
-        },
+        **{name: called(name, function) for name, function in _FUNCTIONS.items()},
         "Axes": define(Axes.language_name, Axes),
         "Figure": define(Figure.language_name, Figure, construct=figure),
     }

@@ -65,7 +65,10 @@ def unwrap(value: Any) -> Any:
     if kind is int:
         return _integer(value)
     if kind is str:
-        return _text(value)
+        if len(value) > LONGEST_TEXT:
+            words = "characters of a string in an array"
+            raise active.state.limits.too_many_elements(len(value), words)
+        return value
     if isinstance(value, (list, tuple, range)):
         return _items(value)
     if kind is Dtype:
@@ -74,9 +77,7 @@ def unwrap(value: Any) -> Any:
         return array_of(value)
     if kind is slice:
         return slice(*[unwrap(part) for part in (value.start, value.stop, value.step)])
-    if isinstance(value, LanguageType):
-        return dtype_of(value)
-    if kind is DType:
+    if isinstance(value, (LanguageType, DType)):
         return dtype_of(value)
     raise type_error(
         f"NumPy takes numbers, lists of them and arrays here, not {type_name(value)}",
@@ -88,14 +89,6 @@ def _integer(value: int) -> int:
     if _LEAST <= value <= _MOST:
         return value
     raise GradcliError("E204", "Python int too large to convert to C long", raises="OverflowError")
-
-
-def _text(value: str) -> str:
-    if len(value) > LONGEST_TEXT:
-        raise active.state.limits.too_many_elements(
-            len(value), "characters of a string in an array"
-        )
-    return value
 
 
 def _items(values: Any) -> Any:
@@ -214,9 +207,8 @@ def wrap(value: Any) -> Any:
         return [wrap(each) for each in value]
     if isinstance(value, tuple):
         parts = [wrap(each) for each in value]
-        return (
-            _named(kind.__name__, kind._fields)(parts) if hasattr(kind, "_fields") else tuple(parts)
-        )
+        named = hasattr(kind, "_fields")
+        return _named(kind.__name__, kind._fields)(parts) if named else tuple(parts)
     if isinstance(value, np.dtype):
         return dtype_value(supported(value))
     if isinstance(value, np.ndarray):  # `np.matrix` and others
@@ -283,6 +275,19 @@ def charge_elements(count: int, work: int = 0) -> None:
         charge_steps(count + work >> _ELEMENTS_PER_STEP)
 
 
+def _run(name: str, function: Function, args: Any, kwargs: dict[str, Any]) -> Any:
+    """What a function of NumPy's returns, its errors and warnings the language's own."""
+
+    def warn(kind: str, flag: int) -> None:
+        warned(f"{kind} encountered in {name}")
+
+    try:
+        with np.errstate(all="call", under="ignore", call=warn):
+            return function(*args, **kwargs)
+    except Exception as error:
+        raise refused(error) from error
+
+
 def compute(host: Function, args: Any, kwargs: dict[str, Any], elements: int, work: int = 0) -> Any:
     """What a function of NumPy gives for unwrapped arguments.
 
@@ -292,22 +297,11 @@ def compute(host: Function, args: Any, kwargs: dict[str, Any], elements: int, wo
     """
     charge_elements(elements, work)
     name = getattr(host, "__name__", "function")
-
-    def warn(kind: str, flag: int) -> None:
-        warned(f"{kind} encountered in {name}")
-
-    def run() -> Any:
-        try:
-            with np.errstate(all="call", under="ignore", call=warn):
-                return host(*args, **kwargs)
-        except Exception as error:
-            raise refused(error) from error
-
     if type(host) is np.ufunc:  # it warns of nothing else
-        return wrap(run())
+        return wrap(_run(name, host, args, kwargs))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = run()
+        result = _run(name, host, args, kwargs)
     for each in caught:
         warned(str(each.message), each.category.__name__)
     return wrap(result)
@@ -376,7 +370,7 @@ class NDArray:
 
     @shape.setter
     def shape(self, sizes: Any) -> None:
-        view = _called(lambda: self.data.view().reshape(unwrap(sizes), copy=False))
+        view = in_numpy(lambda: self.data.view().reshape(unwrap(sizes), copy=False))
         self.data = view
 
     @property
@@ -402,44 +396,43 @@ class NDArray:
         return tensor_on(self.data)
 
     def __len__(self) -> int:
-        return int(_called(lambda: len(self.data)))
+        return int(in_numpy(lambda: len(self.data)))
 
     def __iter__(self) -> Iterator[Any]:
-        rows = _called(lambda: iter(self.data))
-        return map(wrap, rows)
+        return map(wrap, in_numpy(lambda: iter(self.data)))
 
     def __reversed__(self) -> Iterator[Any]:
-        return map(wrap, _called(lambda: iter(self.data[::-1])))
+        return map(wrap, in_numpy(lambda: iter(self.data[::-1])))
 
     def __contains__(self, value: Any) -> bool:
-        return bool(_called(lambda: unwrap(value) in self.data, self.data.size))
+        return bool(in_numpy(lambda: unwrap(value) in self.data, self.data.size))
 
     def __bool__(self) -> bool:
-        return bool(_called(lambda: bool(self.data)))
+        return bool(in_numpy(lambda: bool(self.data)))
 
     def __int__(self) -> int:
-        return int(_called(lambda: int(self.data)))
+        return int(in_numpy(lambda: int(self.data)))
 
     def __float__(self) -> float:
-        return float(_called(lambda: float(self.data)))
+        return float(in_numpy(lambda: float(self.data)))
 
     def __complex__(self) -> complex:
-        return complex(_called(lambda: complex(self.data)))
+        return complex(in_numpy(lambda: complex(self.data)))
 
     def __index__(self) -> int:
-        return int(_called(lambda: operator.index(self.data)))
+        return int(in_numpy(lambda: operator.index(self.data)))
 
     def __getitem__(self, index: Any) -> Any:
         at = index_of(index)
         charge_elements(_picked(self.data, at))
-        return wrap(_called(lambda: self.data[at]))
+        return wrap(in_numpy(lambda: self.data[at]))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         at = index_of(index)
         new = unwrap(value)
         charge_elements(max(_picked(self.data, at), np.size(new)))
         before_write(self.data)
-        _called(lambda: self.data.__setitem__(at, new))
+        in_numpy(lambda: self.data.__setitem__(at, new))
 
     def __str__(self) -> str:
         return written(np.array_str, self.data)
@@ -452,7 +445,7 @@ NDArray.__name__ = "numpy.ndarray"  # as the host's messages have it
 NDARRAY = define("numpy.ndarray", NDArray)
 
 
-def _called(function: Callable[[], Any], elements: int = 0) -> Any:
+def in_numpy(function: Callable[[], Any], elements: int = 0) -> Any:
     """What a short piece of NumPy gives, its errors the language's own."""
     charge_elements(elements)
     try:
@@ -483,7 +476,7 @@ def written(host: Function, array: Any, **options: Any) -> str:
         with np.printoptions(**session):
             return str(host(array))
 
-    return str(_called(write))
+    return str(in_numpy(write))
 
 
 # --- indexing ------------------------------------------------------------------------------------
@@ -586,15 +579,7 @@ def product_size(left: Any, right: Any) -> tuple[int, int]:
 def _apply(symbol: str, run: Function, left: Any, right: Any) -> Any:
     """A binary operator on unwrapped operands, one of them an array."""
     charge_operator(symbol, left, right)
-
-    def warn(kind: str, flag: int) -> None:
-        warned(f"{kind} encountered in {UFUNCS[symbol].__name__}")
-
-    try:
-        with np.errstate(all="call", under="ignore", call=warn):
-            return run(left, right)
-    except Exception as error:
-        raise refused(error) from error
+    return _run(UFUNCS[symbol].__name__, run, (left, right), {})
 
 
 def charge_operator(symbol: str, left: Any, right: Any) -> None:
@@ -635,16 +620,12 @@ def _define(symbol: str, name: str) -> None:
     setattr(NDArray, f"__i{name}__", update)
 
 
-def _define_unary(name: str) -> None:
+def _unary(name: str) -> Callable[[NDArray], Any]:
     run = getattr(operator, name)
-
-    def apply(self: NDArray) -> Any:
-        return wrap(_called(lambda: run(self.data), self.data.size))
-
-    setattr(NDArray, f"__{name}__", apply)
+    return lambda self: wrap(in_numpy(lambda: run(self.data), self.data.size))
 
 
 for _symbol, _name in (ARITHMETIC | COMPARISONS).items():
     _define(_symbol, _name)
 for _name in ("abs", "invert", "neg", "pos"):
-    _define_unary(_name)
+    setattr(NDArray, f"__{_name}__", _unary(_name))

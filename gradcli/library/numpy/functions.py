@@ -5,6 +5,7 @@ called.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,8 +49,9 @@ def given(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict
         named["dtype"] = dtype_of(named["dtype"])
     if name not in _TEXTS:
         for value in values[2 if name in ("full", "full_like") else 1 :]:
-            if type(value) is str:
-                _check_dtype(value)
+            if type(value) is str:  # NumPy may take it for the name of a dtype
+                with suppress(TypeError, ValueError, SyntaxError):
+                    supported(np.dtype(value))
     for value in (*values, *named.values()):
         if isinstance(value, np.dtype):
             supported(value)
@@ -58,17 +60,6 @@ def given(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict
             if isinstance(array, np.ndarray):
                 before_write(array)
     return values, named
-
-
-def _check_dtype(text: str) -> None:
-    """Raise E205 for a string that NumPy may take for the name of a dtype which arrays do not
-    have.
-    """
-    try:
-        found = np.dtype(text)
-    except (TypeError, ValueError, SyntaxError):
-        return
-    supported(found)
 
 
 def call(host: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -80,10 +71,7 @@ def call(host: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any])
 
 
 def _function(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
-    def function(*args: Any, **kwargs: Any) -> Any:
-        return call(host, name, args, kwargs)
-
-    return called(name, function)
+    return called(name, lambda *args, **kwargs: call(host, name, args, kwargs))
 
 
 def _of_tensors(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
@@ -137,9 +125,8 @@ class Ufunc:
         self.__name__ = host.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if Tensor in map(type, args):
-            return as_tensor(call(self.host, self.__name__, args, kwargs))
-        return call(self.host, self.__name__, args, kwargs)
+        result = call(self.host, self.__name__, args, kwargs)
+        return as_tensor(result) if Tensor in map(type, args) else result
 
     def __repr__(self) -> str:
         return f"<ufunc '{self.__name__}'>"

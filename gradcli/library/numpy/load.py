@@ -138,14 +138,8 @@ def seterr(**settings: Any) -> None:
 def _text_of(host: Callable[..., Any]) -> Callable[..., str]:
     def text(a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None,
              separator: Any = None, **more: Any) -> str:  # fmt: skip
-        options = _options(
-            {
-                "linewidth": max_line_width,
-                "precision": precision,
-                "suppress": suppress_small,
-                **more,
-            }
-        )
+        kept = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+        options = _options({**kept, **more})
         array = np.asarray(unwrap(a))
         if separator is None:
             return written(host, array, **options)
@@ -218,9 +212,8 @@ def vectorize(pyfunc: Any, otypes: Any = None, **options: Any) -> Callable[..., 
         columns = [map(wrap, array.reshape(-1)) for array in arrays]
         made = [pyfunc(*each) for each in bounded(list(zip(*columns, strict=True)))]
         dtype = None if otypes is None else otypes[0]
-        array = functions.call(
-            np.array, "array", (made,), {} if dtype is None else {"dtype": dtype}
-        )
+        settings = {} if dtype is None else {"dtype": dtype}
+        array = functions.call(np.array, "array", (made,), settings)
         return wrap(array.data.reshape(shape)[()])
 
     return vectorized

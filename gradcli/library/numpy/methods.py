@@ -18,7 +18,7 @@ from gradcli.library.numpy.array import (
     before_write,
     charge_elements,
     compute,
-    refused,
+    in_numpy,
     unwrap,
     wrap,
 )
@@ -96,10 +96,7 @@ def view(self: NDArray, dtype: Any = None) -> NDArray:
     wanted = dtype_of(dtype)
     if "U" in (wanted.kind, self.data.dtype.kind) or "b" in (wanted.kind, self.data.dtype.kind):
         raise GradcliError("E205", "view() reads numbers as numbers", raises="TypeError")
-    try:
-        return NDArray(self.data.view(wanted))
-    except Exception as error:
-        raise refused(error) from error
+    return NDArray(in_numpy(lambda: self.data.view(wanted)))
 
 
 class Flags:
@@ -127,13 +124,8 @@ class Flags:
 
 
 def _read(name: str) -> Method:
-    def read(array: Any) -> Any:
-        try:
-            return wrap(getattr(array.data, name))
-        except ValueError as error:  # `mT` of a vector
-            raise refused(error) from error
-
-    return read
+    # There is no `mT` of a vector.
+    return lambda array: wrap(in_numpy(lambda: getattr(array.data, name)))
 
 
 ARRAY_METHODS: dict[str, Method] = {

@@ -15,7 +15,7 @@ from gradcli.library.numpy.array import (
     NDArray,
     before_write,
     compute,
-    refused,
+    in_numpy,
     session_of,
     unwrap,
     wrap,
@@ -77,10 +77,7 @@ def _draw(generator: Any, name: str, at: int) -> Callable[..., Any]:
 
     def draw(*args: Any, **kwargs: Any) -> Any:
         values, named = given(name, args, kwargs)
-        try:
-            cost = _elements(name, at, values, named)
-        except (TypeError, ValueError, OverflowError, IndexError) as error:
-            raise refused(error) from error
+        cost = in_numpy(lambda: _elements(name, at, values, named))
         return compute(getattr(generator(), name), values, named, *cost)
 
     return called(name, draw)
@@ -91,11 +88,7 @@ def _draw_of_sizes(generator: Any, name: str) -> Callable[..., Any]:
 
     def draw(*sizes: Any) -> Any:
         values = tuple(map(unwrap, sizes))
-        try:
-            cost = room(values)
-        except TypeError as error:
-            raise refused(error) from error
-        return compute(getattr(generator(), name), values, {}, cost)
+        return compute(getattr(generator(), name), values, {}, in_numpy(lambda: room(values)))
 
     return called(name, draw)
 
@@ -183,7 +176,7 @@ def methods_of(generator: Callable[[], Any]) -> dict[str, Any]:
 
     def seed(seed: Any = None) -> None:
         value = unwrap(seed)
-        _checked(lambda: generator().seed(session_seed() if value is None else value))
+        in_numpy(lambda: generator().seed(session_seed() if value is None else value))
 
     def get_state(legacy: bool = True) -> Any:
         state = generator().get_state(legacy=bool(legacy))
@@ -202,7 +195,7 @@ def methods_of(generator: Callable[[], Any]) -> dict[str, Any]:
         fits = len(host) in (3, 5) and isinstance(host[2], int) and 0 <= host[2] <= 624
         if not fits or np.shape(host[1]) != (624,):  # NumPy trusts the position
             raise value_error("set_state() takes what get_state() gave")
-        _checked(lambda: generator().set_state(host))
+        in_numpy(lambda: generator().set_state(host))
 
     return {
         **{name: _draw(generator, name, at) for name, at in _OLD_SIZE_AT.items()},
@@ -213,13 +206,6 @@ def methods_of(generator: Callable[[], Any]) -> dict[str, Any]:
         "set_state": set_state,
         "shuffle": _shuffle(generator),
     }
-
-
-def _checked(function: Callable[[], Any]) -> Any:
-    try:
-        return function()
-    except Exception as error:
-        raise refused(error) from error
 
 
 def _seed(value: Any) -> Any:
@@ -239,13 +225,13 @@ def default_rng(seed: Any = None) -> Generator:
     if type(seed) is Generator:
         return seed
     value = _seed(seed)
-    return Generator(_checked(lambda: np.random.default_rng(value)))
+    return Generator(in_numpy(lambda: np.random.default_rng(value)))
 
 
 def random_state(seed: Any = None) -> RandomState:
     """`np.random.RandomState(seed)`."""
     value = _seed(seed)
-    return RandomState(_checked(lambda: np.random.RandomState(value)))
+    return RandomState(in_numpy(lambda: np.random.RandomState(value)))
 
 
 def _of_session() -> Any:

@@ -15,7 +15,7 @@ from gradcli.language.limits import check_text
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import called
+from gradcli.language.objects.types import EnteredAsItself, called
 from gradcli.library.load_save import file_name, read_file
 from gradcli.library.numpy.array import compute, unwrap, wrap
 from gradcli.library.numpy.functions import given
@@ -64,13 +64,12 @@ def _reader(host: Callable[..., Any]) -> Callable[..., Any]:
     return called(name, read)
 
 
-class Archive:
+class Archive(EnteredAsItself):
     """What `np.load` gives for an .npz file: its arrays by name, read when they are asked for."""
 
     __slots__ = ("_arrays",)
 
     language_name: ClassVar[str] = "numpy.lib.npyio.NpzFile"
-    language_context: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset({"close", "files", "keys"})
 
     def __init__(self, arrays: Mapping[str, Any]) -> None:
@@ -102,12 +101,6 @@ class Archive:
 
     def __len__(self) -> int:
         return len(self._arrays)
-
-    def __enter__(self) -> Archive:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        """Nothing is open."""
 
 
 def load(file: Any, mmap_mode: Any = None, allow_pickle: Any = False, **named: Any) -> Any:

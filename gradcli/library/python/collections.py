@@ -81,16 +81,14 @@ class Counter(host.Counter[Any]):
         writer.put(")")
 
 
-def _of_counters(name: str) -> Callable[[Counter, Any], Counter]:
+def _of_counters(name: str) -> Callable[..., Counter]:
     """An operator of counters, whose result is one of the language's."""
     compute = getattr(host.Counter, name)
-    return lambda self, other: Counter(compute(self, other))
+    return lambda self, *other: Counter(compute(self, *other))
 
 
-for _name in ("__add__", "__sub__", "__and__", "__or__"):
+for _name in ("__add__", "__sub__", "__and__", "__or__", "__pos__", "__neg__"):
     setattr(Counter, _name, _of_counters(_name))
-Counter.__pos__ = lambda self: Counter(host.Counter.__pos__(self))  # type: ignore[method-assign]
-Counter.__neg__ = lambda self: Counter(host.Counter.__neg__(self))  # type: ignore[method-assign]
 
 
 def _counted(values: Any) -> Any:
@@ -238,14 +236,10 @@ def _fill_deque(self: Any, *values: Any, **named: Any) -> None:
     Deque.__init__(self, made, made.maxlen)
 
 
-def _fill_ordered_dict(self: Any, *values: Any, **named: Any) -> None:
-    OrderedDict.__init__(self, dict_of(*values, **named))
-
-
 _derived(Counter, Counter.update)
 _derived(DefaultDict, _fill_default_dict)
 _derived(Deque, _fill_deque)
-_derived(OrderedDict, _fill_ordered_dict)
+_derived(OrderedDict, lambda self, *v, **named: OrderedDict.__init__(self, dict_of(*v, **named)))
 
 sized(ChainMap, Counter, DefaultDict, Deque, OrderedDict)
 

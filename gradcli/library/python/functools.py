@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -306,38 +307,34 @@ class _Compared(Record):
         return bool(call(self.compare, (self.value, other.value), {}) < 0)
 
 
-_ORDERINGS: dict[str, dict[str, Callable[[Any, Any], Any]]] = {
-    "__lt__": {
-        "__gt__": lambda a, b: not (a < b or a == b),
-        "__le__": lambda a, b: a < b or a == b,
-        "__ge__": lambda a, b: not a < b,
-    },
-    "__gt__": {
-        "__lt__": lambda a, b: not (a > b or a == b),
-        "__ge__": lambda a, b: a > b or a == b,
-        "__le__": lambda a, b: not a > b,
-    },
-    "__le__": {
-        "__ge__": lambda a, b: not a <= b or a == b,
-        "__lt__": lambda a, b: a <= b and a != b,
-        "__gt__": lambda a, b: not a <= b,
-    },
-    "__ge__": {
-        "__le__": lambda a, b: not a >= b or a == b,
-        "__gt__": lambda a, b: a >= b and a != b,
-        "__lt__": lambda a, b: not a >= b,
-    },
-}
+_ORDERINGS = {
+    "lt": ("gt", "le", "ge"), "gt": ("lt", "ge", "le"),
+    "le": ("ge", "lt", "gt"), "ge": ("le", "gt", "lt"),
+}  # fmt: skip
+"""For each comparison that a class may have those made of it: the same from the other side, the
+same with or without equality, the opposite.
+"""
+
+
+def _orderings(root: str) -> dict[str, Callable[[Any, Any], Any]]:
+    holds = getattr(operator, root)
+    made: tuple[Callable[[Any, Any], Any], ...]
+    if root in ("lt", "gt"):
+        made = (lambda a, b: not (holds(a, b) or a == b), lambda a, b: holds(a, b) or a == b)
+    else:
+        made = (lambda a, b: not holds(a, b) or a == b, lambda a, b: holds(a, b) and a != b)
+    return dict(zip(_ORDERINGS[root], (*made, lambda a, b: not holds(a, b)), strict=True))
 
 
 def total_ordering(cls: Any) -> Any:
     """`@total_ordering`: the comparisons that a class leaves out, from one that it has."""
-    root = next((name for name in _ORDERINGS if name in getattr(cls, "names", ())), None)
+    own = getattr(cls, "names", ())
+    root = next((name for name in _ORDERINGS if f"__{name}__" in own), None)
     if not isinstance(cls, UserClass) or root is None:
         raise value_error("must define at least one ordering operation: < > <= >=")
-    for name, function in _ORDERINGS[root].items():
-        if name not in cls.names:
-            cls.bind(name, function)
+    for name, function in _orderings(root).items():
+        if f"__{name}__" not in own:
+            cls.bind(f"__{name}__", function)
     return cls
 
 

@@ -6,7 +6,7 @@ import json as host
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.functions.calls import call
+from gradcli.language.functions.calls import call, for_host
 from gradcli.language.limits import check_nesting, check_text
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.classes.user_classes import Instance
@@ -87,18 +87,11 @@ def loads(
 ) -> Any:
     """`json.loads(text)`; raises E204 for a text that is no JSON."""
     check_kind(s, (str, bytes), "the JSON object must be str, bytes or bytearray")
-    hooks: dict[str, Any] = {
-        name: (lambda value, hook=hook: call(hook, (value,), {}))
-        for name, hook in (
-            ("object_hook", object_hook),
-            ("parse_float", parse_float),
-            ("parse_int", parse_int),
-            ("object_pairs_hook", object_pairs_hook),
-        )
-        if hook is not None
-    }
     try:
-        return host.loads(s, **hooks)
+        return host.loads(
+            s, object_hook=for_host(object_hook), parse_float=for_host(parse_float),
+            parse_int=for_host(parse_int), object_pairs_hook=for_host(object_pairs_hook),
+        )  # fmt: skip
     except host.JSONDecodeError as error:
         raise Raised("JSONDecodeError", str(error), (str(error),), "E204") from error
 

@@ -23,6 +23,11 @@ def stored_value(self: Any, name: str) -> Any:
         raise AttributeError(name) from None
 
 
+def stored_names(self: Any) -> list[str]:
+    """The names under which a program stored something there."""
+    return list(self.values)
+
+
 def store_value(self: Any, name: str, value: Any) -> None:
     self.values[name] = value
 
@@ -81,10 +86,7 @@ class Extensible:
         made.values = {}
         return made
 
-    def language_names(self) -> list[str]:
-        """The names of what the program set."""
-        return list(self.values)
-
+    language_names = stored_names
     language_getattr = stored_value
     language_setattr = store_value
     language_delattr = discard_value

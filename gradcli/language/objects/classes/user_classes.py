@@ -23,6 +23,7 @@ from gradcli.language.objects.classes.extensible import (
     Slotted,
     discard_value,
     store_value,
+    stored_names,
     stored_value,
 )
 from gradcli.language.objects.classes.special_methods import (
@@ -69,10 +70,7 @@ class Instance:
     def __repr__(self) -> str:
         return numbered(f"{type_of(self).full_name} object", self)
 
-    def language_names(self) -> list[str]:
-        """The names under which the program stored something."""
-        return list(self.values)
-
+    language_names = stored_names
     language_getattr = stored_value
     language_setattr = store_value
     language_delattr = discard_value

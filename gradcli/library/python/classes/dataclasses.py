@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -104,10 +105,10 @@ def dataclass(
             methods["__repr__"] = _repr(found)
         compared = [each.name for each in found if each.compare and each.is_stored]
         if eq:
-            methods["__eq__"] = _comparison(compared, lambda left, right: left == right)
+            methods["__eq__"] = _comparison(compared, operator.eq)
         if order:
-            for name, test in _ORDERS.items():
-                methods[name] = _comparison(compared, test)
+            for name in ("lt", "le", "gt", "ge"):
+                methods[f"__{name}__"] = _comparison(compared, getattr(operator, name))
         if (frozen and eq) or unsafe_hash:
             methods["__hash__"] = lambda self: hash(_values(self, compared))
         for name, method in methods.items():
@@ -122,14 +123,6 @@ def dataclass(
         return cls
 
     return make if cls is None else make(cls)
-
-
-_ORDERS: dict[str, Callable[[Any, Any], Any]] = {
-    "__lt__": lambda left, right: left < right,
-    "__le__": lambda left, right: left <= right,
-    "__gt__": lambda left, right: left > right,
-    "__ge__": lambda left, right: left >= right,
-}
 
 
 def _fields(cls: UserClass, keyword_only: bool) -> list[Field]:

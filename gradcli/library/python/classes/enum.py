@@ -202,13 +202,8 @@ def _of_bits(name: str) -> Callable[[Any, Any], Any]:
     return combine
 
 
-class _Number(Enum):
-    """What members of numbers share: they are compared and counted with as numbers."""
-
-    def __int__(self) -> int:
-        return int(self.language_value)
-
-    __index__ = __int__
+class _Value(Enum):
+    """What members share that are values as well: they are equal to their value."""
 
     def __eq__(self, other: object) -> bool:
         return bool(self.language_value == _value(other))
@@ -219,11 +214,16 @@ class _Number(Enum):
     __lt__, __le__, __gt__, __ge__ = map(_of_values, ("lt", "le", "gt", "ge"))
 
 
-class IntEnum(_Number):
+class IntEnum(_Value):
     """`enum.IntEnum`."""
 
     language_name: ClassVar[str] = "enum.IntEnum"
     language_also: ClassVar[type] = int
+
+    def __int__(self) -> int:
+        return int(self.language_value)
+
+    __index__ = __int__
 
     def __str__(self) -> str:
         return text(self.language_value)
@@ -232,7 +232,7 @@ class IntEnum(_Number):
     __radd__, __rmul__ = __add__, __mul__
 
 
-class StrEnum(Enum):
+class StrEnum(_Value):
     """`enum.StrEnum`: equal to its text."""
 
     language_name: ClassVar[str] = "enum.StrEnum"
@@ -248,13 +248,7 @@ class StrEnum(Enum):
             return Enum.language_getattr(self, name)
         return BoundMethod(self.language_value, method)
 
-    __add__, __lt__, __le__, __gt__, __ge__ = map(_of_values, ("add", "lt", "le", "gt", "ge"))
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self.language_value == _value(other))
-
-    def __hash__(self) -> int:
-        return hash(self.language_value)
+    __add__ = _of_values("add")
 
 
 class _Text(StrEnum):

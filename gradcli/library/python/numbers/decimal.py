@@ -13,7 +13,7 @@ from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.formatting import HOST_FORMAT
 from gradcli.language.objects.methods import CLASS_METHODS, METHODS, VALUES
 from gradcli.language.objects.repr import HOST_TEXT
-from gradcli.language.objects.types import EXCEPTIONS, check_kind, define, names, type_name
+from gradcli.language.objects.types import EXCEPTIONS, called, check_kind, define, names, type_name
 from gradcli.state import active
 
 _MOST_DIGITS = 10_000
@@ -172,10 +172,8 @@ def _own(value: Any) -> Any:
 
 def _operator(name: str, method: str, reflected: bool) -> Callable[[Decimal, Any], Any]:
     def operate(self: Decimal, other: Any) -> Any:
-        if isinstance(other, bool) or not isinstance(other, (int, host.Decimal)):
-            if not isinstance(other, bool):
-                return NotImplemented
-            other = int(other)
+        if not isinstance(other, (int, host.Decimal)):
+            return NotImplemented
         left, right = (Decimal(other), self) if reflected else (self, other)
         found = left._with(method, right)
         return tuple(map(_own, found)) if type(found) is tuple else found
@@ -197,11 +195,7 @@ for _name, _method in {"neg": "minus", "pos": "plus", "abs": "abs"}.items():
 
 
 def _in_context(name: str) -> Callable[..., Any]:
-    def compute(self: Decimal, *operands: Any) -> Any:
-        return self._with(name, *operands)
-
-    compute.__name__ = name
-    return compute
+    return called(name, lambda self, *operands: self._with(name, *operands))
 
 
 def _quantize(self: Decimal, exp: Any, rounding: Any = None) -> Decimal:
@@ -216,26 +210,19 @@ def _to_integral(self: Decimal, rounding: Any = None) -> Decimal:
     return Decimal(_guarded(self.to_integral_value, given))
 
 
-_WITHOUT_CONTEXT = (
-    "adjusted as_integer_ratio copy_abs copy_negate copy_sign is_finite is_infinite is_nan"
-    " is_signed is_zero to_eng_string"
-)
+_IN_CONTEXT = """compare exp fma ln log10 max min normalize remainder_near same_quantum scaleb
+    sqrt"""
+_WITHOUT_CONTEXT = """adjusted as_integer_ratio copy_abs copy_negate copy_sign is_finite is_infinite
+    is_nan is_signed is_zero to_eng_string"""
 
 
 def _plain(name: str) -> Callable[..., Any]:
-    def method(self: Decimal, *operands: Any) -> Any:
-        return _own(_guarded(getattr(host.Decimal, name), self, *operands))
-
-    method.__name__ = name
-    return method
+    method = getattr(host.Decimal, name)
+    return called(name, lambda self, *operands: _own(_guarded(method, self, *operands)))
 
 
 METHODS[Decimal] = {
-    **{
-        name: _in_context(name)
-        for name in ["compare", "exp", "fma", "ln", "log10", "max", "min", "normalize"]
-    },
-    **{name: _in_context(name) for name in ["remainder_near", "same_quantum", "scaleb", "sqrt"]},
+    **{name: _in_context(name) for name in _IN_CONTEXT.split()},
     **{name: _plain(name) for name in _WITHOUT_CONTEXT.split()},
     "quantize": _quantize,
     "to_integral": _to_integral,

@@ -8,7 +8,12 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Printed, Reported
 from gradcli.language.functions.calls import call
-from gradcli.language.objects.classes.extensible import discard_value, store_value, stored_value
+from gradcli.language.objects.classes.extensible import (
+    discard_value,
+    store_value,
+    stored_names,
+    stored_value,
+)
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
@@ -30,9 +35,7 @@ class Namespace:
     language_setattr = store_value
     language_delattr = discard_value
 
-    def language_names(self) -> list[str]:
-        """The names of the arguments."""
-        return list(self.values)
+    language_names = stored_names
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Namespace and self.values == other.values
