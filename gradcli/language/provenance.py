@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from gradcli.language.compiler.base import Body, Compiler, Evaluate
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.record import Record
 

@@ -9,13 +9,13 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
 from gradcli.language.compiler.names import Store, name_delete, name_store
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
 from gradcli.language.objects.iteration import bounded, iterate
 from gradcli.language.objects.operators import NUMBERS, augmented, binary
 from gradcli.language.objects.subscripts import delete_item, get_item, set_item
 from gradcli.language.objects.types import type_name
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.ops.binding.catalogue import inplace_operators, setters
 from gradcli.state import State

@@ -3,7 +3,7 @@ function of the variables.
 
 What can be decided once is decided here: where a name lives, which operator it is, how many
 arguments there are. A compiled expression returns its value; a compiled statement returns how it
-ends the block around it (`functions/control_flow.py`). Before anything that can fail or make a
+ends the block around it (`tree/control_flow.py`). Before anything that can fail or make a
 node, a closure notes its span in the state.
 
 The other files of this folder hold one handler per class of nodes, which registers itself with
@@ -18,8 +18,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from gradcli.errors import GradcliError
-from gradcli.language.functions.control_flow import Run, control_flow
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run, control_flow
 from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import Any, TypeGuard
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.absent import when_used
 from gradcli.language.objects.attributes import Module
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
 
 Store = Callable[[Variables, Any], None]

@@ -10,8 +10,6 @@ from typing import Any
 from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.functions.control_flow import Run
-from gradcli.language.functions.parameters import Signature
 from gradcli.language.functions.rows import rows_of
 from gradcli.language.hints.spelling import closest
 from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
@@ -28,6 +26,7 @@ from gradcli.language.objects.types import (
     type_name,
     type_of,
 )
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield
 from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
 from gradcli.limits import Steps
@@ -36,6 +35,37 @@ from gradcli.ops.binding.arguments import NUMPY_NAMES
 from gradcli.ops.binding.lazy import is_of_family
 from gradcli.record import Record
 from gradcli.state import State, active
+
+
+class Signature(Record):
+    """The parameters of a function of the program.
+
+    Attributes:
+        qualified: the function's name with those of the classes and functions around it.
+        rest: the name of `*rest`, "" for none.
+        keywords: the name of `**keywords`, "" for none.
+        by_position: those of the positional names that no keyword gives.
+        simple: how many arguments fill it with nothing else to do, -1 if there are other than
+            positional parameters.
+    """
+
+    qualified: str
+    positional: tuple[str, ...]
+    rest: str
+    keyword_only: tuple[str, ...]
+    keywords: str
+    by_position: frozenset[str]
+    simple: int
+
+    def text(self, defaults: dict[str, Any]) -> str:
+        """The parameters as they are written, with `=…` for those that have a default."""
+        shown = [f"{p}=…" if p in defaults else p for p in self.positional]
+        if self.rest or self.keyword_only:
+            shown.append(f"*{self.rest}")
+        shown += [f"{p}=…" if p in defaults else p for p in self.keyword_only]
+        if self.keywords:
+            shown.append(f"**{self.keywords}")
+        return f"({', '.join(shown)})"
 
 
 class Function(Record):

@@ -39,19 +39,6 @@ def nodes_of(tree: Any) -> Iterator[Syntax]:
             waiting += [getattr(each, name) for name in reversed(each.fields)]
 
 
-def blocks_of(node: Statement) -> list[list[Statement]]:
-    """The blocks of a statement that belong to the function around it, in order."""
-    if isinstance(node, If):
-        return [*[body for _, body in node.branches], node.orelse]
-    if isinstance(node, (For, While)):
-        return [node.body, node.orelse]
-    if isinstance(node, Match):
-        return [case.body for case in node.cases]
-    if isinstance(node, Try):
-        return [node.body, *[each.body for each in node.handlers], node.orelse, node.final]
-    return [node.body] if isinstance(node, With) else []
-
-
 # ---- expressions and their parts ----
 
 

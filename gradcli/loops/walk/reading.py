@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language.functions.calls import Function
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.borders import SCALARS, is_array
 from gradcli.language.objects.classes.descriptors import BoundMethod, computes
 from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.iteration import Iterator
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, has_yield, names_around
 from gradcli.language.tree.syntax import Statement
 from gradcli.loops.compiled import Input, InputItems, is_new_leaf

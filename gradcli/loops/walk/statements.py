@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.modes import EnableGrad, InferenceMode, NoGrad, SetGradEnabled
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.statements.handling import within
-from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.limits import too_many_steps
 from gradcli.language.objects.attributes import get_attribute, set_attribute
 from gradcli.language.objects.operators import augmented
 from gradcli.language.objects.subscripts import get_item, set_item
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.language.tree.syntax import Expression, Statement
 from gradcli.loops.holes import HOLES, Frame, hole

@@ -10,12 +10,12 @@ from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.compiler.statements.annotations import values_of
 from gradcli.language.functions.calls import call, docstring
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.classes.definition import Cell, define_class, metaclass_of
 from gradcli.language.objects.classes.super_lookup import Super
 from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.methods import dict_of
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables, class_scope, target_names
 
 

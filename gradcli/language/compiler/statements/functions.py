@@ -7,10 +7,9 @@ from typing import Any
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.compiler.statements.annotations import values_of
-from gradcli.language.functions.calls import Function, call
-from gradcli.language.functions.control_flow import Run
-from gradcli.language.functions.parameters import Signature
+from gradcli.language.functions.calls import Function, Signature, call
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables, function_scope, has_yield
 
 

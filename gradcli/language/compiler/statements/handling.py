@@ -11,12 +11,12 @@ from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import Store, name_store, name_unbind
 from gradcli.language.functions.calls import call, locate
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.exceptions import Raised, caught, handles
 from gradcli.language.objects.repr import text
 from gradcli.language.objects.types import is_exception, type_name, type_of
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.record import Record
 

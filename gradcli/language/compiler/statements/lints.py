@@ -13,11 +13,11 @@ from gradcli.errors import Span
 from gradcli.language.compiler import assignment
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.statements import loops
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.classes.instance_attributes import attributes_of
 from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.types import names
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables, names_around
 
 

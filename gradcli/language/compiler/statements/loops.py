@@ -9,10 +9,10 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Between, Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import is_direct
-from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.limits import too_many_steps
 from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
 
 _COUNTED = frozenset({range, list, tuple})

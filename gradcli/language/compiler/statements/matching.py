@@ -9,10 +9,10 @@ from typing import Any
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.compiler.base import Compiler
 from gradcli.language.compiler.names import name_store
-from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.iteration import iterate
 from gradcli.language.objects.operators import binary
 from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables, captured_names
 
 Bound = dict[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.errors import GradcliError
+from gradcli.language.tree.control_flow import blocks_of
 from gradcli.language.tree.syntax import (
     Break,
     Class,
@@ -17,7 +18,6 @@ from gradcli.language.tree.syntax import (
     Statement,
     Syntax,
     While,
-    blocks_of,
 )
 
 # The interpreter works on a tree by recursion; this many levels are far from Python's own limit.

@@ -192,9 +192,8 @@ def _init(cls: UserClass, fields: list[Field]) -> Callable[..., None]:
             value = given[each.name] if each.name in given else each.value()
             if value is MISSING:
                 if each.init:
-                    left = [f.name for f in fields if f.init and f.name not in given]
-                    left = [name for name in left if known[name].value() is MISSING]
-                    text = f"{cls.name}.__init__() {missing(left)}"
+                    lacking = [n for n in known if n not in given and known[n].value() is MISSING]
+                    text = f"{cls.name}.__init__() {missing(lacking)}"
                     raise misfit(cls.name, f"needs a value for {each.name!r}", written, text)
                 continue
             if each.is_stored:

@@ -41,14 +41,12 @@ class NamedTuple(tuple[Any, ...]):
             if key in given:
                 raise misfit(name, f"got the argument {key!r} twice", written)
             given[key] = value
-        for key in fields:
-            if key not in given:
-                if key not in cls.language_defaults:
-                    left = [f for f in fields if f not in {**given, **cls.language_defaults}]
-                    text = f"{name}.__new__() {missing(left)}"
-                    raise misfit(name, f"needs a value for {key!r}", written, text)
-                given[key] = cls.language_defaults[key]
-        return [given[key] for key in fields]
+        values = {**cls.language_defaults, **given}
+        lacking = [key for key in fields if key not in values]
+        if lacking:
+            text = f"{name}.__new__() {missing(lacking)}"
+            raise misfit(name, f"needs a value for {lacking[0]!r}", written, text)
+        return [values[key] for key in fields]
 
     def language_getattr(self, name: str) -> Any:
         """An item by its name; raises AttributeError."""

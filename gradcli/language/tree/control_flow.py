@@ -19,6 +19,19 @@ CONTINUE = object()
 _LOOP = frozenset({"loop"})
 
 
+def blocks_of(node: tree.Statement) -> list[list[tree.Statement]]:
+    """The blocks of a statement that belong to the function around it, in order."""
+    if isinstance(node, tree.If):
+        return [*[body for _, body in node.branches], node.orelse]
+    if isinstance(node, (tree.For, tree.While)):
+        return [node.body, node.orelse]
+    if isinstance(node, tree.Match):
+        return [case.body for case in node.cases]
+    if isinstance(node, tree.Try):
+        return [node.body, *[each.body for each in node.handlers], node.orelse, node.final]
+    return [node.body] if isinstance(node, tree.With) else []
+
+
 def control_flow(body: Sequence[tree.Statement]) -> frozenset[str]:
     """How statements may end the block around them: `return`; `loop` for `break` and `continue`."""
     ends: frozenset[str] = frozenset()
@@ -30,5 +43,5 @@ def control_flow(body: Sequence[tree.Statement]) -> frozenset[str]:
         elif isinstance(statement, (tree.For, tree.While)):
             ends |= (control_flow(statement.body) - _LOOP) | control_flow(statement.orelse)
         else:
-            ends = ends.union(*map(control_flow, tree.blocks_of(statement)))
+            ends = ends.union(*map(control_flow, blocks_of(statement)))
     return ends
