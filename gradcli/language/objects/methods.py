@@ -12,7 +12,7 @@ from gradcli.language.objects.formatting import Fields
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.ordering import sort_values
 from gradcli.language.objects.subscripts import get_item
-from gradcli.language.objects.types import called, type_name
+from gradcli.language.objects.types import by_name, called, type_name
 
 Function = Callable[..., Any]
 
@@ -109,9 +109,7 @@ _STR: dict[str, Function] = {
         startswith strip swapcase title translate upper""",
     ),
     **_each(_padded, str, "center ljust rjust zfill"),
-    "expandtabs": expandtabs,
-    "join": join,
-    "replace": replace,
+    **by_name(expandtabs, join, replace),
 }
 
 
@@ -166,9 +164,7 @@ _LIST: dict[str, Function] = {
     **_host(list, "clear"),
     **_each(_walking, list, "copy insert pop reverse"),
     **_each(_searching, list, "count index remove"),
-    "append": append,
-    "extend": extend,
-    "sort": sort,
+    **by_name(append, extend, sort),
 }
 
 

@@ -22,6 +22,11 @@ def called(name: str, function: Named) -> Named:
     return function
 
 
+def by_name(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """Functions and classes by their names, as the table of a module has them."""
+    return {function.__name__: function for function in functions}
+
+
 def names(text: str) -> frozenset[str]:
     """The names in a text, such as those of the attributes that programs reach."""
     return frozenset(text.split())
@@ -111,63 +116,27 @@ class LanguageType:
         return getattr(type(value), "language_also", None) in self.hosts
 
 
-_BASES = {
-    "BaseException": "",
-    "Exception": "BaseException",
-    "BaseExceptionGroup": "BaseException",
-    "ExceptionGroup": "Exception",
-    "GeneratorExit": "BaseException",
-    "KeyboardInterrupt": "BaseException",
-    "SystemExit": "BaseException",
-    "ArithmeticError": "Exception",
-    "AssertionError": "Exception",
-    "AttributeError": "Exception",
-    "AxisError": "ValueError",
-    "DecimalException": "ArithmeticError",
-    "DivisionByZero": "ZeroDivisionError",
-    "EOFError": "Exception",
-    "FileExistsError": "OSError",
-    "FileNotFoundError": "OSError",
-    "GradcheckError": "RuntimeError",
-    "FloatingPointError": "ArithmeticError",
-    "FrozenInstanceError": "AttributeError",
-    "ImportError": "Exception",
-    "IndexError": "LookupError",
-    "JSONDecodeError": "ValueError",
-    "InvalidOperation": "DecimalException",
-    "IsADirectoryError": "OSError",
-    "KeyError": "LookupError",
-    "LinAlgError": "ValueError",
-    "LookupError": "Exception",
-    "MemoryError": "Exception",
-    "ModuleNotFoundError": "ImportError",
-    "NameError": "Exception",
-    "NotImplementedError": "RuntimeError",
-    "OSError": "Exception",
-    "Overflow": "DecimalException",
-    "OverflowError": "ArithmeticError",
-    "PermissionError": "OSError",
-    "RecursionError": "RuntimeError",
-    "RuntimeError": "Exception",
-    "StopIteration": "Exception",
-    "Warning": "Exception",
-    "UserWarning": "Warning",
-    "DeprecationWarning": "Warning",
-    "FutureWarning": "Warning",
-    "RuntimeWarning": "Warning",
-    "ResourceWarning": "Warning",
-    "SyntaxWarning": "Warning",
-    "SyntaxError": "Exception",
-    "TimeoutError": "OSError",
-    "TypeError": "Exception",
-    "UnboundLocalError": "NameError",
-    "UnicodeError": "ValueError",
-    "UnicodeDecodeError": "UnicodeError",
-    "ValueError": "Exception",
-    "ZeroDivisionError": "ArithmeticError",
-    "_LinAlgError": "RuntimeError",
-    "error": "Exception",
+_DERIVED = {
+    "": "BaseException",
+    "BaseException": "Exception BaseExceptionGroup GeneratorExit KeyboardInterrupt SystemExit",
+    "Exception": """ExceptionGroup ArithmeticError AssertionError AttributeError EOFError
+        ImportError LookupError MemoryError NameError OSError RuntimeError StopIteration Warning
+        SyntaxError TypeError ValueError error""",
+    "ValueError": "AxisError JSONDecodeError LinAlgError UnicodeError",
+    "ArithmeticError": "DecimalException FloatingPointError OverflowError ZeroDivisionError",
+    "ZeroDivisionError": "DivisionByZero",
+    "OSError": "FileExistsError FileNotFoundError IsADirectoryError PermissionError TimeoutError",
+    "RuntimeError": "GradcheckError NotImplementedError RecursionError _LinAlgError",
+    "AttributeError": "FrozenInstanceError",
+    "LookupError": "IndexError KeyError",
+    "DecimalException": "InvalidOperation Overflow",
+    "ImportError": "ModuleNotFoundError",
+    "Warning": """UserWarning DeprecationWarning FutureWarning RuntimeWarning ResourceWarning
+        SyntaxWarning""",
+    "NameError": "UnboundLocalError",
+    "UnicodeError": "UnicodeDecodeError",
 }
+_BASES = {name: base for base, derived in _DERIVED.items() for name in derived.split()}
 """Each class of exceptions with the one that it derives from."""
 
 

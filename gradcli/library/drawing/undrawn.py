@@ -133,7 +133,7 @@ class SummaryWriter(EnteredAsItself):
         )
         self.log_dir = log_dir or "runs"
 
-    def language_getattr(self, name: str) -> Callable[..., None]:
+    def language_getattr(self, name: str) -> Callable[..., Any]:
         """`add_scalar`, `flush`, `close` and their like; raises AttributeError for others."""
         if not name.startswith("add_") and name not in ("close", "flush", "get_logdir"):
             raise AttributeError(name)

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.objects.types import called, names
+from gradcli.language.objects.types import by_name, called, names
 from gradcli.library.numpy.array import (
     NDArray,
     before_write,
@@ -246,9 +246,7 @@ FUNCTIONS: dict[str, Any] = {
     **_table(_UFUNCS, np, lambda name, host: Ufunc(host)),
     **_table(_PLAIN, np, _function),
     **_table(_METHODS, np, _by_method),
-    "asarray": asarray,
-    "astype": astype,
-    "shape": shape,
+    **by_name(asarray, astype, shape),
 }
 """The functions of `numpy` that NumPy computes."""
 

@@ -17,7 +17,7 @@ from gradcli.language.limits import charge
 from gradcli.language.objects import borders
 from gradcli.language.objects.iteration import Iterator, bounded, drawing
 from gradcli.language.objects.methods import METHODS, VALUES
-from gradcli.language.objects.types import EXCEPTIONS, called
+from gradcli.language.objects.types import EXCEPTIONS, by_name, called
 from gradcli.library.numpy import dtypes, exchange, functions, methods, random
 from gradcli.library.numpy.array import (
     NDARRAY,
@@ -285,7 +285,8 @@ NUMPY: dict[str, Any] = {
     "False_": np.False_,
     "True_": np.True_,
     "__version__": np.__version__,
-    "apply_along_axis": apply_along_axis,
+    **by_name(apply_along_axis, fromfunction, fromiter, get_printoptions, ndenumerate, ndindex),
+    **by_name(piecewise, set_printoptions, seterr, vectorize),
     "array2string": _text_of(np.array2string),
     "array_repr": _text_of(np.array_repr),
     "array_str": _text_of(np.array_str),
@@ -293,27 +294,18 @@ NUMPY: dict[str, Any] = {
     "e": np.e,
     "errstate": ErrorState,
     "euler_gamma": np.euler_gamma,
-    "fromfunction": fromfunction,
-    "fromiter": fromiter,
-    "get_printoptions": get_printoptions,
     "index_exp": Indexed(np.index_exp),
     "inf": np.inf,
     "mgrid": Indexed(np.mgrid),
     "nan": np.nan,
     "ndarray": NDARRAY,
-    "ndenumerate": ndenumerate,
-    "ndindex": ndindex,
     "newaxis": None,
     "ogrid": Indexed(np.ogrid),
     "pi": np.pi,
-    "piecewise": piecewise,
     "poly1d": Polynomial,
     "printoptions": PrintOptions,
     "r_": Indexed(np.r_),
     "s_": Indexed(np.s_),
-    "set_printoptions": set_printoptions,
-    "seterr": seterr,
-    "vectorize": vectorize,
 }
 """What `numpy` holds."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.limits import check_collection
 from gradcli.language.objects.methods import METHODS
-from gradcli.language.objects.types import called, names
+from gradcli.language.objects.types import by_name, called, names
 from gradcli.library.numpy.array import (
     NDArray,
     before_write,
@@ -130,10 +130,7 @@ def _read(name: str) -> Method:
 
 ARRAY_METHODS: dict[str, Method] = {
     **{name: _method(name) for name in (*_READING.split(), *_WRITING.split())},
-    "astype": astype,
-    "resize": resize,
-    "tolist": tolist,
-    "view": view,
+    **by_name(astype, resize, tolist, view),
 }
 """The methods of arrays."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.random.generator import session_seed
 from gradcli.errors import type_error, value_error
 from gradcli.language.limits import charge
-from gradcli.language.objects.types import called, define, names
+from gradcli.language.objects.types import by_name, called, define, names
 from gradcli.library.numpy.array import (
     NDArray,
     before_write,
@@ -200,10 +200,8 @@ def methods_of(generator: Callable[[], Any]) -> dict[str, Any]:
     return {
         **{name: _draw(generator, name, at) for name, at in _OLD_SIZE_AT.items()},
         **{name: _draw_of_sizes(generator, name) for name in ("rand", "randn")},
-        "get_state": get_state,
+        **by_name(get_state, seed, set_state),
         "permutation": _permutation(generator, "permutation"),
-        "seed": seed,
-        "set_state": set_state,
         "shuffle": _shuffle(generator),
     }
 

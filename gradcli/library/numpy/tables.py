@@ -15,7 +15,7 @@ from gradcli.language.limits import check_text
 from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import EnteredAsItself, called
+from gradcli.language.objects.types import EnteredAsItself, by_name, called
 from gradcli.library.load_save import file_name, read_file
 from gradcli.library.numpy.array import compute, unwrap, wrap
 from gradcli.library.numpy.functions import given
@@ -137,9 +137,7 @@ def _write(file: Any, suffix: str, value: Any) -> None:
 
 
 TABLES = {
-    "load": load,
-    "save": save,
-    "savez": savez,
+    **by_name(load, save, savez),
     "savez_compressed": called("savez_compressed", lambda file, *a, **k: savez(file, *a, **k)),
     "genfromtxt": _reader(np.genfromtxt),
     "loadtxt": _reader(np.loadtxt),

@@ -15,7 +15,7 @@ from gradcli.language.objects.classes.definition import Metaclass, host_of, make
 from gradcli.language.objects.classes.user_classes import OBJECT, Instance
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.iteration import Iterator
-from gradcli.language.objects.types import EnteredAsItself, called, names, type_name
+from gradcli.language.objects.types import EnteredAsItself, by_name, called, names, type_name
 from gradcli.state import active
 
 
@@ -221,13 +221,9 @@ class AbstractContextManager(EnteredAsItself, Instance):
 
 
 CONTEXTLIB: dict[str, Any] = {
-    "AbstractContextManager": AbstractContextManager,
-    "ContextDecorator": ContextDecorator,
-    "ExitStack": ExitStack,
-    "closing": closing,
-    "contextmanager": contextmanager,
+    **by_name(AbstractContextManager, ContextDecorator, ExitStack, closing, contextmanager),
+    **by_name(redirect_stderr),
     "nullcontext": NullContext,
-    "redirect_stderr": redirect_stderr,
     "redirect_stdout": Redirect,
     "suppress": Suppress,
 }
@@ -301,8 +297,6 @@ def abstractmethod(funcobj: Any) -> Any:
 
 
 ABSTRACT_CLASSES: dict[str, Any] = {
-    "ABC": ABC,
-    "ABCMeta": ABCMeta,
-    "abstractmethod": abstractmethod,
+    **by_name(ABC, ABCMeta, abstractmethod),
 }
 """What `abc` holds."""

@@ -15,7 +15,14 @@ from gradcli.language.objects.classes.descriptors import bound
 from gradcli.language.objects.classes.user_classes import OBJECT, Instance, UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
-from gradcli.language.objects.types import LanguageType, is_subclass, names, type_name, type_of
+from gradcli.language.objects.types import (
+    LanguageType,
+    by_name,
+    is_subclass,
+    names,
+    type_name,
+    type_of,
+)
 from gradcli.library.python.classes.named_tuples import named_tuple
 from gradcli.record import Record
 
@@ -339,17 +346,11 @@ def total_ordering(cls: Any) -> Any:
 
 
 FUNCTOOLS: dict[str, Any] = {
-    "cache": cache,
+    **by_name(cache, cmp_to_key, lru_cache, reduce, total_ordering, update_wrapper, wraps),
     "cached_property": CachedProperty,
-    "cmp_to_key": cmp_to_key,
-    "lru_cache": lru_cache,
     "partial": Partial,
     "partialmethod": PartialMethod,
-    "reduce": reduce,
     "singledispatch": SingleDispatch,
     "singledispatchmethod": SingleDispatchMethod,
-    "total_ordering": total_ordering,
-    "update_wrapper": update_wrapper,
-    "wraps": wraps,
 }
 """What `functools` holds."""

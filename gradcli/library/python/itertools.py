@@ -12,7 +12,7 @@ from gradcli.language.functions.calls import call, for_host
 from gradcli.language.limits import check_collection, too_many_steps
 from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
 from gradcli.language.objects.operators import binary
-from gradcli.language.objects.types import check_kind
+from gradcli.language.objects.types import by_name, check_kind
 from gradcli.state import active
 
 
@@ -168,11 +168,9 @@ def zip_longest(*iterables: Any, fillvalue: Any = None) -> Iterator:
 
 
 ITERTOOLS: dict[str, Any] = {
-    function.__name__: function
-    for function in (
-        accumulate, combinations, combinations_with_replacement, compress, count, cycle, dropwhile,
-        filterfalse, groupby, islice, pairwise, permutations, product, repeat, starmap, takewhile,
-        tee, zip_longest,
-    )
-} | {"chain": Chain()}  # fmt: skip
+    "chain": Chain(),
+    **by_name(accumulate, combinations, combinations_with_replacement, compress, count, cycle),
+    **by_name(dropwhile, filterfalse, groupby, islice, pairwise, permutations, product, repeat),
+    **by_name(starmap, takewhile, tee, zip_longest),
+}
 """What `itertools` holds."""

@@ -11,7 +11,7 @@ from gradcli.language.limits import check_nesting, check_text
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.classes.user_classes import Instance
 from gradcli.language.objects.exceptions import Raised
-from gradcli.language.objects.types import EXCEPTIONS, check_kind, type_name
+from gradcli.language.objects.types import EXCEPTIONS, by_name, check_kind, type_name
 
 _DEEPEST = 1000
 
@@ -108,10 +108,6 @@ def dump(obj: Any, fp: Any, **named: Any) -> None:
 
 JSON: dict[str, Any] = {
     "JSONDecodeError": EXCEPTIONS["JSONDecodeError"],
-    "JSONEncoder": JSONEncoder,
-    "dump": dump,
-    "dumps": dumps,
-    "load": load,
-    "loads": loads,
+    **by_name(JSONEncoder, dump, dumps, load, loads),
 }
 """What `json` holds."""

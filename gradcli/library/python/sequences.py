@@ -13,7 +13,7 @@ from gradcli.language.functions.calls import for_host
 from gradcli.language.limits import charge, check_collection, check_nesting
 from gradcli.language.objects.iteration import Iterator, bounded, drawing, iterate
 from gradcli.language.objects.ordering import sort_values
-from gradcli.language.objects.types import called, check_kind, type_name
+from gradcli.language.objects.types import by_name, called, check_kind, type_name
 
 
 def _on_heap(name: str) -> Callable[..., Any]:
@@ -47,9 +47,7 @@ def merge(*iterables: Any, key: Any = None, reverse: Any = False) -> Iterator:
 
 
 HEAPQ: dict[str, Any] = {
-    "merge": merge,
-    "nlargest": nlargest,
-    "nsmallest": nsmallest,
+    **by_name(merge, nlargest, nsmallest),
     **{
         name: _on_heap(name)
         for name in ("heapify", "heappop", "heappush", "heappushpop", "heapreplace")

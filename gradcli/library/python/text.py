@@ -18,7 +18,7 @@ from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.iteration import Iterator, drawing
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.repr import text as written
-from gradcli.language.objects.types import EXCEPTIONS, Hosted, called, check_kind, names
+from gradcli.language.objects.types import EXCEPTIONS, Hosted, by_name, called, check_kind, names
 from gradcli.library.python.patterns import checked_pattern
 from gradcli.state import active
 
@@ -184,11 +184,8 @@ def escape(pattern: str) -> str:
 _FLAGS = "A ASCII DOTALL I IGNORECASE M MULTILINE S U UNICODE VERBOSE X"
 
 RE: dict[str, Any] = {
-    "Match": Match,
-    "Pattern": Pattern,
-    "compile": compile,
+    **by_name(Match, Pattern, compile, escape),
     "error": EXCEPTIONS["error"],
-    "escape": escape,
     **{name: int(getattr(re, name)) for name in _FLAGS.split()},
     **{
         name: _on_pattern(name)
@@ -288,10 +285,8 @@ class PrettyPrinter:
 
 
 PPRINT: dict[str, Any] = {
-    "PrettyPrinter": PrettyPrinter,
-    "pformat": pformat,
+    **by_name(PrettyPrinter, pformat, pprint),
     "pp": pprint,
-    "pprint": pprint,
 }
 """What `pprint` holds."""
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.functions.calls import call
 from gradcli.language.limits import check_text, too_many_steps
-from gradcli.language.objects.types import called, check_kind
+from gradcli.language.objects.types import by_name, called, check_kind
 from gradcli.library.python.classes.named_tuples import named_tuple
 from gradcli.state import active
 
@@ -127,9 +127,7 @@ class Timer:
 
 
 TIMEIT: dict[str, Callable[..., Any]] = {
-    "Timer": Timer,
+    **by_name(Timer, repeat, timeit),
     "default_timer": time.perf_counter,
-    "repeat": repeat,
-    "timeit": timeit,
 }
 """What `timeit` holds."""

@@ -411,10 +411,10 @@ def _handled(c: Compiler, body: Resume, node: tree.Try, scope: Scope) -> Resume:
         try:
             ended = yield from body(variables)
         except (Exception, GeneratorExit) as raised:
-            # The end that `close` brings is seen as what Python raises for it.
-            ended_early = isinstance(raised, GeneratorExit)
-            seen = Raised("GeneratorExit", "", ()) if ended_early else caught(raised)
-            error = locate(seen, state)
+            if isinstance(raised, GeneratorExit):  # the end that `close` brings
+                error = locate(Raised("GeneratorExit", "", ()), state)
+            else:
+                error = locate(caught(raised), state)
         else:
             return (yield from orelse(variables)) if ended is None else ended
         found = matching(clauses, error, variables, state)

@@ -31,7 +31,7 @@ _OF_ANY_TYPE = (
     *(f"__{name}__" for name in ("next", "missing", "reversed", "enter", "exit", "getattr")),
 )
 
-SPECIAL_METHODS: dict[str, type] = {
+SPECIAL_METHODS: dict[str, Any] = {
     **dict.fromkeys(_OF_ANY_TYPE, object),
     "__bool__": bool,
     "__complex__": complex,

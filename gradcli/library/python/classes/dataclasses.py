@@ -17,7 +17,14 @@ from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.type_forms import TypeForm
-from gradcli.language.objects.types import EXCEPTIONS, check_kind, names, type_name, type_of
+from gradcli.language.objects.types import (
+    EXCEPTIONS,
+    by_name,
+    check_kind,
+    names,
+    type_name,
+    type_of,
+)
 from gradcli.library.copy import deepcopy
 from gradcli.record import Record
 
@@ -331,13 +338,6 @@ DATACLASSES: dict[str, Any] = {
     "InitVar": TypeForm("dataclasses.InitVar"),
     "KW_ONLY": _KEYWORD_ONLY,
     "MISSING": MISSING,
-    "asdict": asdict,
-    "astuple": astuple,
-    "dataclass": dataclass,
-    "field": field,
-    "fields": fields,
-    "is_dataclass": is_dataclass,
-    "make_dataclass": make_dataclass,
-    "replace": replace,
+    **by_name(asdict, astuple, dataclass, field, fields, is_dataclass, make_dataclass, replace),
 }
 """What `dataclasses` holds."""

@@ -20,7 +20,7 @@ from gradcli.language.objects.exceptions import Raised
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import inherited_method
 from gradcli.language.objects.repr import display, text
-from gradcli.language.objects.types import define
+from gradcli.language.objects.types import by_name, define
 
 
 class EnumClass(UserClass):
@@ -317,12 +317,8 @@ def unique(enumeration: Any) -> Any:
 
 
 ENUM: dict[str, Any] = {
-    "Enum": Enum,
-    "Flag": Flag,
-    "IntEnum": IntEnum,
+    **by_name(Enum, Flag, IntEnum, StrEnum, unique),
     "IntFlag": Flag,
-    "StrEnum": StrEnum,
     "auto": define("enum.auto", Auto, construct=Auto),
-    "unique": unique,
 }
 """What `enum` holds."""

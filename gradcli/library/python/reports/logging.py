@@ -10,7 +10,7 @@ from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.events import Reported
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.repr import text
-from gradcli.language.objects.types import called, names
+from gradcli.language.objects.types import by_name, called, names
 from gradcli.library.python.system.process import Stream
 from gradcli.library.python.time import checked_format
 from gradcli.record import Record
@@ -216,14 +216,10 @@ class Handler:
 LOGGING: dict[str, Any] = {
     **_LEVELS,
     "Formatter": Handler,
-    "Logger": Logger,
+    **by_name(Logger, basicConfig, disable, getLevelName, getLogger),
     "NOTSET": 0,
     "StreamHandler": Handler,
     "WARN": 30,
-    "basicConfig": basicConfig,
-    "disable": disable,
-    "getLevelName": getLevelName,
-    "getLogger": getLogger,
     **{
         name: _of_root(name)
         for name in ("critical", "debug", "error", "exception", "info", "log", "warning")

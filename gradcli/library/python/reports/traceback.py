@@ -8,7 +8,7 @@ from gradcli.errors import GradcliError, Span, type_error
 from gradcli.language.functions.calls import call
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.repr import text
-from gradcli.language.objects.types import type_name
+from gradcli.language.objects.types import by_name, type_name
 from gradcli.library.python.system.process import SYS
 from gradcli.state import active
 
@@ -99,10 +99,7 @@ def print_exception(
     call(get_attribute(file or SYS["stderr"], "write"), (written,), {})
 
 
-TRACEBACK: dict[str, Any] = {
-    each.__name__: each
-    for each in (
-        format_exc, format_exception, format_exception_only, print_exc, print_exception,
-    )
-}  # fmt: skip
+TRACEBACK: dict[str, Any] = by_name(
+    format_exc, format_exception, format_exception_only, print_exc, print_exception
+)
 """What `traceback` holds."""

@@ -9,7 +9,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.events import Reported
 from gradcli.language.objects.exceptions import handles
 from gradcli.language.objects.repr import display, text
-from gradcli.language.objects.types import EXCEPTIONS, LanguageType, type_name, type_of
+from gradcli.language.objects.types import EXCEPTIONS, LanguageType, by_name, type_name, type_of
 from gradcli.library.python.text import compile
 from gradcli.record import Record
 from gradcli.state import active
@@ -145,9 +145,6 @@ def resetwarnings() -> None:
 
 WARNINGS: dict[str, Any] = {
     "catch_warnings": CatchWarnings,
-    "filterwarnings": filterwarnings,
-    "resetwarnings": resetwarnings,
-    "simplefilter": simplefilter,
-    "warn": warn,
+    **by_name(filterwarnings, resetwarnings, simplefilter, warn),
 }
 """What `warnings` holds."""
