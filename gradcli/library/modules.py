@@ -2,7 +2,7 @@
 
 A module is a table of names, made when a program first asks for one of them. To add a module, write
 its table (a dict from name to value) in a file of this folder and give it a line in `LIBRARY`; to
-say what to write in place of one that stays outside, give it a line in `INSTEAD`.
+say what to write in place of one that stays outside, name it in `_REASONS`.
 """
 
 from __future__ import annotations
