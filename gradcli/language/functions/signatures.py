@@ -80,19 +80,17 @@ def signature_of(function: Any, is_method: bool = False) -> str:
 
 def _of_program(function: Function) -> list[Parameter]:
     signature = function.signature
-    found = [
-        Parameter(name, "…" if name in function.defaults else None, "", True, False)
-        for name in signature.positional
-    ]
+
+    def named(name: str, only: bool) -> Parameter:
+        return Parameter(name, "…" if name in function.defaults else None, "", True, only)
+
+    parameters = [named(name, False) for name in signature.positional]
     if signature.rest:
-        found.append(Parameter(signature.rest, None, "*", False, False))
-    found += [
-        Parameter(name, "…" if name in function.defaults else None, "", True, True)
-        for name in signature.keyword_only
-    ]
+        parameters.append(Parameter(signature.rest, None, "*", False, False))
+    parameters += [named(name, True) for name in signature.keyword_only]
     if signature.keywords:
-        found.append(Parameter(signature.keywords, None, "**", False, False))
-    return found
+        parameters.append(Parameter(signature.keywords, None, "**", False, False))
+    return parameters
 
 
 def _takes_anything(function: Any) -> bool:

@@ -7,6 +7,7 @@ becomes one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.arrays.layout.sizes import no_such_shape
@@ -78,18 +79,12 @@ def arguments_of(error: GradcliError) -> tuple[Any, ...]:
 
 def exception_attribute(error: GradcliError, name: str) -> Any:
     """An attribute that exceptions of the host's have; raises AttributeError."""
-    if name == "args":
-        return arguments_of(error)
+    if name in _ATTRIBUTES:
+        return _ATTRIBUTES[name](error)
     wanted = {"StopIteration": "value", "SystemExit": "code", "ImportError": "msg"}
     arguments = arguments_of(error) if isinstance(error, Raised) else ()
     if wanted.get(error.raises) == name:
         return arguments[0] if arguments else None
-    if name == "__traceback__":
-        return None if error.span is None else Traceback(error)
-    if name == "__cause__":
-        return error.cause
-    if name == "__context__":
-        return error.context
     if name == "__notes__" and error.remarks:
         return error.remarks
     if name == "name" and error.raises in _NAMING and "'" in error.text:
@@ -103,12 +98,19 @@ def exception_attribute(error: GradcliError, name: str) -> Any:
             error.remarks.append(note)
 
         return add_note
-    if name == "with_traceback":
-        return called("with_traceback", lambda tb: error)
     if isinstance(error, Raised):
         return error.attribute(name)
     raise AttributeError(name)
 
+
+_ATTRIBUTES: dict[str, Callable[[GradcliError], Any]] = {
+    "__cause__": lambda error: error.cause,
+    "__context__": lambda error: error.context,
+    "__traceback__": lambda error: None if error.span is None else Traceback(error),
+    "args": arguments_of,
+    "with_traceback": lambda error: called("with_traceback", lambda tb: error),
+}
+"""The attributes that every exception has."""
 
 _NAMING = frozenset({"AttributeError", "ModuleNotFoundError", "NameError"})
 """The classes of errors that say the name which was not found, in quotes, last."""

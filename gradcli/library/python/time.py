@@ -21,21 +21,12 @@ def sleep(seconds: float, /) -> None:
     time.sleep(seconds)
 
 
-_STRUCT = named_tuple(
-    "struct_time",
-    [
-        f"tm_{name}"
-        for name in ["year", "mon", "mday", "hour", "min", "sec", "wday", "yday", "isdst"]
-    ],
-    {},
-)
+_FIELDS = "tm_year tm_mon tm_mday tm_hour tm_min tm_sec tm_wday tm_yday tm_isdst"
+_STRUCT = named_tuple("struct_time", _FIELDS.split(), {})
 
 
 def _moment(convert: Callable[[Any], Any]) -> Callable[..., Any]:
-    def moment(seconds: Any = None, /) -> Any:
-        return _STRUCT(*convert(seconds))
-
-    return moment
+    return called("moment", lambda seconds=None, /: _STRUCT(*convert(seconds)))
 
 
 localtime, gmtime = _moment(time.localtime), _moment(time.gmtime)

@@ -21,11 +21,10 @@ def _elements(c: Compiler, elements: list[tree.Expression], scope: Scope) -> Eva
         parts = [c.expression(element, scope) for element in elements]
         return lambda variables: [part(variables) for part in parts]
     state = c.state
+    starred = [each.value if isinstance(each, tree.Starred) else None for each in elements]
     mixed = [
-        (True, c.expression(element.value, scope), element.span)
-        if isinstance(element, tree.Starred)
-        else (False, c.expression(element, scope), element.span)
-        for element in elements
+        (inner is not None, c.expression(inner or each, scope), each.span)
+        for each, inner in zip(elements, starred, strict=True)
     ]
 
     def collect(variables: Variables) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Compiler, Evaluate
-from gradcli.language.compiler.statements.handling import Context, clause_of, matching
+from gradcli.language.compiler.statements.handling import Context, clause_of, matching, unbound
 from gradcli.language.compiler.statements.matching import case_test
 from gradcli.language.functions.calls import locate
 from gradcli.language.functions.generators import Running
@@ -422,11 +422,11 @@ def _handled(c: Compiler, body: Resume, node: tree.Try, scope: Scope) -> Resume:
             raise error from error.__cause__
         handled.append(error)
         try:
-            found.begin(variables, error)
+            found.store(variables, error)
             return (yield from bodies[clauses.index(found)](variables))
         finally:
             handled.pop()
-            found.end(variables)
+            found.unbind(variables)
 
     return run
 
@@ -454,7 +454,7 @@ def _finally(c: Compiler, body: Resume, final: Resume) -> Resume:
 def _with(c: Compiler, node: tree.With, scope: Scope) -> Resume:
     run = _block(c, node.body, scope)
     for context, target in reversed(node.items):
-        store = None if target is None else target_store(c, target, scope)
+        store = unbound if target is None else target_store(c, target, scope)
         run = _within(Context(c.state, context.span, store), _expression(c, context, scope), run)
     return run
 
@@ -463,7 +463,7 @@ def _within(context: Context, value: Resume, body: Resume) -> Resume:
     def run(variables: Variables) -> Generator[Any, Any, Any]:
         entered, leave = context.enter((yield from value(variables)))
         try:
-            context.bind(variables, entered)
+            context.store(variables, entered)
             ended = yield from body(variables)
         except BaseException as error:
             if context.takes(leave, error):

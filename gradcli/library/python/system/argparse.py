@@ -111,6 +111,11 @@ def _checked(name: str, value: Any) -> Any:
     return value
 
 
+def _settings(named: dict[str, Any], known: str) -> dict[str, Any]:
+    """The settings of some names; others change nothing here."""
+    return {name: _checked(name, named[name]) for name in named if name in known.split()}
+
+
 def _converter(kind: Any) -> Any:
     def convert(word: str) -> Any:
         try:
@@ -135,8 +140,7 @@ class ArgumentParser(Group):
         print_help print_usage set_defaults""")
 
     def __init__(self, prog: Any = None, description: Any = None, **given: Any) -> None:
-        known = {"add_help", "allow_abbrev", "conflict_handler", "epilog", "usage"}
-        settings = {n: _checked(n, value) for n, value in given.items() if n in known}
+        settings = _settings(given, "add_help allow_abbrev conflict_handler epilog usage")
         script = active.state.library.get("argv", [""])[0]
         name = prog if isinstance(prog, str) else script.rpartition("/")[2] or "program"
         super().__init__(
@@ -156,8 +160,7 @@ class ArgumentParser(Group):
 
     def add_subparsers(self, **named: Any) -> Subparsers:
         """What commands are added to."""
-        known = {"dest", "help", "metavar", "prog", "required", "title", "description"}
-        settings = {n: _checked(n, value) for n, value in named.items() if n in known}
+        settings = _settings(named, "dest help metavar prog required title description")
         return Subparsers(self.host.add_subparsers(parser_class=_Parser, **settings))
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Namespace:
@@ -180,11 +183,10 @@ class Subparsers(Hosted):
 
     def add_parser(self, name: str, **named: Any) -> ArgumentParser:
         """The parser of a command."""
-        known = {"aliases", "description", "epilog", "help", "usage"}
-        settings = {n: _checked(n, value) for n, value in named.items() if n in known}
-        made = ArgumentParser.__new__(ArgumentParser)
-        made.host = self.host.add_parser(name, **settings)
-        return made
+        parser = ArgumentParser.__new__(ArgumentParser)
+        settings = _settings(named, "aliases description epilog help usage")
+        parser.host = self.host.add_parser(name, **settings)
+        return parser
 
 
 def _words(args: Any) -> list[str]:
