@@ -125,10 +125,10 @@ class Interpreter:
 
         Raises what `program_beside` raises, `SyntaxErrors`, and whatever ends its run.
         """
-        found = self.modules.get(name)
+        known = self.modules.get(name)
         folder = self.state.library.get("folder")
-        if found is not None or folder is None:
-            return found
+        if known is not None or folder is None:
+            return known
         from gradcli.arrays.files.programs import (  # lazy: start-up: one file is the rule
             program_beside,
         )
@@ -139,15 +139,15 @@ class Interpreter:
         if program is None:
             return None
         path, text = program
-        made = self.modules[name] = Module(name, {"__name__": name}, is_file=True)
+        module = self.modules[name] = Module(name, {"__name__": name}, is_file=True)
         try:
-            self._run_file(made, Source(path, text), path.endswith("__init__.py"))
+            self._run_file(module, Source(path, text), path.endswith("__init__.py"))
         except BaseException:
             del self.modules[name]
             raise
         if outer is not None:
-            outer.modules[own] = made
-        return made
+            outer.modules[own] = module
+        return module
 
     def _run_file(self, module: Module, source: Source, is_package: bool) -> None:
         compiler = type(self.compiler)(self)

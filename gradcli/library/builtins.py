@@ -346,7 +346,7 @@ def vars_(value: Any, /) -> dict[str, Any]:
     if type(value) is Module:
         return {name: value.get(name) for name in value.public_names()}
     if isinstance(value, UserClass):
-        return {name: found for name, found in value.names.items() if not is_dunder(name)}
+        return {name: each for name, each in value.names.items() if not is_dunder(name)}
     return attributes_of(value)
 
 

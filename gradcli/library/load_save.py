@@ -128,8 +128,8 @@ def read_file(
     from gradcli.arrays.files.data_file import DataFile  # lazy: start-up
     from gradcli.library.streams import ReadBytes, ReadText  # lazy: start-up
 
-    found = DataFile(f"./{file}" if file == "-" else file)
-    content = found.content()
+    data = DataFile(f"./{file}" if file == "-" else file)
+    content = data.content()
     if "b" in mode:
         return ReadBytes(content, file, mode)
     if (encoding or "utf-8").lower() not in _ENCODINGS or errors not in _DECODING_ERRORS:
@@ -137,9 +137,9 @@ def read_file(
     try:
         text = content.decode(encoding or "utf-8", errors or "strict")
     except UnicodeDecodeError as error:
-        made = found.damaged(f"byte {error.start}", f"it is not {encoding or 'UTF-8'}")
-        made.raises = "UnicodeDecodeError"
-        raise made from error
+        failure = data.damaged(f"byte {error.start}", f"it is not {encoding or 'UTF-8'}")
+        failure.raises = "UnicodeDecodeError"
+        raise failure from error
     return ReadText(text, file, mode, newline)
 
 

@@ -194,19 +194,19 @@ def library_modules(torch: dict[str, Module]) -> dict[str, Module]:
     """The modules of `LIBRARY` and `ALIASES`, each inside its parent, which may be one of torch's;
     their tables are filled when asked for.
     """
-    found = {name: Module(name, {}) for name in LIBRARY}
-    for name, module in found.items():
+    modules = {name: Module(name, {}) for name in LIBRARY}
+    for name, module in modules.items():
         module.load = _filling(module, LIBRARY[name])
     for name, kept in ALIASES.items():
-        found[name] = module = Module(name, catalogue.modules[kept])
+        modules[name] = module = Module(name, catalogue.modules[kept])
         module.load = torch[kept].load
-    found["torch.functional"].modules["F"] = torch["torch.nn.functional"]
-    around = {**torch, **found}
-    for name, module in found.items():
+    modules["torch.functional"].modules["F"] = torch["torch.nn.functional"]
+    around = {**torch, **modules}
+    for name, module in modules.items():
         parent, _, own = name.rpartition(".")
         if parent:
             around[parent].modules[own] = module
-    return found
+    return modules
 
 
 def _filling(module: Module, place: str) -> Callable[[], None]:

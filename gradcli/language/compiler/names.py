@@ -254,24 +254,24 @@ def _module(c: Compiler, name: str) -> Module:
     try:
         return c.predefined.module(name)
     except GradcliError as error:
-        found = None
+        beside = None
         if name.partition(".")[0] not in c.predefined.INSTEAD:
-            found = c.interpreter.module_beside(name)
-        if found is None:
+            beside = c.interpreter.module_beside(name)
+        if beside is None:
             raise error from None
-        return found
+        return beside
 
 
 def _imported(c: Compiler, module: str, name: str) -> Any:
     """What `from module import name` binds: a name of a module, or a module in it."""
     if not module.strip("."):
         return _module(c, f"{module}{name}")
-    found = _module(c, module)
-    if found.is_file and name not in found.names:
-        inner = c.interpreter.module_beside(f"{found.name}.{name}")
+    home = _module(c, module)
+    if home.is_file and name not in home.names:
+        inner = c.interpreter.module_beside(f"{home.name}.{name}")
         if inner is not None:
             return inner
-    return c.predefined.imported(found, name)
+    return c.predefined.imported(home, name)
 
 
 def _root(dotted: str) -> str:
@@ -294,8 +294,8 @@ def from_import(c: Compiler, node: tree.FromImport, scope: Scope) -> Run:
 
         def import_all(variables: Variables) -> None:
             state.place = span
-            found = _module(c, module)
-            values.update((name, found.get(name)) for name in found.public_names())
+            source = _module(c, module)
+            values.update((name, source.get(name)) for name in source.public_names())
 
         return import_all
     find = _finder(c, span)
@@ -304,7 +304,7 @@ def from_import(c: Compiler, node: tree.FromImport, scope: Scope) -> Run:
     def run(variables: Variables) -> None:
         for name, store in bindings:
             state.place = span
-            found = find(f"{module}.{name}", partial(_imported, c, module, name))
-            store(variables, found)
+            source = find(f"{module}.{name}", partial(_imported, c, module, name))
+            store(variables, source)
 
     return run

@@ -326,12 +326,12 @@ def missing(names: Sequence[str], kind: str = "positional") -> str:
     return f"missing {len(names)} required {kind} argument{'s' * bool(others)}: {shown}"
 
 
-def too_many(least: int, most: int, given: int) -> str:
+def too_many(least: int, most: int, count: int) -> str:
     """CPython's words for more arguments by position than a function takes."""
     takes = f"{most}" if least == most else f"from {least} to {most}"
     return (
-        f"takes {takes} positional argument{'s' * (most != 1)} but {given}"
-        f" {'was' if given == 1 else 'were'} given"
+        f"takes {takes} positional argument{'s' * (most != 1)} but {count}"
+        f" {'was' if count == 1 else 'were'} given"
     )
 
 
@@ -517,15 +517,15 @@ def _call_failed(
     return converted(error) if isinstance(error, _OP_ERRORS) else error
 
 
-def _lacking(error: AttributeError, function: Any, given: list[Any]) -> GradcliError | None:
+def _lacking(error: AttributeError, function: Any, values: list[Any]) -> GradcliError | None:
     """The error of a value that lacks what its user reads, as Python has it, where the program gave
     the value: as an argument, inside one, or as what it set in one. None for any other.
     """
     lacks = error.obj
     if hasattr(type(lacks), "language_class"):
         return None
-    seen = {id(value) for value in given}
-    for value in given:
+    seen = {id(value) for value in values}
+    for value in values:
         if value is lacks:
             kind = type_name(lacks)
             return GradcliError(
@@ -536,7 +536,7 @@ def _lacking(error: AttributeError, function: Any, given: list[Any]) -> GradcliE
             )
         inside = [each for each in _parts(value) if id(each) not in seen]
         seen.update(map(id, inside))
-        given.extend(inside[: _PARTS - len(given)])
+        values.extend(inside[: _PARTS - len(values)])
     return None
 
 

@@ -62,10 +62,10 @@ def lacks_attribute(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) 
             if known is not function:
                 continue
             try:
-                given = inspect.signature(function).bind_partial(*args, **kwargs).arguments
+                bound = inspect.signature(function).bind_partial(*args, **kwargs).arguments
             except TypeError:
                 return False
-            return any(type(given.get(argument)) is not Tensor for argument in arguments)
+            return any(type(bound.get(argument)) is not Tensor for argument in arguments)
     return False
 
 

@@ -94,14 +94,14 @@ class Module:
 
     def get(self, name: str) -> Any:
         """What the module holds under a name; raises KeyError."""
-        found = self.modules.get(name)
-        if found is None:
-            found = self.names[name]
-            if type(found) is PerSession:
-                return found.read()
-            if isinstance(found, type):
-                return class_of_host(found)
-        return found
+        held = self.modules.get(name)
+        if held is None:
+            held = self.names[name]
+            if type(held) is PerSession:
+                return held.read()
+            if isinstance(held, type):
+                return class_of_host(held)
+        return held
 
     def public_names(self) -> list[str]:
         """The names that `from module import *` binds."""
@@ -194,9 +194,9 @@ def get_attribute(value: Any, name: str) -> Any:
         if getter is not None:
             return getter(value)
     else:
-        found = _object_attribute(value, kind, name)
-        if found is not MISSING:
-            return found
+        attribute = _object_attribute(value, kind, name)
+        if attribute is not MISSING:
+            return attribute
     if name in _OF_ANYTHING:
         return _OF_ANYTHING[name](value)
     raise no_attribute(value, name)
@@ -231,34 +231,34 @@ def _object_attribute(value: Any, kind: type, name: str) -> Any:
         return _declared_attribute(value, kind, name)
     gets = getattr(kind, "language_gets", None)
     if gets is None or name == "__class__":
-        found = _own_attribute(value, kind, cls, name)
+        attribute = _own_attribute(value, kind, cls, name)
     else:
         try:
-            found = gets(value, name)
+            attribute = gets(value, name)
         except GradcliError as error:
             if error.raises != "AttributeError" or cls.find("__getattr__") is MISSING:
                 raise
-            found = MISSING
-    return computed_attribute(value, cls, name) if found is MISSING else found
+            attribute = MISSING
+    return computed_attribute(value, cls, name) if attribute is MISSING else attribute
 
 
 def _own_attribute(value: Any, kind: type, cls: UserClass, name: str) -> Any:
     """What the program's classes and ours make of a name, `MISSING` where there is nothing."""
     if isinstance(value, UserClass):  # its class is the program's too, and comes second
-        found = _declared_attribute(value, kind, name)
-        return instance_attribute(value, cls, name) if found is MISSING else found
-    found = instance_attribute(value, cls, name)
-    return _declared_attribute(value, kind, name) if found is MISSING else found
+        attribute = _declared_attribute(value, kind, name)
+        return instance_attribute(value, cls, name) if attribute is MISSING else attribute
+    attribute = instance_attribute(value, cls, name)
+    return _declared_attribute(value, kind, name) if attribute is MISSING else attribute
 
 
 def _plain_attribute(value: Any, name: Any, /) -> Any:
     """`object.__getattribute__(value, name)`: what a `__getattribute__` of the program's hides."""
     kind = type(value)
     cls = getattr(kind, "language_class", None)
-    found = MISSING if cls is None else _own_attribute(value, kind, cls, name)
-    if found is MISSING:
+    attribute = MISSING if cls is None else _own_attribute(value, kind, cls, name)
+    if attribute is MISSING:
         raise no_attribute(value, name)
-    return found
+    return attribute
 
 
 OF_OBJECT["__getattribute__"] = _plain_attribute
@@ -279,8 +279,8 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
         if name == "__module__":
             return value.full_name.rpartition(".")[0] or "builtins"
         if isinstance(value, UserClass):
-            found = class_attribute(value, name)
-            return found if found is not MISSING else _of_object(value, name)
+            attribute = class_attribute(value, name)
+            return attribute if attribute is not MISSING else _of_object(value, name)
         if value is OBJECT or value is TYPE:
             return _of_object(value, name)
         for host in value.hosts:
@@ -291,9 +291,9 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
                 return CLASS_METHODS[host][name]
             if name in OF_COLLECTIONS and host in (dict, list):
                 return unbound(host, name, getattr(host, name))
-            found = _host_attribute(host, name)
-            if found is not MISSING:
-                return found
+            attribute = _host_attribute(host, name)
+            if attribute is not MISSING:
+                return attribute
         if name == "__new__" and any(host.__module__ == "builtins" for host in value.hosts):
             return new_object
         return catalogue.methods.get(name, MISSING) if Tensor in value.hosts else MISSING

@@ -152,11 +152,11 @@ def converted(error: Exception) -> GradcliError:
             text = _unwrapped(str(error))
             if kind is KeyError and not isinstance(error.args[0] if error.args else "", str):
                 text = _message(error)  # what stands there may be an object of the host's
-            made = GradcliError(
+            failure = GradcliError(
                 code, _message(error) or CODES[code].title, text=text, raises=raises
             )
-            made.__cause__ = error
-            return made
+            failure.__cause__ = error
+            return failure
     raise error
 
 
@@ -179,11 +179,11 @@ def caught(error: Exception) -> GradcliError:
     shape = no_such_shape(error)
     if shape is not None:
         return shape
-    made = _without_init(error) if isinstance(error, AttributeError) else None
-    if made is None:
-        made = unexpected(error)
-    made.__cause__ = error
-    return made
+    failure = _without_init(error) if isinstance(error, AttributeError) else None
+    if failure is None:
+        failure = unexpected(error)
+    failure.__cause__ = error
+    return failure
 
 
 def _without_init(error: AttributeError) -> GradcliError | None:
@@ -193,26 +193,26 @@ def _without_init(error: AttributeError) -> GradcliError | None:
     cls = getattr(type(error.obj), "language_class", None)
     if cls is None or str(error.name).startswith("__"):
         return None
-    made = GradcliError("E102", f"'{cls.name}' object has no attribute '{error.name}'")
-    made.help = "its `__init__` has to call that of its base: `super().__init__(…)`"
-    return made
+    failure = GradcliError("E102", f"'{cls.name}' object has no attribute '{error.name}'")
+    failure.help = "its `__init__` has to call that of its base: `super().__init__(…)`"
+    return failure
 
 
 def unexpected(error: Exception) -> GradcliError:
     """E209 for an exception of the host's that nothing was expected to raise."""
     kind = next(each for each in type(error).__mro__ if each.__module__ == "builtins")
-    made = GradcliError("E209", _message(error) or kind.__name__, raises=kind.__name__)
-    made.help = "if the program is right here, this is a bug of gradcli: please report it"
-    return made
+    failure = GradcliError("E209", _message(error) or kind.__name__, raises=kind.__name__)
+    failure.help = "if the program is right here, this is a bug of gradcli: please report it"
+    return failure
 
 
 def _out_of_memory(error: MemoryError) -> GradcliError:
     """The error of an allocation that failed; NumPy says what it was for."""
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     wanted = "" if shape is None else f"an array of shape {shape} and dtype {dtype}"
-    made = active.state.limits.out_of_memory(wanted)
-    made.__cause__ = error
-    return made
+    failure = active.state.limits.out_of_memory(wanted)
+    failure.__cause__ = error
+    return failure
 
 
 def _message(error: Exception) -> str:

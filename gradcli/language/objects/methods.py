@@ -74,8 +74,8 @@ def join(self: str, values: Any, /) -> str:
 def replace(self: str, old: str, new: str, count: int = -1, /) -> str:
     """`text.replace(old, new)`."""
     if isinstance(old, str) and isinstance(new, str):
-        found = self.count(old)
-        times = found if count < 0 else min(found, count)
+        occurrences = self.count(old)
+        times = occurrences if count < 0 else min(occurrences, count)
         check_text(len(self) + times * (len(new) - len(old)))
     return self.replace(old, new, count)
 
@@ -185,10 +185,10 @@ def dict_of(*values: Any, **named: Any) -> dict[Any, Any]:
     """`dict(pairs or another dict, **named)`; raises E202, E303 for pairs that are none."""
     if len(values) > 1:
         raise GradcliError("E201", f"dict() takes at most one value by position, not {len(values)}")
-    made: dict[Any, Any] = {}
+    entries: dict[Any, Any] = {}
     for value in values:
         if isinstance(value, Mapping):
-            made.update(value)
+            entries.update(value)
             continue
         for number, pair in enumerate(bounded(value)):
             if not hasattr(type(pair), "__iter__"):
@@ -206,9 +206,9 @@ def dict_of(*values: Any, **named: Any) -> dict[Any, Any]:
                     " is required",
                 )
             check_key(parts[0])
-            made[parts[0]] = parts[1]
-    made.update(named)
-    return made
+            entries[parts[0]] = parts[1]
+    entries.update(named)
+    return entries
 
 
 def update(self: dict[Any, Any], *values: Any, **named: Any) -> None:
@@ -240,11 +240,11 @@ def set_of(values: Any) -> set[Any]:
 
 def fromkeys(keys: Any, value: Any = None, /) -> dict[Any, Any]:
     """`dict.fromkeys(keys, value)`."""
-    made: dict[Any, Any] = {}
+    entries: dict[Any, Any] = {}
     for key in bounded(keys):
         check_key(key)
-        made[key] = value
-    return made
+        entries[key] = value
+    return entries
 
 
 # --- the tables -----------------------------------------------------------------------------

@@ -53,10 +53,10 @@ class Hosted:
     def __getattr__(self, name: str) -> Any:
         if name not in self.language_attributes:
             raise AttributeError(name)
-        found = getattr(self.host, name)
-        if not callable(found):
-            return found
-        return called(name, lambda *values, **named: found(*values, **named))
+        attribute = getattr(self.host, name)
+        if not callable(attribute):
+            return attribute
+        return called(name, lambda *values, **named: attribute(*values, **named))
 
     def __repr__(self) -> str:
         return repr(self.host)
@@ -142,11 +142,11 @@ _BASES = {name: base for base, derived in _DERIVED.items() for name in derived.s
 
 def lineage(name: str) -> list[str]:
     """The name of a class of exceptions and those of all above it, "" for none."""
-    found = []
+    classes = []
     while name:
-        found.append(name)
+        classes.append(name)
         name = _BASES[name]
-    return found
+    return classes
 
 
 class ExceptionType(LanguageType):
@@ -202,18 +202,18 @@ def define(
     full_name: str, *hosts: type, construct: Callable[..., Any] | None = None
 ) -> LanguageType:
     """Make a class of the language for host classes."""
-    made = LanguageType(full_name, hosts, construct)
+    cls = LanguageType(full_name, hosts, construct)
     for host in hosts:
-        _by_host[host] = made
-    return made
+        _by_host[host] = cls
+    return cls
 
 
 def class_of_host(host: type) -> LanguageType:
     """The class of the language for a host class that programs name, and make instances of."""
-    made = _by_host.get(host) or define(host_name(host), host)
-    if made.construct is None:
-        made.construct = host
-    return made
+    cls = _by_host.get(host) or define(host_name(host), host)
+    if cls.construct is None:
+        cls.construct = host
+    return cls
 
 
 def known_type(host: type) -> LanguageType | None:
@@ -254,19 +254,19 @@ def type_of(value: Any) -> LanguageType:
         return UNINITIALIZED[value.array.named]
     if host is Tensor and PARAMETER.has_instance(value):
         return PARAMETER
-    found = _by_host.get(host)
-    if found is None:
-        found = getattr(host, "language_class", None)  # the program's own
+    cls = _by_host.get(host)
+    if cls is None:
+        cls = getattr(host, "language_class", None)  # the program's own
         if hasattr(host, "language_type"):
-            found = value.language_type()
-        if found is None and isinstance(value, GradcliError):
+            cls = value.language_type()
+        if cls is None and isinstance(value, GradcliError):
             return exception_type(value.raises)
-        if found is None and isinstance(value, (LanguageType, type)):
+        if cls is None and isinstance(value, (LanguageType, type)):
             return TYPE
-        if found is None:
+        if cls is None:
             # An object of ours: its class is named as it is, once for all sessions.
-            found = define(host_name(host), host)
-    return found
+            cls = define(host_name(host), host)
+    return cls
 
 
 def type_name(value: Any) -> str:

@@ -89,10 +89,10 @@ def read_beside_grammar(grammar: str) -> Tables | None:
     """The tables of an installation; None where there are none, or those of another grammar."""
     try:
         with open(path_beside_grammar(), "rb") as file:
-            found, *content = cache.unpacked(file.read())
+            key, *content = cache.unpacked(file.read())
     except (OSError, ValueError, EOFError, TypeError):
         return None
-    return Tables(*content) if found == (FORMAT, grammar) else None
+    return Tables(*content) if key == (FORMAT, grammar) else None
 
 
 def write_beside_grammar() -> None:

@@ -143,17 +143,17 @@ class Axes:
         drawn: list[Artist] = []
         rest = list(args)
         while rest:
-            given = [rest.pop(0)]
+            arrays = [rest.pop(0)]
             if rest and not isinstance(rest[0], str):
-                given.append(rest.pop(0))
+                arrays.append(rest.pop(0))
             form = rest.pop(0) if rest and isinstance(rest[0], str) else ""
-            drawn += self._lines(given, format_of(form), looks)
+            drawn += self._lines(arrays, format_of(form), looks)
         return drawn
 
     def _lines(
-        self, given: Sequence[Any], form: dict[str, str], looks: dict[str, Any]
+        self, arrays: Sequence[Any], form: dict[str, str], looks: dict[str, Any]
     ) -> list[Artist]:
-        y = array(given[-1], "plot()")
+        y = array(arrays[-1], "plot()")
         columns = [y] if y.ndim < 2 else list(y.T)
         labels = looks.get("label")
         if not isinstance(labels, (list, tuple)) or len(labels) != len(columns):
@@ -161,8 +161,8 @@ class Axes:
         drawn: list[Artist] = []
         for column, label in zip(columns, labels, strict=True):
             x: Any = NDArray(np.arange(column.size))
-            if len(given) > 1:
-                x = given[0]
+            if len(arrays) > 1:
+                x = arrays[0]
                 whole = array(x, "plot()")
                 if whole.ndim > 1:  # a column each, or one for all
                     at = len(drawn) if whole.shape[1] == len(columns) else 0
@@ -236,31 +236,31 @@ class Axes:
         """Points, of sizes `s` in points squared, of colours `c` or values in colours of `cmap`."""
         first, second, words = pair(x, y, "scatter()")
         self._name_ticks(0, words)
-        given = {"x": first, "y": second}
+        data = {"x": first, "y": second}
         style = {"marker": _marker(marker), "alpha": _alpha(alpha), "size": 36.0}
         if s is not None:
             sizes = np.ravel(numbers(s, "scatter()"))
             if sizes.size == 1:
                 style["size"] = float(sizes[0])
             else:
-                given["size"] = _for_each(sizes, first.size, "s")
+                data["size"] = _for_each(sizes, first.size, "s")
         wanted = _first({"c": c, **looks}, "color", "c")
         shade = "C0"
         if wanted is None or isinstance(wanted, str):
             shade = self._next(wanted, fills=True)
         else:
-            found = array(wanted, "scatter()")
-            if found.dtype.kind == "U":
-                style["colors"] = [color(each) for each in found.ravel().tolist()]
-                _for_each(found.ravel(), first.size, "c")
-            elif found.ndim == 2 and found.shape[1] in (3, 4):
-                style["colors"] = [color(row) for row in found.tolist()]
-            elif found.size == first.size:
-                given["value"] = np.ravel(found).astype(np.float64)
+            shades = array(wanted, "scatter()")
+            if shades.dtype.kind == "U":
+                style["colors"] = [color(each) for each in shades.ravel().tolist()]
+                _for_each(shades.ravel(), first.size, "c")
+            elif shades.ndim == 2 and shades.shape[1] in (3, 4):
+                style["colors"] = [color(row) for row in shades.tolist()]
+            elif shades.size == first.size:
+                data["value"] = np.ravel(shades).astype(np.float64)
                 style |= {"map": map_name(cmap), "low": _number(vmin), "high": _number(vmax)}
             else:
                 shade = self._next(wanted, fills=True)
-        return self._add("points", given, shade, style, label)
+        return self._add("points", data, shade, style, label)
 
     # --- bars and areas ---------------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class Axes:
         **looks: Any,
     ) -> Artist:
         """Upright bars."""
-        return self._bars(0, x, height, width, bottom, align, looks)
+        return self._bars(0, (x, height, width, bottom), align, looks)
 
     def barh(
         self,
@@ -288,18 +288,13 @@ class Axes:
         **looks: Any,
     ) -> Artist:
         """Bars to the right."""
-        return self._bars(1, y, width, height, left, align, looks)
+        return self._bars(1, (y, width, height, left), align, looks)
 
     def _bars(
-        self,
-        axis: int,
-        at: Any,
-        length: Any,
-        breadth: Any,
-        base: Any,
-        align: str,
-        looks: dict[str, Any],
+        self, axis: int, measures: tuple[Any, ...], align: str, looks: dict[str, Any]
     ) -> Artist:
+        """Bars at places, of lengths and breadths, from a base."""
+        at, length, breadth, base = measures
         what = ("bar()", "barh()")[axis]
         places, lengths, words = pair(at, length, what)
         self._name_ticks(axis, words)
@@ -431,13 +426,13 @@ class Axes:
         **looks: Any,
     ) -> Artist:
         """A matrix as an image, or one with its colours along a third dimension."""
-        found = array(X, "imshow()")
-        found = np.squeeze(found) if found.ndim > 2 and 1 in found.shape else found
-        if found.ndim != 2 and not (found.ndim == 3 and found.shape[2] in (3, 4)):
-            raise type_error(f"Invalid shape {found.shape} for image data")
-        values = np.real(found).astype(np.float64)
+        image = array(X, "imshow()")
+        image = np.squeeze(image) if image.ndim > 2 and 1 in image.shape else image
+        if image.ndim != 2 and not (image.ndim == 3 and image.shape[2] in (3, 4)):
+            raise type_error(f"Invalid shape {image.shape} for image data")
+        values = np.real(image).astype(np.float64)
         if values.ndim == 3:
-            values = np.clip(values / (255 if found.dtype.kind in "iu" else 1), 0, 1)[:, :, :3]
+            values = np.clip(values / (255 if image.dtype.kind in "iu" else 1), 0, 1)[:, :, :3]
         rows, columns = values.shape[:2]
         x0, x1, y0, y1 = -0.5, columns - 0.5, -0.5, rows - 0.5
         if extent is not None:
@@ -448,13 +443,13 @@ class Axes:
         # The first row of `values` stands at y0, counted as the axis counts.
         values = values[::-1] if downward and extent is not None else values
         corners = {"x0": x0, "x1": x1, "y0": y0, "y1": y1}
-        given = {name: np.array([each]) for name, each in corners.items()}
+        edges = {name: np.array([each]) for name, each in corners.items()}
         style = {
             "map": map_name(cmap), "low": _number(vmin), "high": _number(vmax),
             "alpha": _alpha(alpha),
         }  # fmt: skip
         self.panel.equal = aspect != "auto"
-        return self._add("image", {"values": values, **given}, "C0", style)
+        return self._add("image", {"values": values, **edges}, "C0", style)
 
     def matshow(self, Z: Any, **looks: Any) -> Artist:
         """A matrix as an image."""
@@ -493,11 +488,11 @@ class Axes:
         low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
         if levels is None or isinstance(levels, int):
             count = 8 if levels is None else max(levels, 1)
-            found = _even_levels(low, high, count, filled=what == "contourf()")
+            heights = _even_levels(low, high, count, filled=what == "contourf()")
         else:
-            found = np.unique(numbers(levels, what))
-        check_collection(found.size)
-        charge_steps(found.size * (z.size // 256 + 1))
+            heights = np.unique(numbers(levels, what))
+        check_collection(heights.size)
+        charge_steps(heights.size * (z.size // 256 + 1))
         wanted = looks.get("colors")
         shade = color(wanted[0] if isinstance(wanted, (list, tuple)) else wanted) if wanted else ""
         style = {
@@ -505,8 +500,8 @@ class Axes:
             "alpha": _alpha(looks.get("alpha")),
             "width": _positive(_first(looks, "linewidths", "linewidth") or 1.5),
         }  # fmt: skip
-        given = {"x": x, "y": y, "z": z, "levels": found}
-        return self._add("contour", given, shade, style)
+        data = {"x": x, "y": y, "z": z, "levels": heights}
+        return self._add("contour", data, shade, style)
 
     # --- words ------------------------------------------------------------------------------------
 
@@ -523,11 +518,11 @@ class Axes:
 
     def _words(self, x: Any, y: Any, words: Any, looks: dict[str, Any]) -> Artist:
         across = isinstance(looks.get("transform"), Undrawn)  # shares of the axes, not data
-        given = {"x": numbers(x, "text()").ravel()[:1], "y": numbers(y, "text()").ravel()[:1]}
+        data = {"x": numbers(x, "text()").ravel()[:1], "y": numbers(y, "text()").ravel()[:1]}
         style = {"text": words_of(words), "anchor": _first(looks, "ha", "horizontalalignment")}
         style |= {"share": across}
         wanted = looks.get("color")
-        return self._add("text", given, "ink" if wanted is None else color(wanted), style)
+        return self._add("text", data, "ink" if wanted is None else color(wanted), style)
 
     def set_title(self, label: Any, *args: Any, **looks: Any) -> None:
         """The title above the panel."""
@@ -549,8 +544,8 @@ class Axes:
             names = looks.get("labels")
         if not isinstance(names, (list, tuple)) or not names or isinstance(names[0], Artist):
             return
-        given = handles[-1] if isinstance(handles[-1], (list, tuple)) else None
-        marks = [each.mark for each in given or () if isinstance(each, Artist)]
+        drawn = handles[-1] if isinstance(handles[-1], (list, tuple)) else None
+        marks = [each.mark for each in drawn or () if isinstance(each, Artist)]
         for mark, name in zip(marks or self.panel.marks, names, strict=False):
             mark.label = words_of(name)
 
@@ -566,11 +561,11 @@ class Axes:
 
     def _limit(self, axis: int, low: Any, high: Any, least: Any) -> tuple[float, float]:
         if high is None and low is not None and not isinstance(low, (int, float)):
-            found = numbers(low, "limits").ravel().tolist()
-            low, high = found if len(found) == 2 else (found[0], None)
+            both = numbers(low, "limits").ravel().tolist()
+            low, high = both if len(both) == 2 else (both[0], None)
         before = self.panel.limits[axis] or (np.nan, np.nan)
-        given = (low if least is None else least, high)
-        ends = [b if new is None else _number(new) for new, b in zip(given, before, strict=True)]
+        limits = (low if least is None else least, high)
+        ends = [b if new is None else _number(new) for new, b in zip(limits, before, strict=True)]
         self.panel.limits[axis] = ends[0], ends[1]
         return bounds(self.panel, axis)
 

@@ -48,10 +48,10 @@ class Grid(Record):
     def __getattr__(self, name: str) -> Any:
         if name not in self.language_attributes:
             raise AttributeError(name)
-        found = getattr(self.array, name)
-        if not callable(found):
-            return _one_or_more(found)
-        return called(name, lambda *shape: _one_or_more(found(*shape)))
+        attribute = getattr(self.array, name)
+        if not callable(attribute):
+            return _one_or_more(attribute)
+        return called(name, lambda *shape: _one_or_more(attribute(*shape)))
 
     def __getitem__(self, index: Any) -> Any:
         for each in index if isinstance(index, tuple) else (index,):
@@ -65,8 +65,8 @@ class Grid(Record):
         return len(self.array)
 
 
-def _one_or_more(found: Any) -> Any:
-    return Grid(found) if isinstance(found, np.ndarray) else found
+def _one_or_more(picked: Any) -> Any:
+    return Grid(picked) if isinstance(picked, np.ndarray) else picked
 
 
 class Figure:
@@ -114,8 +114,8 @@ class Figure:
             )
         (row, column), (end, right) = divmod(first - 1, columns), divmod(last - 1, columns)
         cell = _in_grid(self.plot, rows, columns, (row, column, end + 1, right + 1))
-        found = next((each for each in self.axes if each.panel.cell == cell), None)
-        return self._with(found or Axes(self, panel(cell)))
+        same = next((each for each in self.axes if each.panel.cell == cell), None)
+        return self._with(same or Axes(self, panel(cell)))
 
     def add_axes(self, *args: Any, **looks: Any) -> Any:
         """Axes in the whole figure; where they are to stand is not kept."""

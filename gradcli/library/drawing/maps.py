@@ -67,8 +67,8 @@ class ColorMap(Record):
     N: ClassVar[int] = 256
 
     def __call__(self, X: Any, alpha: Any = None, bytes: bool = False) -> Any:
-        found = compute(np.asarray, (unwrap(X),), {}, 0)
-        values = np.real(found.data if type(found) is NDArray else found)
+        numbers = compute(np.asarray, (unwrap(X),), {}, 0)
+        values = np.real(numbers.data if type(numbers) is NDArray else numbers)
         shares = values / (self.N - 1) if values.dtype.kind in "iu" else values.astype(np.float64)
         colors = rgb(self.name, shares)
         alphas = np.full((*colors.shape[:-1], 1), 1.0 if alpha is None else float(alpha))

@@ -30,8 +30,8 @@ class _Figures:
 
 
 def _figures() -> _Figures:
-    found: _Figures = active.state.library.setdefault("figures", _Figures())
-    return found
+    figures: _Figures = active.state.library.setdefault("figures", _Figures())
+    return figures
 
 
 def figure(num: Any = None, figsize: Any = None, *args: Any, **looks: Any) -> Figure:
@@ -44,9 +44,9 @@ def figure(num: Any = None, figsize: Any = None, *args: Any, **looks: Any) -> Fi
             return each
     check_collection(len(figures.open) + 1)
     figures.made += 1
-    made = Figure(num if isinstance(num, int) else figures.made, figsize)
-    figures.open.append(made)
-    return made
+    new = Figure(num if isinstance(num, int) else figures.made, figsize)
+    figures.open.append(new)
+    return new
 
 
 def gcf() -> Figure:
@@ -70,8 +70,8 @@ def subplots(
     nrows: int = 1, ncols: int = 1, *, figsize: Any = None, squeeze: bool = True, **settings: Any
 ) -> Any:
     """A figure, and one axes or an array of them."""
-    made = figure(settings.pop("num", None), figsize)
-    return made, made.subplots(nrows, ncols, squeeze=squeeze, **settings)
+    new = figure(settings.pop("num", None), figsize)
+    return new, new.subplots(nrows, ncols, squeeze=squeeze, **settings)
 
 
 def subplot(*args: Any, **looks: Any) -> Any:
@@ -115,10 +115,10 @@ def clf() -> None:
 
 def delaxes(ax: Any = None) -> None:
     """Take axes out of their figure."""
-    found = gcf().gca() if ax is None else ax
-    if isinstance(found, Axes) and found in found.figure.axes:
-        found.figure.axes.remove(found)
-        found.figure.plot.panels.remove(found.panel)
+    axes = gcf().gca() if ax is None else ax
+    if isinstance(axes, Axes) and axes in axes.figure.axes:
+        axes.figure.axes.remove(axes)
+        axes.figure.plot.panels.remove(axes.panel)
 
 
 def colorbar(mappable: Any = None, *args: Any, **looks: Any) -> Undrawn:

@@ -96,13 +96,13 @@ def _items(values: Any) -> Any:
     known: dict[int, tuple[Any, int]] = {}  # a list may hold another one many times
 
     def walk(items: Any, depth: int) -> tuple[Any, int]:
-        found = known.get(id(items))
-        if found is None:
+        walked = known.get(id(items))
+        if walked is None:
             if depth > DEEPEST:
                 raise too_deep("lists")
-            found = known[id(items)] = unwrapped(items, depth + 1)
-        check_collection(found[1])
-        return found
+            walked = known[id(items)] = unwrapped(items, depth + 1)
+        check_collection(walked[1])
+        return walked
 
     def unwrapped(items: Any, depth: int) -> tuple[Any, int]:
         charge(len(items))
@@ -113,15 +113,15 @@ def _items(values: Any) -> Any:
                     if type(each) is int:
                         _integer(each)
             return items, len(items)
-        made: list[Any] = []
+        parts: list[Any] = []
         count = 0
         for each in items:
             inside = isinstance(each, (list, tuple, range))
             part, size = walk(each, depth) if inside else (unwrap(each), 1)
-            made.append(part)
+            parts.append(part)
             count += size
             check_collection(count)
-        return (tuple(made) if isinstance(items, tuple) else made), count
+        return (tuple(parts) if isinstance(items, tuple) else parts), count
 
     return walk(values, 0)[0]
 
@@ -175,9 +175,9 @@ def tensor_on(array: Any) -> Tensor:
             " strides are not currently supported. (You can probably work around this by making a"
             " copy of your array  with array.copy().) "
         )
-    made = Tensor(array)
-    storage_of(made)
-    return made
+    tensor = Tensor(array)
+    storage_of(tensor)
+    return tensor
 
 
 def check_numbers(array: Any) -> None:
@@ -253,14 +253,14 @@ def refused(error: Exception) -> Exception:
     """An error of NumPy's as the language's own, with NumPy's words and class."""
     for kind, code, raises in _ERRORS:
         if isinstance(error, kind):
-            made = GradcliError(code, str(error) or kind.__name__, raises=raises)
+            failure = GradcliError(code, str(error) or kind.__name__, raises=raises)
             break
     else:
-        made = converted(error)
+        failure = converted(error)
         if not isinstance(error, MemoryError):
-            made.message = str(error) or made.message
-    made.__cause__ = error
-    return made
+            failure.message = str(error) or failure.message
+    failure.__cause__ = error
+    return failure
 
 
 def charge_elements(count: int, work: int = 0) -> None:
@@ -338,8 +338,8 @@ def session_of() -> Session:
     state = active.state
     if state.arrays is None:
         state.arrays = Session()
-    found: Session = state.arrays
-    return found
+    session: Session = state.arrays
+    return session
 
 
 # --- the array ----------------------------------------------------------------------------------
@@ -365,8 +365,8 @@ class NDArray:
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes."""
-        found: tuple[int, ...] = self.data.shape
-        return found
+        sizes: tuple[int, ...] = self.data.shape
+        return sizes
 
     @shape.setter
     def shape(self, sizes: Any) -> None:
@@ -492,8 +492,8 @@ def index_of(index: Any) -> Any:
             "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or"
             " boolean arrays are valid indices",
         )
-    found = unwrap(index)
-    return np.asarray(found) if type(found) in (range, tuple) else found
+    host_index = unwrap(index)
+    return np.asarray(host_index) if type(host_index) in (range, tuple) else host_index
 
 
 def _picked(array: Any, index: Any) -> int:
@@ -532,8 +532,8 @@ def _picked(array: Any, index: Any) -> int:
 def _axes(part: Any) -> int:
     if part is None:
         return 0
-    found = np.asarray(part) if type(part) in (list, np.ndarray) else None
-    return found.ndim if found is not None and found.dtype == np.bool_ else 1
+    array = np.asarray(part) if type(part) in (list, np.ndarray) else None
+    return array.ndim if array is not None and array.dtype == np.bool_ else 1
 
 
 # --- operators -----------------------------------------------------------------------------------
@@ -572,8 +572,8 @@ def product_size(left: Any, right: Any) -> tuple[int, int]:
         batches = math.prod(np.broadcast_shapes(a[:-2], b[:-2]))
     except ValueError:
         batches = 1
-    made = max(batches, 1) * (a[-2] if len(a) > 1 else 1) * columns
-    return made, max(made, rows) * a[-1] >> 6
+    elements = max(batches, 1) * (a[-2] if len(a) > 1 else 1) * columns
+    return elements, max(elements, rows) * a[-1] >> 6
 
 
 def _apply(symbol: str, run: Function, left: Any, right: Any) -> Any:

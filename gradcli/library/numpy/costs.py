@@ -108,8 +108,8 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> tuple[int, int]:
     else:
         summed = tuple([left[axis] for axis in np.atleast_1d(axes[0])])
     inner = max(math.prod(summed), 1)
-    made = math.prod(left) // inner * (math.prod(right) // inner)
-    return made, made * inner >> 6
+    elements = math.prod(left) // inner * (math.prod(right) // inner)
+    return elements, elements * inner >> 6
 
 
 def _repeat(a: Any, repeats: Any, axis: Any = None) -> int:
@@ -146,13 +146,13 @@ def _diag(v: Any, k: Any = 0) -> int:
 def _transform(a: Any, n: Any = None, axis: Any = -1, *_: Any, **__: Any) -> tuple[int, int]:
     size = held(a)
     along = max(np.shape(a)[axis], 1)
-    made = size // along * max(along, 2 * count(n)) if n is not None else 2 * size
-    return made, 16 * made
+    elements = size // along * max(along, 2 * count(n)) if n is not None else 2 * size
+    return elements, 16 * elements
 
 
 def _transforms(a: Any, s: Any = None, *_: Any, **__: Any) -> tuple[int, int]:
-    made = max(2 * held(a), 2 * (room(s) if s is not None else 0) * held(a))
-    return made, 16 * made
+    elements = max(2 * held(a), 2 * (room(s) if s is not None else 0) * held(a))
+    return elements, 16 * elements
 
 
 def _covariance(m: Any, y: Any = None, rowvar: Any = True, *_: Any, **__: Any) -> tuple[int, int]:
@@ -264,10 +264,10 @@ def cost_of(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[int, int]:
     """The elements and the work of a call with unwrapped arguments."""
     cost: Cost = COSTS.get(name, usual)
     try:
-        found = cost(*args, **kwargs)
+        total = cost(*args, **kwargs)
     except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):
         if name in ("einsum", "pad"):  # NumPy takes more there than is counted
             raise
-        found = usual(*args, **kwargs)
-    elements, work = found if isinstance(found, tuple) else (found, 0)
+        total = usual(*args, **kwargs)
+    elements, work = total if isinstance(total, tuple) else (total, 0)
     return int(elements), int(work)

@@ -140,8 +140,8 @@ class TypeLimits(Hosted):
         smallest_normal smallest_subnormal tiny""")
 
     def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        return dtype_value(found) if isinstance(found, np.dtype) else found
+        limit = super().__getattr__(name)
+        return dtype_value(limit) if isinstance(limit, np.dtype) else limit
 
 
 def _limits(host: Any) -> Any:
@@ -159,12 +159,12 @@ def _limits(host: Any) -> Any:
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """`np.issubdtype(dtype, class)`."""
     kinds = []
-    for given in (arg1, arg2):
-        host = given.hosts[0] if isinstance(given, LanguageType) and given.hosts else None
+    for argument in (arg1, arg2):
+        host = argument.hosts[0] if isinstance(argument, LanguageType) and argument.hosts else None
         if host is not None and issubclass(host, np.generic):
             kinds.append(host)
         else:
-            kinds.append(dtype_of(given).type)
+            kinds.append(dtype_of(argument).type)
     return issubclass(*kinds)
 
 

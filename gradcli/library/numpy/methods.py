@@ -167,13 +167,13 @@ def methods_of(host: type) -> dict[str, Method]:
     """The methods of a class of NumPy's scalars."""
     if host is np.str_:
         return METHODS[str]
-    made = {name: _scalar_method(name) for name in _SCALAR.split()}
-    made["astype"] = _scalar_astype
+    table = {name: _scalar_method(name) for name in _SCALAR.split()}
+    table["astype"] = _scalar_astype
     if issubclass(host, np.floating):
-        made["is_integer"] = lambda self: bool(self.is_integer())
+        table["is_integer"] = lambda self: bool(self.is_integer())
     if issubclass(host, np.integer):
-        made["bit_count"] = lambda self: int(self.bit_count())
-    return made
+        table["bit_count"] = lambda self: int(self.bit_count())
+    return table
 
 
 SCALAR_VALUES = {

@@ -60,16 +60,16 @@ def _elements(name: str, at: int, values: list[Any], named: dict[str, Any]) -> t
             ):
                 raise value_error(f"{name}() takes parameters that are finite")
     inner = sum(map(held, arrays))
-    made = 1 if size is None else room(size)
+    drawn = 1 if size is None else room(size)
     if name in ("multivariate_normal", "dirichlet", "multinomial"):
-        return made * max(1, inner), inner**2
+        return drawn * max(1, inner), inner**2
     if name == "choice":
         replaces = named.get("replace", values[2] if len(values) > 2 else True)
         if not replaces and not arrays:
             inner = room(given_in[0])
         elif arrays and np.ndim(arrays[0]) > 1:
-            made *= held(arrays[0])
-    return max(made, inner), inner
+            drawn *= held(arrays[0])
+    return max(drawn, inner), inner
 
 
 def _draw(generator: Any, name: str, at: int) -> Callable[..., Any]:
@@ -210,12 +210,12 @@ def _seed(value: Any) -> Any:
     """The seed of a new generator; those that were given none differ from each other and are the
     same in every run.
     """
-    found = unwrap(value)
-    if found is None:
+    seed = unwrap(value)
+    if seed is None:
         session = session_of()
         session.made += 1
         return [session_seed(), session.made]
-    return found
+    return seed
 
 
 def default_rng(seed: Any = None) -> Generator:

@@ -111,8 +111,8 @@ def load(file: Any, mmap_mode: Any = None, allow_pickle: Any = False, **named: A
     path = file_name("np.load()", file)
     active.state.limits.check_file(path)
     kind = "npz" if path.endswith(".npz") else "npy"
-    found = read(DataFile(f"./{path}" if path == "-" else path, "", kind))
-    return Archive(found) if isinstance(found, Mapping) else wrap(found)
+    content = read(DataFile(f"./{path}" if path == "-" else path, "", kind))
+    return Archive(content) if isinstance(content, Mapping) else wrap(content)
 
 
 def save(file: Any, arr: Any, allow_pickle: Any = True, **named: Any) -> None:

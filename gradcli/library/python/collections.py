@@ -102,12 +102,12 @@ def _counted(values: Any) -> Any:
 
 
 def counter(*values: Any, **named: Any) -> Counter:
-    made = Counter()
+    counts = Counter()
     for each in values:
         if each is not None:
-            made.update(each)
-    made.update(**named)
-    return made
+            counts.update(each)
+    counts.update(**named)
+    return counts
 
 
 class Deque(host.deque[Any]):
@@ -212,12 +212,11 @@ def namedtuple(
         names = field_names.replace(",", " ").split()
     else:
         names = [str(name) for name in bounded(field_names)]
-    given = list(bounded(defaults)) if defaults is not None else []
-    if len(given) > len(names):
+    default_values = list(bounded(defaults)) if defaults is not None else []
+    if len(default_values) > len(names):
         raise type_error("Got more default values than field names")
-    return named_tuple(
-        typename, names, dict(zip(names[len(names) - len(given) :], given, strict=True))
-    )
+    last = names[len(names) - len(default_values) :]
+    return named_tuple(typename, names, dict(zip(last, default_values, strict=True)))
 
 
 def _derived(kind: Any, fill: Callable[..., None]) -> None:
@@ -227,13 +226,13 @@ def _derived(kind: Any, fill: Callable[..., None]) -> None:
 
 
 def _fill_default_dict(self: Any, *values: Any, **named: Any) -> None:
-    made = default_dict(*values, **named)
-    DefaultDict.__init__(self, made.default_factory, made)
+    filled = default_dict(*values, **named)
+    DefaultDict.__init__(self, filled.default_factory, filled)
 
 
 def _fill_deque(self: Any, *values: Any, **named: Any) -> None:
-    made = deque(*values, **named)
-    Deque.__init__(self, made, made.maxlen)
+    filled = deque(*values, **named)
+    Deque.__init__(self, filled, filled.maxlen)
 
 
 _derived(Counter, Counter.update)

@@ -49,10 +49,10 @@ class GeneratorContext:
         return called(str(getattr(function, "__name__", "function")), inside)
 
     def __enter__(self) -> Any:
-        made = call(self.function, self.args, self.kwargs)
-        if type(made) is not Iterator or type(made.source) is not Running:
+        generator = call(self.function, self.args, self.kwargs)
+        if type(generator) is not Iterator or type(generator.source) is not Running:
             raise type_error("a function under @contextmanager has a `yield`")
-        self.running = made.source
+        self.running = generator.source
         try:
             return next(self.running)
         except StopIteration:

@@ -325,12 +325,12 @@ same with or without equality, the opposite.
 
 def _orderings(root: str) -> dict[str, Callable[[Any, Any], Any]]:
     holds = getattr(operator, root)
-    made: tuple[Callable[[Any, Any], Any], ...]
+    functions: tuple[Callable[[Any, Any], Any], ...]
     if root in ("lt", "gt"):
-        made = (lambda a, b: not (holds(a, b) or a == b), lambda a, b: holds(a, b) or a == b)
+        functions = (lambda a, b: not (holds(a, b) or a == b), lambda a, b: holds(a, b) or a == b)
     else:
-        made = (lambda a, b: not holds(a, b) or a == b, lambda a, b: holds(a, b) and a != b)
-    return dict(zip(_ORDERINGS[root], (*made, lambda a, b: not holds(a, b)), strict=True))
+        functions = (lambda a, b: not holds(a, b) or a == b, lambda a, b: holds(a, b) and a != b)
+    return dict(zip(_ORDERINGS[root], (*functions, lambda a, b: not holds(a, b)), strict=True))
 
 
 def total_ordering(cls: Any) -> Any:

@@ -152,7 +152,7 @@ def pairwise(iterable: Any, /) -> Iterator:
 
 
 def starmap(function: Any, iterable: Any, /) -> Iterator:
-    values = (call(function, tuple(bounded(given)), {}) for given in _counted(iterable))
+    values = (call(function, tuple(bounded(arguments)), {}) for arguments in _counted(iterable))
     return drawing("starmap", values, iterable)
 
 

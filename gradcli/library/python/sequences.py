@@ -78,13 +78,13 @@ def _statistic(name: str) -> Callable[..., Any]:
     function = getattr(host_statistics, name)
 
     def measure(data: Any, *more: Any, **named: Any) -> Any:
-        given = [list(bounded(each)) if hasattr(type(each), "__iter__") else each for each in more]
+        others = [list(bounded(each)) if hasattr(type(each), "__iter__") else each for each in more]
         values = list(bounded(data))
         if not all(isinstance(value, (int, float, str)) for value in values):
             raise type_error(f"{name}() takes numbers")
         charge(20 * len(values))
         try:
-            return function(values, *given, **named)
+            return function(values, *others, **named)
         except host_statistics.StatisticsError as error:
             raise value_error(str(error)) from error
 

@@ -118,8 +118,8 @@ class Pattern(Hosted):
         return str(text)
 
     def _one(self, name: str, text: Any, limits: tuple[int, ...]) -> Match | None:
-        found = getattr(self.host, name)(self._checked(text), *limits)
-        return None if found is None else Match(found)
+        match = getattr(self.host, name)(self._checked(text), *limits)
+        return None if match is None else Match(match)
 
     def match(self, string: str, *limits: int) -> Match | None:
         """A match at the start of the text."""
@@ -139,8 +139,8 @@ class Pattern(Hosted):
 
     def finditer(self, string: str, *limits: int) -> Iterator:
         """All matches."""
-        found = self.host.finditer(self._checked(string), *limits)
-        return drawing("callable_iterator", map(Match, found))
+        matches = self.host.finditer(self._checked(string), *limits)
+        return drawing("callable_iterator", map(Match, matches))
 
     def split(self, string: str, maxsplit: int = 0) -> list[Any]:
         """The text between the matches."""

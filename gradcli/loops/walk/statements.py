@@ -164,9 +164,10 @@ def _within(
             walk.refuse("a context other than a grad mode", span=context.span)
         return value
 
-    store = None
-    if target is not None:
-        store = lambda variables, value: walk.store(target, value, frame)  # noqa: E731
+    def store(variables: Variables, value: Any) -> None:
+        if target is not None:
+            walk.store(target, value, frame)
+
     return within(walk.compiler, enter, context.span, store, body)
 
 

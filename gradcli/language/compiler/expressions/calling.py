@@ -225,16 +225,16 @@ def _operands(
     node: tree.Call, called: Any, values: Sequence[Any], named: dict[str, Any]
 ) -> list[tuple[tree.Expression, Any]]:
     """The syntax and value of each argument, the receiver first; none behind `*values`."""
-    found: list[tuple[tree.Expression, Any]] = []
+    operands: list[tuple[tree.Expression, Any]] = []
     if type(called) is Method and isinstance(node.function, tree.Attribute):
-        found.append((node.function.value, called.receiver))
-    given = iter(values)
+        operands.append((node.function.value, called.receiver))
+    positional = iter(values)
     for argument in node.arguments:
         if argument.kind:
-            return found
-        value = named[argument.name] if argument.name else next(given)
-        found.append((argument.value, value))
-    return found
+            return operands
+        value = named[argument.name] if argument.name else next(positional)
+        operands.append((argument.value, value))
+    return operands
 
 
 def _merge(named: dict[str, Any], more: Any) -> None:

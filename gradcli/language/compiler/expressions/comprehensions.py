@@ -69,7 +69,7 @@ def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
         values = iterable(variables)
         state.place = span
         inside: Variables = {PARENT: variables}
-        found = []
+        elements = []
         for value in iterate(values):
             steps.left -= 1
             if steps.left < 0:
@@ -79,9 +79,9 @@ def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
                 if not condition(inside):
                     break
             else:
-                found.append(element(inside))
+                elements.append(element(inside))
             state.place = span
-        return found
+        return elements
 
     return collect
 
@@ -126,13 +126,13 @@ def _dict(
     state = c.state
 
     def collect(variables: Variables) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        items: dict[Any, Any] = {}
         for inside in _iterations(c, clauses, variables):
             at = key(inside)
             new = value(inside)
             state.place = span
-            put(found, at, new)
-        return found
+            put(items, at, new)
+        return items
 
     return collect
 

@@ -86,28 +86,28 @@ def dict_display(c: Compiler, node: tree.Dict, scope: Scope) -> Evaluate:
     ]
 
     def collect(variables: Variables) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         for key, evaluate, span in items:
             if key is None:
                 more = evaluate(variables)
                 state.place = span
                 check_kind(more, dict, "`**` takes a dict")
-                found.update(more)
+                entries.update(more)
                 continue
             at = key(variables)
             value = evaluate(variables)
             state.place = span
-            put(found, at, value)
-        return found
+            put(entries, at, value)
+        return entries
 
     return collect
 
 
-def put(found: dict[Any, Any], key: Any, value: Any) -> None:
+def put(entries: dict[Any, Any], key: Any, value: Any) -> None:
     """Enter a value into a dict that is being made; raises E202 for a key that cannot be hashed."""
     check_key(key)
     try:
-        found[key] = value
+        entries[key] = value
     except TypeError as error:
         raise converted(error) from error
 

@@ -67,11 +67,11 @@ def _function(
         texts["return"] = returns
 
     def make(variables: Variables) -> Any:
-        given = {name: default(variables) for name, default in defaults}
-        made = Function(name, signature, given, body, inside, run, variables, state, steps)
+        values = {name: default(variables) for name, default in defaults}
+        function = Function(name, signature, values, body, inside, run, variables, state, steps)
         if texts:
-            made.annotate = values_of(c, texts, scope, variables)
-        return made
+            function.annotate = values_of(c, texts, scope, variables)
+        return function
 
     return make
 

@@ -417,16 +417,16 @@ def _handled(c: Compiler, body: Resume, node: tree.Try, scope: Scope) -> Resume:
                 error = locate(caught(raised), state)
         else:
             return (yield from orelse(variables)) if ended is None else ended
-        found = matching(clauses, error, variables, state)
-        if found is None:
+        clause = matching(clauses, error, variables, state)
+        if clause is None:
             raise error from error.__cause__
         handled.append(error)
         try:
-            found.store(variables, error)
-            return (yield from bodies[clauses.index(found)](variables))
+            clause.store(variables, error)
+            return (yield from bodies[clauses.index(clause)](variables))
         finally:
             handled.pop()
-            found.unbind(variables)
+            clause.unbind(variables)
 
     return run
 

@@ -90,20 +90,20 @@ def _by_the_first(c: Compiler, clauses: list[Clause]) -> Handle:
     state, handled = c.state, c.interpreter.handled
 
     def handle(error: GradcliError, variables: Variables) -> Any:
-        found = matching(clauses, error, variables, state)
-        if found is None:
+        clause = matching(clauses, error, variables, state)
+        if clause is None:
             raise error
         handled.append(error)
         try:
-            found.store(variables, error)
-            return found.body(variables)
+            clause.store(variables, error)
+            return clause.body(variables)
         except GradcliError as another:
             if another is not error and another.context is None:
                 another.context = error
             raise
         finally:
             handled.pop()
-            found.unbind(variables)
+            clause.unbind(variables)
 
     return handle
 

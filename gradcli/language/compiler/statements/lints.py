@@ -204,14 +204,14 @@ _TRAINING = names("""backward enable_grad grad inference_mode no_grad requires_g
 
 def _evaluated(loop: tree.For) -> list[tree.Call]:
     """The calls of names, dotted ones too, in a loop that does nothing with gradients."""
-    found = []
+    calls = []
     for node in tree.nodes_of(list(loop.body)):
         name = getattr(node, "name", "")
         if name in _TRAINING and isinstance(node, (tree.Attribute, tree.Name)):
             return []
         if isinstance(node, tree.Call) and isinstance(node.function, (tree.Attribute, tree.Name)):
-            found.append(node)
-    return found
+            calls.append(node)
+    return calls
 
 
 def _held(node: tree.Expression, variables: Variables) -> Any:

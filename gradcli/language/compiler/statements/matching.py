@@ -165,7 +165,7 @@ def _class(c: Compiler, node: tree.Call, scope: Scope) -> Matches:
 def _named(get: Any, parts: Any, value: Any, variables: Variables, bound: Bound) -> bool:
     missing = object()
     for name, part in parts:
-        found = get(value, name, missing)
-        if found is missing or not part(found, variables, bound):
+        attribute = get(value, name, missing)
+        if attribute is missing or not part(attribute, variables, bound):
             return False
     return True

@@ -151,23 +151,23 @@ class Property:
         property_function(self.fdel, "deletes it")(instance)
 
 
-def computes(found: Any) -> bool:
+def computes(attribute: Any) -> bool:
     """Whether reading or setting what a class holds under a name runs a function: a property, an
     object of the program's with `__get__`.
     """
-    return getattr(type(found), "language_computes", False)
+    return getattr(type(attribute), "language_computes", False)
 
 
-def is_data(found: Any) -> bool:
+def is_data(attribute: Any) -> bool:
     """Whether it comes before what is stored in the instance: it says how it is set."""
-    return hasattr(type(found), "language_set")
+    return hasattr(type(attribute), "language_set")
 
 
-def bound(found: Any, instance: Any, owner: LanguageType) -> Any:
+def bound(attribute: Any, instance: Any, owner: LanguageType) -> Any:
     """The value of a class's attribute, read from an instance or (None) from the class."""
-    get = getattr(type(found), "language_get", None)
+    get = getattr(type(attribute), "language_get", None)
     if get is not None:
-        return get(found, instance, owner)
-    if instance is not None and getattr(found, "language_decorated", False):
-        return BoundMethod(instance, found)  # a function that a decorator of ours wrapped
-    return found
+        return get(attribute, instance, owner)
+    if instance is not None and getattr(attribute, "language_decorated", False):
+        return BoundMethod(instance, attribute)  # a function that a decorator of ours wrapped
+    return attribute

@@ -31,10 +31,10 @@ class ExceptionInstance(Raised):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> ExceptionInstance:
         # As in Python, the arguments are there even if the program's __init__ passes none on.
-        made: ExceptionInstance = Raised.__new__(cls)
-        made.values = {}
-        ExceptionInstance.__init__(made, *args)
-        return made
+        instance: ExceptionInstance = Raised.__new__(cls)
+        instance.values = {}
+        ExceptionInstance.__init__(instance, *args)
+        return instance
 
     def __init__(self, *args: Any) -> None:
         message = text(args[0]) if len(args) == 1 else display(args) if args else ""

@@ -81,10 +81,10 @@ class Extensible:
             modules[table][name] = cls
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = object.__new__(cls)
+        instance = object.__new__(cls)
         # A program's class may set attributes before it calls `super().__init__()`.
-        made.values = {}
-        return made
+        instance.values = {}
+        return instance
 
     language_names = stored_names
     language_getattr = stored_value

@@ -63,8 +63,8 @@ def _table_of(value: Any) -> Any:
 
 def computed_attribute(value: Any, cls: UserClass, name: str) -> Any:
     """The value of the program's `__getattr__`, `MISSING` where there is none."""
-    found = MISSING if is_dunder(name) else cls.find("__getattr__")
-    return MISSING if found is MISSING else found(value, name)
+    method = MISSING if is_dunder(name) else cls.find("__getattr__")
+    return MISSING if method is MISSING else method(value, name)
 
 
 def set_instance_attribute(value: Any, cls: UserClass, name: str, new: Any) -> None:
@@ -80,16 +80,16 @@ def set_instance_attribute(value: Any, cls: UserClass, name: str, new: Any) -> N
 
 def store_attribute(value: Any, cls: UserClass, name: str, new: Any) -> None:
     """`object.__setattr__`; raises E102 for a property without setter and for a host's name."""
-    found = cls.find(name)
+    held = cls.find(name)
     if name == "__dict__" and isinstance(new, dict) and _table_of(value) is not None:
         setattr(value, _table_of(value), new)
         return
     if is_dunder(name):
         raise _not_settable(cls, name)
     takes = getattr(value, "language_takes", None)
-    if is_data(found) and not (takes is not None and takes(new)):
+    if is_data(held) and not (takes is not None and takes(new)):
         try:
-            found.language_set(value, new)
+            held.language_set(value, new)
         except AttributeError:
             raise _not_settable(cls, name) from None
     elif name in getattr(type(value), "settable_attributes", ()):
@@ -117,10 +117,10 @@ def delete_instance_attribute(value: Any, name: str) -> bool:
 
 def discard_attribute(value: Any, name: str) -> bool:
     """`object.__delattr__`, and whether there was something to delete."""
-    found = type(value).language_class.find(name)
-    if hasattr(type(found), "language_delete"):
+    held = type(value).language_class.find(name)
+    if hasattr(type(held), "language_delete"):
         try:
-            found.language_delete(value)
+            held.language_delete(value)
         except AttributeError:
             return False
         return True

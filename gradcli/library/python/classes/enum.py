@@ -109,19 +109,19 @@ class Enum(Instance):
         bases = [host for host in hosts if host not in _MIXED]
         if mixed is not None:
             bases = [mixed if host is Enum else host for host in bases]
-        made = EnumClass(name, rest, tuple(bases))
-        made.members = {}
+        cls = EnumClass(name, rest, tuple(bases))
+        cls.members = {}
         last: Any = None
         values: list[Any] = []
         for key, value in members.items():
             if type(value) is Auto:
-                value = _next_value(made, key, last, values)
+                value = _next_value(cls, key, last, values)
             last = value
             values.append(value)
-            made.members[key] = _alias(made, value) or _member(made, key, value)
-        made.names.update(made.members)
-        made.names["__members__"] = dict(made.members)
-        return made
+            cls.members[key] = _alias(cls, value) or _member(cls, key, value)
+        cls.names.update(cls.members)
+        cls.names["__members__"] = dict(cls.members)
+        return cls
 
 
 def _functional(base: type[Enum], value: Any, names: Any = None, **named: Any) -> UserClass:
@@ -174,12 +174,12 @@ def _alias(cls: EnumClass, value: Any) -> Any:
 
 
 def _member(cls: EnumClass, name: str, value: Any) -> Any:
-    made = cls.host.__new__(cls.host)
-    made.name, made.language_value = name, value
+    member = cls.host.__new__(cls.host)
+    member.name, member.language_value = name, value
     init = cls.names.get("__init__")
     if init is not None:
-        init(made, *(value if isinstance(value, tuple) else (value,)))
-    return made
+        init(member, *(value if isinstance(value, tuple) else (value,)))
+    return member
 
 
 def _value(other: Any) -> Any:
@@ -293,9 +293,9 @@ def _bits(value: Any) -> int:
 
 def _combined(cls: Any, bits: int) -> Any:
     """The member of some bits, made where there is none."""
-    found = _alias(cls, bits)
-    if found is not None:
-        return found
+    member = _alias(cls, bits)
+    if member is not None:
+        return member
     parts = [each.name for each in cls.members.values() if each.language_value & bits]
     return _member(cls, "|".join(parts) or "0", bits)
 

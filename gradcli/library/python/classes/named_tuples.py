@@ -34,14 +34,14 @@ class NamedTuple(tuple[Any, ...]):
         written = f"({', '.join(fields)})"
         if len(args) > len(fields):
             raise misfit(name, f"takes {len(fields)} values and got {len(args)}", written)
-        given = dict(zip(fields, args, strict=False))
+        by_name = dict(zip(fields, args, strict=False))
         for key, value in kwargs.items():
             if key not in fields:
                 raise unknown_keyword(name, key, list(fields), written)
-            if key in given:
+            if key in by_name:
                 raise misfit(name, f"got the argument {key!r} twice", written)
-            given[key] = value
-        values = {**cls.language_defaults, **given}
+            by_name[key] = value
+        values = {**cls.language_defaults, **by_name}
         lacking = [key for key in fields if key not in values]
         if lacking:
             text = f"{name}.__new__() {missing(lacking)}"
@@ -114,18 +114,18 @@ def named_tuple(
         if field not in defaults and left:
             raise type_error(f"the field {field!r} without a default follows one with it")
         left = left or field in defaults
-    made = UserClass(name, methods or {}, (NamedTuple,), dict.fromkeys(fields, ""))
-    host: Any = made.host
+    cls = UserClass(name, methods or {}, (NamedTuple,), dict.fromkeys(fields, ""))
+    host: Any = cls.host
     host.language_fields, host.language_defaults = tuple(fields), dict(defaults)
-    made.names.update(_fields=tuple(fields), __match_args__=tuple(fields))
-    made.names["_field_defaults"] = dict(defaults)
+    cls.names.update(_fields=tuple(fields), __match_args__=tuple(fields))
+    cls.names["_field_defaults"] = dict(defaults)
 
     def make(iterable: Any, /) -> Any:
-        return made(*bounded(iterable))
+        return cls(*bounded(iterable))
 
     make.__name__ = "_make"
-    made.names["_make"] = make
-    return made
+    cls.names["_make"] = make
+    return cls
 
 
 NAMED_TUPLE = define("typing.NamedTuple", NamedTuple)

@@ -103,8 +103,8 @@ class LocalContext:
 
 def getcontext() -> Context:
     """The session's context."""
-    found: Context = active.state.library.setdefault("decimal", Context())
-    return found
+    context: Context = active.state.library.setdefault("decimal", Context())
+    return context
 
 
 def setcontext(context: Any) -> None:
@@ -133,10 +133,10 @@ class Decimal(host.Decimal):
 
     def __new__(cls, value: Any = "0", context: Any = None) -> Decimal:
         """As of the host's; raises InvalidOperation for a text that is no number."""
-        made: Decimal = _guarded(super().__new__, cls, value)
-        if abs(made.adjusted()) > getcontext().host.Emax:
+        number: Decimal = _guarded(super().__new__, cls, value)
+        if abs(number.adjusted()) > getcontext().host.Emax:
             raise GradcliError("E602", "a decimal number beyond 1E+999999 is too large")
-        return made
+        return number
 
     def __int__(self) -> int:
         check_integer(4 * self.adjusted())
@@ -175,8 +175,8 @@ def _operator(name: str, method: str, reflected: bool) -> Callable[[Decimal, Any
         if not isinstance(other, (int, host.Decimal)):
             return NotImplemented
         left, right = (Decimal(other), self) if reflected else (self, other)
-        found = left._with(method, right)
-        return tuple(map(_own, found)) if type(found) is tuple else found
+        result = left._with(method, right)
+        return tuple(map(_own, result)) if type(result) is tuple else result
 
     operate.__name__ = name
     return operate
@@ -206,8 +206,8 @@ def _quantize(self: Decimal, exp: Any, rounding: Any = None) -> Decimal:
 
 
 def _to_integral(self: Decimal, rounding: Any = None) -> Decimal:
-    given = getcontext().rounding if rounding is None else rounding
-    return Decimal(_guarded(self.to_integral_value, given))
+    mode = getcontext().rounding if rounding is None else rounding
+    return Decimal(_guarded(self.to_integral_value, mode))
 
 
 _IN_CONTEXT = """compare exp fma ln log10 max min normalize remainder_near same_quantum scaleb

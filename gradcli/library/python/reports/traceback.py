@@ -56,10 +56,10 @@ def _lines(error: GradcliError, chain: bool) -> list[str]:
 
 def _error(exc: Any, value: Any) -> GradcliError:
     """What `format_exception` was given: an exception, or its class, itself and its traceback."""
-    given = exc if value is None else value
-    if not isinstance(given, GradcliError):
-        raise type_error(f"Exception expected for value, {type_name(given)} found")
-    return given
+    error = exc if value is None else value
+    if not isinstance(error, GradcliError):
+        raise type_error(f"Exception expected for value, {type_name(error)} found")
+    return error
 
 
 def format_exception(

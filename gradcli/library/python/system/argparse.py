@@ -169,8 +169,8 @@ class ArgumentParser(Group):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """The arguments, and the words that are none."""
-        found, rest = self.host.parse_known_args(_words(args))
-        return Namespace(**vars(found)), rest
+        arguments, rest = self.host.parse_known_args(_words(args))
+        return Namespace(**vars(arguments)), rest
 
 
 class Subparsers(Hosted):

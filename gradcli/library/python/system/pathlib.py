@@ -51,9 +51,9 @@ class PurePath:
         raise AttributeError(name)
 
     def _made(self, path: PurePosixPath) -> PurePath:
-        made = object.__new__(type(self))
-        made.path = path
-        return made
+        other = object.__new__(type(self))
+        other.path = path
+        return other
 
     def _checked(self, method: Callable[..., PurePosixPath], *values: str) -> PurePath:
         """The path that a method of the host's gives; raises E204 as it refuses."""
@@ -196,9 +196,9 @@ class Path(PurePath):
         return content
 
 
-def _segments(given: Any) -> list[str]:
+def _segments(parts: Any) -> list[str]:
     """Parts of a path as texts; raises E202 for others, E602 where they are too long."""
-    texts = [file_name("Path", each, "texts and paths") for each in given]
+    texts = [file_name("Path", each, "texts and paths") for each in parts]
     check_text(sum(map(len, texts)) + len(texts))
     return texts
 
