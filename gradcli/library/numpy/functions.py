@@ -13,12 +13,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error
 from gradcli.language.objects.types import by_name, called, names
-from gradcli.library.numpy.array import (
-    NDArray,
-    before_write,
-    compute,
-    unwrap,
-)
+from gradcli.library.numpy.array import NDArray, before_write, compute, unwrap
 from gradcli.library.numpy.costs import cost_of, held, usual
 from gradcli.library.numpy.dtypes import dtype_of, supported
 from gradcli.library.numpy.exchange import as_tensor

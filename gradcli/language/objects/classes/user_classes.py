@@ -13,12 +13,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError, type_error
-from gradcli.language.objects.classes.descriptors import (
-    MISSING,
-    ClassMethod,
-    StaticMethod,
-    bound,
-)
+from gradcli.language.objects.classes.descriptors import MISSING, ClassMethod, StaticMethod, bound
 from gradcli.language.objects.classes.extensible import (
     Slotted,
     discard_value,
