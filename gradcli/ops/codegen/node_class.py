@@ -78,12 +78,15 @@ _on_arrays: dict[Function, Function] = {}
 def on_arrays(function: Function) -> Function:
     """A rule specialised for arrays: the entries that it names are replaced by their forward
     functions, and so are those named by the functions of gradcli that it calls. Looking for a
-    tensor among the operands of each would cost more than many of the entries do.
+    tensor among the operands of each would cost more than many of the entries do. `sqrt(x)` and
+    `sqrt.apply(x)` are the same in a rule, as they are on tensors.
     """
     if type(function) is Ref:
         function = function.resolved()
     if type(function) is Op:  # arrays of half precision are never passed here
-        function = getattr(function.forward, "__wrapped__", function.forward)
+        forward = on_arrays(getattr(function.forward, "__wrapped__", function.forward))
+        vars(forward)["apply"] = forward
+        return forward
     if not isinstance(function, FunctionType):
         return function
     known = function.__globals__
