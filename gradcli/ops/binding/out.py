@@ -206,8 +206,7 @@ def _check(name: str, target: Tensor, result: Tensor, same: bool) -> None:
     if not dtypes.can_cast(found, wanted) or (name in _REAL and wanted.is_complex):
         joins = name in _JOINS
         what = "torch.cat(): input types" if joins else f"result type {scalar_type(found)}"
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"{what} can't be cast to the desired output type {scalar_type(wanted)}",
             raises="TypeError" if joins else None,
         )

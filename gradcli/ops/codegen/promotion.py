@@ -12,7 +12,7 @@ from gradcli.arrays.backend import device_of, moved
 from gradcli.arrays.fusion.lazy import as_lazy, forced
 from gradcli.arrays.layout.strides import cast_in_order
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
+from gradcli.errors import dtype_error, runtime_error, type_error, value_error
 from gradcli.ops.codegen.runtime import check_devices, type_name, wrong_operand
 from gradcli.ops.definition.half_precision import is_half
 from gradcli.ops.definition.op import Function
@@ -128,7 +128,7 @@ _OF_NUMBERS = frozenset({"add", "div", "floor_divide", "mul", "sub"})
 def check_width(number: int) -> None:
     """Raise E204 for a Python integer of more than 64 bits."""
     if not _LEAST <= number <= _MOST:
-        raise GradcliError("E204", "the integer does not fit 64 bits", raises="OverflowError")
+        raise value_error("the integer does not fit 64 bits", raises="OverflowError")
 
 
 def check_alpha(self: Any, other: Any, alpha: Any) -> None:

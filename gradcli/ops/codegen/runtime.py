@@ -13,7 +13,7 @@ from gradcli.arrays.layout.sizes import no_such_shape, sizes_apart
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, shape_error, type_error
+from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
 from gradcli.ops.definition.dtype_support import check_dtype
 from gradcli.ops.definition.ref import ref
 from gradcli.state import active, charge_tensors
@@ -100,8 +100,7 @@ def misfit(
         return impossible
     if isinstance(failure, TypeError) and not _apart(op, operands):
         dtypes_given = dict.fromkeys(str(o.dtype) for o in operands if type(o) is Tensor)
-        return GradcliError(
-            "E203",
+        return dtype_error(
             f"{op.name}: not defined for tensors of {' and '.join(dtypes_given)}",
             text=f"\"{op.name}_cpu\" not implemented for '{operands[0].dtype.scalar_type}'"
             if type(operands[0]) is Tensor

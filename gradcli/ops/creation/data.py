@@ -13,7 +13,7 @@ from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.layout.sizes import Size
 from gradcli.autograd.tensor import Tensor, alias, meta_of
-from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.errors import type_error, value_error
 from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.creation.copies import clone_, detach, to
 from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
@@ -94,9 +94,7 @@ def _element_dtype(value: Any, nested: bool) -> DType:
     text = f"Could not infer dtype of {kind}"
     if isinstance(value, str):
         text = "too many dimensions 'str'" if nested else "new(): invalid data type 'str'"
-    raise GradcliError(
-        "E202", f"tensor(): a tensor holds numbers, not {kind}", text=text, raises=raised
-    )
+    raise type_error(f"tensor(): a tensor holds numbers, not {kind}", text=text, raises=raised)
 
 
 def _inferred(flat: list[Any], nested: bool) -> DType:
@@ -129,12 +127,11 @@ def _as_array(flat: list[Any], shape: tuple[int, ...], dtype: DType) -> Any:
             # Only an integer wraps around where there are no signs.
             least = 0 if dtype is dtypes.uint8 and isinstance(value, float) else low
             if not least <= value.real <= high or isinstance(value, complex):
-                raise GradcliError(
-                    "E204",
+                is_wide = isinstance(value, int) and dtype is dtypes.int64
+                raise value_error(
                     f"tensor(): {value} lies outside {dtype}",
-                    raises="ValueError" if isinstance(value, int) and dtype is dtypes.int64
-                    else "RuntimeError",
-                )  # fmt: skip
+                    raises="ValueError" if is_wide else "RuntimeError",
+                )
         flat = [int(value) for value in flat]
         if dtype is dtypes.uint8:
             flat = [value % 256 for value in flat]
@@ -146,8 +143,8 @@ def _as_array(flat: list[Any], shape: tuple[int, ...], dtype: DType) -> Any:
             return np.array(flat, np.float32).astype(numpy_dtype).reshape(shape)[()]
         return np.array(flat, numpy_dtype).reshape(shape)[()]
     except OverflowError:
-        raise GradcliError(
-            "E204", f"tensor(): an integer lies outside {dtype}", raises="OverflowError"
+        raise value_error(
+            f"tensor(): an integer lies outside {dtype}", raises="OverflowError"
         ) from None
 
 
@@ -347,10 +344,8 @@ def buffer(data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
     Example: nn.Buffer(tensor([1., 2.]))
     """
     if data is not None and not isinstance(data, Tensor):
-        raise GradcliError(
-            "E202",
-            f"Buffer() takes a tensor, not {_described(data)}",
-            raises="AttributeError",
+        raise type_error(
+            f"Buffer() takes a tensor, not {_described(data)}", raises="AttributeError"
         )
     result = (
         Tensor(np.empty(0, dtypes.default_dtype().numpy_dtype)) if data is None else alias(data)
@@ -367,8 +362,7 @@ def parameter(data: Tensor | None = None, requires_grad: bool = True) -> Tensor:
     Example: nn.Parameter(tensor([1., 2.]))
     """
     if data is not None and not isinstance(data, Tensor):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"Parameter() takes a tensor, not {_described(data)}",
             text=f"'{type(data).__name__}' object has no attribute 'detach'",
             raises="AttributeError",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, type_error
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of, get_state, set_state
 from gradcli.ops.definition.doc import RANDOM, STATE, effects
@@ -25,7 +25,7 @@ def _kept() -> dict[str, Any]:
 def _check_count(name: str, count: Any) -> None:
     if type(count) is not int:
         kind = type(count).__name__
-        raise GradcliError("E202", f"{name} expects an int, but got {kind}", raises="RuntimeError")
+        raise type_error(f"{name} expects an int, but got {kind}", raises="RuntimeError")
     if count < 1:
         raise runtime_error(f"{name} expects a positive integer")
 

@@ -20,7 +20,7 @@ from gradcli.arrays.random.generator import KINDS, OF_TENSORS, Generator, sessio
 from gradcli.arrays.threads import over_tiles
 from gradcli.arrays.typeinfo import finfo, iinfo
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, type_error, value_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error, value_error
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import one_by_one
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, chosen_device, made
@@ -149,8 +149,7 @@ _KERNELS = dict.fromkeys(("rand", "rand_like", "uniform_"), "check_uniform_bound
 
 def check_drawn_dtype(name: str, dtype: DType) -> None:
     if dtype.category not in ("float", "complex"):
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"{name}() draws floating numbers, not {dtype}",
             text=f'"{_KERNELS.get(name, "normal_kernel_cpu")}" not implemented for'
             f" '{dtype.scalar_type}'",

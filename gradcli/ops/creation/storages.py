@@ -16,7 +16,7 @@ from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.arrays.layout.sizes import Device
 from gradcli.autograd.inplace.views import extent
 from gradcli.autograd.tensor import Tensor, refuse_batched, storage_of
-from gradcli.errors import GradcliError, runtime_error, type_error
+from gradcli.errors import GradcliError, index_error, runtime_error, type_error
 from gradcli.ops.binding.catalogue import method
 from gradcli.ops.creation.tensor_methods import data_ptr
 from gradcli.ops.definition.doc import READS, effects
@@ -95,9 +95,7 @@ class UntypedStorage:
         if not isinstance(index, int):
             raise type_error(f"can't index a {self.language_name} with {type(index).__name__}")
         if not -len(self) <= index < len(self):
-            raise GradcliError(
-                "E302", f"index {index} out of range for storage of size {len(self)}"
-            )
+            raise index_error(f"index {index} out of range for storage of size {len(self)}")
         return index
 
     def __repr__(self) -> str:

@@ -23,7 +23,7 @@ from gradcli.autograd.tensor import (
     share_birth,
     storage_of,
 )
-from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
+from gradcli.errors import GradcliError, index_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.conjugate import lazy_conjugation_of
 from gradcli.ops.binding.catalogue import (
     function,
@@ -122,8 +122,7 @@ def _set_requires_grad(
     tensor: Tensor, value: Any, wanted: str = "floating point and complex"
 ) -> None:
     if type(value) is not bool:
-        raise GradcliError(
-            "E202",
+        raise type_error(
             f"requires_grad must be True or False, not {type(value).__name__}",
             text="requires_grad must be a bool",
             raises="RuntimeError",
@@ -348,7 +347,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     if dim is None:
         return self.shape
     if not self.array.ndim:
-        raise GradcliError("E302", "size(): a 0-dim tensor has no dimensions")
+        raise index_error("size(): a 0-dim tensor has no dimensions")
     return int(self.array.shape[normal_dim("size", dim, self.array.ndim)])
 
 

@@ -10,7 +10,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.layout.strides import laid_out_like_operands
 from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import with_number
 from gradcli.ops.binding.arguments import check_number, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
@@ -167,7 +167,7 @@ clamp_to_tensors = op(
 
 def _complex_bound(name: str, raises: str) -> GradcliError:
     """The error for a bound that is a complex number."""
-    return GradcliError("E203", f"{name}(): complex numbers have no order", raises=raises)
+    return dtype_error(f"{name}(): complex numbers have no order", raises=raises)
 
 
 @function("clamp", "clip", method=True, inplace_function=True)

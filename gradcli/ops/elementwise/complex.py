@@ -15,7 +15,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.layout.strides import in_row_order, laid_out_like, laid_out_like_operands
 from gradcli.arrays.layout.views import strides_of, window
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, shape_error
+from gradcli.errors import dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.arithmetic.conjugate import (
     conj,
@@ -241,9 +241,7 @@ def is_neg(input: Tensor) -> bool:
 def neg_view_(input: Tensor) -> Tensor:
     """A view that shows the tensor's elements negated."""
     if input.dtype.category == "bool":
-        raise GradcliError(
-            "E202", "_neg_view(): a bool has no negative", raises="NotImplementedError"
-        )
+        raise type_error("_neg_view(): a bool has no negative", raises="NotImplementedError")
     return negated(input)
 
 
@@ -296,8 +294,7 @@ def _check_parts(name: str, first: Tensor, second: Tensor) -> None:
     """Raise E203 unless two tensors can be the parts of a complex one."""
     for tensor in (first, second):
         if tensor.dtype not in (dtypes.float32, dtypes.float64):
-            raise GradcliError(
-                "E203",
+            raise dtype_error(
                 f"{name}() needs two tensors of float32 or float64, not {tensor.dtype}",
                 raises="NotImplementedError" if tensor.dtype is dtypes.float16 else "RuntimeError",
             )

@@ -17,7 +17,7 @@ from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.scalars import checked_cast, checked_number
 from gradcli.autograd.inplace.writes import check_distinct, check_graph
 from gradcli.autograd.tensor import Tensor, alias
-from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
+from gradcli.errors import GradcliError, dtype_error, index_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.catalogue import function
@@ -202,7 +202,7 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
         return gather.apply(input, at, flat)
     at = normal_dim("take_along_dim", dim, input.array.ndim)
     if not input.array.ndim and not indices.array.ndim:
-        raise GradcliError("E302", f"Dimension specified as {dim} but tensor has no dimensions")
+        raise index_error(f"Dimension specified as {dim} but tensor has no dimensions")
     if input.array.ndim != indices.array.ndim:
         raise shape_error(
             f"take_along_dim(): {indices.array.ndim} dimensions of the index for"

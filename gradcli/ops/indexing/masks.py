@@ -15,7 +15,7 @@ from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.inplace.aliasing import check_parts
 from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_inplace
 from gradcli.autograd.tensor import Tensor, refuse_batched
-from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
+from gradcli.errors import dtype_error, index_error, shape_error, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, in_place, method
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
@@ -314,8 +314,8 @@ def _checked_flat(name: str, tensor: Tensor, index: Any) -> None:
     outside = (index.array < -size) | (index.array >= size)
     if outside.any():
         wrong = np.asarray(to_host(index.array))[to_host(outside)].flat[0]
-        raise GradcliError(
-            "E302", f"out of range: tried to access index {wrong} on a tensor of {size} elements."
+        raise index_error(
+            f"out of range: tried to access index {wrong} on a tensor of {size} elements."
         )
 
 
@@ -341,27 +341,23 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     Example: torch.unravel_index(tensor([1, 5]), (2, 3))
     """
     if not isinstance(indices, Tensor):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             "unravel_index(): the indices must be a tensor",
             text=f"'{type(indices).__name__}' object has no attribute 'is_complex'",
             raises="AttributeError",
         )
     if indices.dtype.category != "int":
-        raise GradcliError(
-            "E203",
-            f"expected 'indices' to be integer dtype, but got {indices.dtype}",
-            raises="TypeError",
+        raise dtype_error(
+            f"expected 'indices' to be integer dtype, but got {indices.dtype}", raises="TypeError"
         )
     sizes = (shape,) if type(shape) is int else shape
     if not isinstance(sizes, (tuple, list)) or any(type(size) is not int for size in sizes):
-        raise GradcliError(
-            "E202",
+        raise type_error(
             "expected 'shape' to be int or sequence of ints, but got"
-            f" <class '{type(shape).__name__}'>",
+            f" <class '{type(shape).__name__}'>"
         )
     if any(size < 0 for size in sizes):
-        raise GradcliError("E204", f"'shape' cannot have negative values, but got {tuple(sizes)}")
+        raise value_error(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     positions = module_of(indices.array).asarray(indices.array).astype(np.int64)
     if not sizes:
         return ()
@@ -384,8 +380,7 @@ def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Te
         raise dtype_error(f"put(): the tensor is {input.dtype}, the source {source.dtype}")
     _checked_flat("put", input, index)
     if source.array.size != index.array.size:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"put(): {source.array.size} elements for {index.array.size} positions",
             raises="IndexError",
         )

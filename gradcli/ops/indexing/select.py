@@ -17,7 +17,7 @@ from gradcli.autograd.batched import shared
 from gradcli.autograd.inplace.aliasing import check_apart
 from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
+from gradcli.errors import dtype_error, index_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function, in_place, method
@@ -188,7 +188,7 @@ def _check_vector(name: str, tensor: Tensor, index: Any) -> None:
     """Raise E202, E203 or E302 unless the index is a vector of integers, or one of them."""
     check_tensors(name, input=tensor, index=index)
     if index.array.ndim > 1:
-        raise GradcliError("E302", f"{name}(): Index is supposed to be a vector")
+        raise index_error(f"{name}(): Index is supposed to be a vector")
     checked_index(name, index)
 
 
@@ -237,8 +237,7 @@ def checked_source(name: str, input: Tensor, dim: int, index: Any, source: Any, 
     misfit_of = _copy_misfit if name == "index_copy" else _sum_misfit
     problem, kind, text = misfit_of(name, given, own, at, count)
     if problem:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): {count} positions along dimension {at} of {tuple(own)}, and a source of"
             f" shape {tuple(given)}: {problem}",
             text=text,
@@ -274,7 +273,7 @@ def _check_copied_dims(tensor: Tensor, index: Tensor, source: Tensor) -> None:
             f" match. Source dimensionality ({given}), destination dimensionality ({own})"
         )
     if problem is not None:
-        raise GradcliError("E302", f"index_copy(): {problem}", text=text)
+        raise index_error(f"index_copy(): {problem}", text=text)
 
 
 def _sum_misfit(
@@ -364,15 +363,12 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
             f"index_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
         )
     if index.array.dtype != np.int64:
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"index_fill(): the index must be torch.int64, and this one is {index.dtype}",
             raises="IndexError",
         )
     if index.array.ndim > 1:
-        raise GradcliError(
-            "E302", "index_fill(): the index must be a vector", raises="RuntimeError"
-        )
+        raise index_error("index_fill(): the index must be a vector", raises="RuntimeError")
     at = normal_dim("index_fill", dim, input.array.ndim)
     extent = input.array.shape[at] if input.array.ndim else 1
     wrapped = np.where(index.array < 0, index.array + extent, index.array)
@@ -501,8 +497,7 @@ def repeat_interleave(
 
 def _check_counts(repeats: Any, counts: Any) -> None:
     if counts.dtype.kind not in "iu":
-        raise GradcliError(
-            "E202",
+        raise type_error(
             "repeat_interleave(): the counts must be integers",
             raises="NotImplementedError" if isinstance(repeats, Tensor) else "TypeError",
         )

@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.arrays.layout.views import row_strides, window
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, shape_error
+from gradcli.errors import GradcliError, shape_error, value_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.definition.dtype_support import INTEGRAL, check_dtype, dtype_names
@@ -81,7 +81,7 @@ def check_precision(name: str, tensor: Tensor) -> None:
 
 def linear_algebra_error(name: str, why: str, text: str | None = None) -> GradcliError:
     """The error of matrices that an algorithm fails on."""
-    return GradcliError("E204", f"{name}(): {why}", text=text, raises="_LinAlgError")
+    return value_error(f"{name}(): {why}", text=text, raises="_LinAlgError")
 
 
 def check_nonsingular(name: str, info: Any) -> None:

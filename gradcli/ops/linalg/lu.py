@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
+from gradcli.errors import GradcliError, dtype_error, index_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function
@@ -359,8 +359,7 @@ def _check_solved(LU: Tensor, pivots: Tensor, B: Tensor, left: bool) -> None:
         )
     shape = tuple(pivots.array.shape)
     if not shape:
-        raise GradcliError(
-            "E302",
+        raise index_error(
             "lu_solve(): the pivots are no vectors",
             text="Dimension specified as -1 but tensor has no dimensions",
         )

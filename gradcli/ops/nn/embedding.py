@@ -12,7 +12,7 @@ from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.inplace.writes import check_data, overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, dtype_error, runtime_error, value_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import (
     check_floating,
@@ -108,8 +108,7 @@ def _check(name: str, indices: Any, weight: Any, sparse: bool, raises: str = "In
         )
     if weight.array.ndim != 2:
         of_bag = f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.array.ndim}"
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): the table must have 2 dimensions, not {weight.array.ndim}",
             text=of_bag if name == "embedding_bag" else "'weight' must be 2-D",
             raises="ValueError" if name == "embedding_bag" else None,
@@ -127,11 +126,7 @@ def _padding_row(name: str, padding_idx: int | None, count: int) -> int:
                 f"padding_idx must be within the number of embeddings, {-count} through"
                 f" {count - 1}, but got {padding_idx}"
             )
-        raise GradcliError(
-            "E204",
-            "Padding_idx must be within num_embeddings",
-            raises="AssertionError",
-        )
+        raise value_error("Padding_idx must be within num_embeddings", raises="AssertionError")
     return padding_idx % count
 
 
@@ -323,10 +318,8 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
         rows = module_of(indices).arange(len(indices))
         return np.repeat(rows, indices.shape[1]), len(indices)
     if indices.ndim != 1:
-        raise GradcliError(
-            "E301",
-            f"embedding_bag(): expected 1 or 2 dimensions, not {indices.ndim}",
-            raises="ValueError",
+        raise shape_error(
+            f"embedding_bag(): expected 1 or 2 dimensions, not {indices.ndim}", raises="ValueError"
         )
     if offsets is None:
         raise value_error(
@@ -342,9 +335,7 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
             " arguments for embedding_bag)"
         )
     if starts.ndim != 1:
-        raise GradcliError(
-            "E301", "embedding_bag(): offsets must have one dimension", raises="ValueError"
-        )
+        raise shape_error("embedding_bag(): offsets must have one dimension", raises="ValueError")
     if not starts.size or starts[0] or (starts > indices.size).any():
         raise runtime_error(
             f"embedding_bag(): offsets start at 0 and end within {indices.size} indices",
@@ -399,14 +390,12 @@ def embedding_bag(
         check_tensors("embedding_bag", per_sample_weights=per_sample_weights)
         check_same_dtype("embedding_bag", weight, per_sample_weights)
         if mode != "sum":
-            raise GradcliError(
-                "E204",
+            raise value_error(
                 "embedding_bag(): per_sample_weights go with mode='sum'",
                 raises="NotImplementedError",
             )
         if per_sample_weights.array.shape != input.array.shape:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 "embedding_bag(): per_sample_weights must have the shape of the indices",
                 raises="ValueError",
             )

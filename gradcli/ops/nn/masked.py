@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import index_error, value_error
 from gradcli.ops.binding.catalogue import function, methods, modules
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.doc import describe
@@ -24,10 +24,9 @@ _X, _MASK = "tensor([[2., 1.], [1., 3.]])", "mask=tensor([[True, False], [True, 
 def _shown(input: Tensor, mask: Tensor) -> Tensor:
     """A mask as truth values of the input's shape; raises E302 for one of more dimensions."""
     if mask.ndim > input.ndim:
-        raise GradcliError(
-            "E302",
+        raise index_error(
             "_input_mask expected broadcastable mask (got mask dimensionality higher than of the"
-            " input)",
+            " input)"
         )
     whole = methods["broadcast_to"](mask, input.array.shape)
     return whole if whole.dtype is dtypes.bool_ else methods["to"](whole, dtypes.bool_)

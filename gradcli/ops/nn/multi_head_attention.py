@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.binding.catalogue import function, methods, operators
 from gradcli.ops.definition.doc import RANDOM, effects
 from gradcli.ops.definition.ref import ref
@@ -26,7 +26,7 @@ constant_pad = ref("nn.spatial.padding.constant_pad")
 def _require(holds: bool, text: str) -> None:
     """Raise E301, an AssertionError of a text, unless something holds."""
     if not holds:
-        raise GradcliError("E301", text, raises="AssertionError")
+        raise shape_error(text, raises="AssertionError")
 
 
 def _shape(tensor: Tensor) -> str:
@@ -77,7 +77,7 @@ def _additive(name: str, mask: Tensor | None, like: Tensor) -> Tensor | None:
         return mask
     if mask.dtype.category != "bool":
         text = f"only bool and floating types of {name} are supported"
-        raise GradcliError("E203", text, raises="AssertionError")
+        raise dtype_error(text, raises="AssertionError")
     kind = like.array.dtype.type
     return Tensor(np.where(mask.array, kind(-math.inf), kind(0)))
 

@@ -15,7 +15,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.fusion.tile_kernels import choose, positive_part
 from gradcli.arrays.layout.strides import in_row_order
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
     check_floating,
@@ -331,11 +331,11 @@ hardtanh_ = pointwise(
 def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
     min_val, max_val = plain_number("min_val", min_val), plain_number("max_val", max_val)
     if type(min_val) is complex or type(max_val) is complex:
-        raise GradcliError("E203", f"{name}() takes real bounds")
+        raise dtype_error(f"{name}() takes real bounds")
     if min_val > max_val:
-        raise GradcliError("E204", f"{name}(): `min_val` is above `max_val`")
+        raise value_error(f"{name}(): `min_val` is above `max_val`")
     if input.dtype is dtypes.uint8 and int(min_val) < 0:
-        raise GradcliError("E203", f"{name}() of uint8 has no negative bound")
+        raise dtype_error(f"{name}() of uint8 has no negative bound")
     low, high = dtypes.cast(min_val, input.dtype), dtypes.cast(max_val, input.dtype)
     return hardtanh_.apply(input, low.item(), high.item())
 
@@ -545,15 +545,14 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     check_same_dtype("prelu", input, weight)
     shape, weights = input.array.shape, weight.array.shape
     if len(weights) > 1:
-        raise GradcliError(
-            "E301", f"prelu(): the weight must be a vector or 0-dim, not of shape {tuple(weights)}"
+        raise shape_error(
+            f"prelu(): the weight must be a vector or 0-dim, not of shape {tuple(weights)}"
         )
     channels = shape[1] if len(shape) > 1 else 1
     if weight.array.size not in (1, channels):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             "Mismatch of parameter numbers and input channel size. Found parameter numbers ="
-            f" {weight.array.size} and channel size = {channels}.",
+            f" {weight.array.size} and channel size = {channels}."
         )
     wanted = (1,) * min(len(shape), 1) + (weight.array.size,) + (1,) * (len(shape) - 2)
     if len(shape) < 2:

@@ -17,7 +17,7 @@ from gradcli.arrays.kernels.sums.cascade_sum import LARGEST, lane_product, wide,
 from gradcli.autograd.batched import unbatched
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import ones, sub, zeros, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
@@ -305,14 +305,13 @@ def _check_joined(input: Tensor, part: Tensor, dim: int) -> None:
     """Raise E301 for what does not fit before or behind the tensor."""
     if part.ndim != input.ndim:
         text = "diff expects prepend or append to be the same dimension as input"
-        raise GradcliError("E301", text)
+        raise shape_error(text)
     for d, (wanted, found) in enumerate(zip(input.array.shape, part.array.shape, strict=True)):
         if d != dim and wanted != found:
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 "diff expects the shape of tensor to prepend or append to match that of input"
                 f" except along the differencing dimension; input.size({d}) = {wanted}, but got"
-                f" tensor.size({d}) = {found}",
+                f" tensor.size({d}) = {found}"
             )
 
 
@@ -329,7 +328,7 @@ def diff(
     """
     check_reduced("diff", input)
     if not input.array.ndim:
-        raise GradcliError("E301", "diff expects input to be at least one-dimensional")
+        raise shape_error("diff expects input to be at least one-dimensional")
     at = normal_dim("diff", dim, input.array.ndim)
     if n < 0:
         raise runtime_error(f"diff(): no {n}-th differences")

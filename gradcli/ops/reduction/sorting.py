@@ -15,7 +15,7 @@ from gradcli.arrays.kernels.rows_in_order import largest_of_rows, sorted_rows
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.layout.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error
+from gradcli.errors import dtype_error, runtime_error, shape_error, value_error
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
@@ -206,8 +206,7 @@ def kthvalue_(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> An
     at = normal_dim("kthvalue", dim, input.array.ndim)
     size = input.array.shape[at] if input.array.ndim else 1
     if not 1 <= k <= size:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"kthvalue(): selected number k out of range for dimension {at}",
             raises="RuntimeError" if size else "IndexError",
         )

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.layout.strides import copied_in_order, laid_out_like
 from gradcli.autograd.inplace.writes import check_graph
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error
+from gradcli.errors import GradcliError, index_error, runtime_error, shape_error
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
@@ -116,8 +116,7 @@ def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     if not input.array.size:  # PyTorch copies it, whatever the dimensions
         return roll.apply(input, 0, None)
     if not input.array.ndim:
-        raise GradcliError(
-            "E302",
+        raise index_error(
             "roll(): a 0-dim tensor has no dimensions to roll along",
             text=f"Dimension specified as {given[0]} but tensor has no dimensions",
         )

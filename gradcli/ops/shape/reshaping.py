@@ -121,10 +121,9 @@ def matrix_adjoint(tensor: Tensor) -> Tensor:
 def conjugate_transpose(tensor: Tensor) -> Tensor:
     """`x.H`: the adjoint of a matrix. Raises E301 for a tensor that is none."""
     if tensor.array.ndim > 2:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"tensor.H is only supported on matrices (2-D tensors). Got {tensor.ndim}-D tensor. For"
-            " batches of matrices, consider using tensor.mH",
+            " batches of matrices, consider using tensor.mH"
         )
     return conj(_of_matrices("H", tensor, "matrices (2-D tensors)"))
 
@@ -140,8 +139,7 @@ def _of_matrices(
 ) -> Tensor:
     ndim = tensor.array.ndim
     if ndim == 1:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}: a vector has no matrix transpose",
             text=f"tensor.{name}{'()' * (name == 'adjoint')} is only supported on {wanted}. Got 1-D"
             " tensor.",

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.arrays.layout.views import sliced, with_strides
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
+from gradcli.errors import index_error, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import FromTheEnd, normal_dim
@@ -63,8 +63,7 @@ def checked_position(name: str, index: Any, size: int, dim: int) -> int:
     if not -size <= index < size:
         if index.bit_length() > 63:
             raise value_error(f"{name}: no position has more than 64 bits")
-        raise GradcliError(
-            "E302",
+        raise index_error(
             f"{name}: position {index} does not exist in dimension {dim}, which has {size}"
             " elements",
             text=f"index {index} is out of bounds for dimension {dim} with size {size}",
@@ -80,7 +79,7 @@ def select_(input: Tensor, dim: int, index: Any) -> Tensor:
     """
     shape = input.array.shape
     if not shape:
-        raise GradcliError("E302", "select(): a 0-dim tensor has no dimension to select from")
+        raise index_error("select(): a 0-dim tensor has no dimension to select from")
     at = normal_dim("select", dim, len(shape))
     return select.apply(input, at, checked_position("select()", index, shape[at], at))
 
@@ -139,8 +138,7 @@ def narrowed(
         )
     first = start if type(start) is int else start.__index__()
     if not -shape[at] <= first <= shape[at]:
-        raise GradcliError(
-            "E302",
+        raise index_error(
             f"{name}(): start {first} lies outside dimension {at}, which has {shape[at]} elements",
             text=f"start out of range (expected to be in range of [{-shape[at]}, {shape[at]}], but"
             f" got {first})",

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.arrays.layout.views import sliced
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
+from gradcli.errors import GradcliError, index_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import function
@@ -105,7 +105,7 @@ def _extent(name: str, tensor: Tensor, dim: int) -> tuple[int, int]:
     shape = tensor.array.shape
     if not shape:
         text = f"{name} expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
-        raise GradcliError("E301", f"{name}(): a 0-dim tensor cannot be cut", text=text)
+        raise shape_error(f"{name}(): a 0-dim tensor cannot be cut", text=text)
     at = normal_dim(name, dim, len(shape))
     return at, shape[at]
 
@@ -205,8 +205,7 @@ def unbind_(input: Tensor, dim: int = 0) -> Parts:
     Example: torch.unbind(tensor([[2., 1.], [1., 3.]]), 0)
     """
     if not input.array.ndim:
-        raise GradcliError(
-            "E302",
+        raise index_error(
             "unbind(): a 0-dim tensor has no dimension to unbind",
             text="Dimension specified as 0 but tensor has no dimensions",
         )

@@ -160,10 +160,9 @@ def inferred_sizes(name: str, sizes: Sequence[int], count: int) -> tuple[int, ..
         sizes = (*sizes[:unknown], count // known, *sizes[unknown + 1 :])
         known *= sizes[unknown]
     elif unknown >= 0 and not count:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"cannot reshape tensor of 0 elements into shape {list(sizes)} because the unspecified"
-            " dimension size -1 can be any value and is ambiguous",
+            " dimension size -1 can be any value and is ambiguous"
         )
     if known != count or (unknown >= 0 and not known and sizes[unknown] == -1):
         raise shape_error(

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error, type_error
+from gradcli.errors import dtype_error, index_error, runtime_error, type_error
 from gradcli.ops.arithmetic.conjugate import conj, conj_physical
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, normal_dims
@@ -62,7 +62,7 @@ def _length(name: str, size: Any) -> int:
 
 def _axis(name: str, input: Tensor, dim: Any) -> int:
     if not input.array.ndim:
-        raise GradcliError("E302", f"{name}(): a 0-dim tensor has no dimension to transform")
+        raise index_error(f"{name}(): a 0-dim tensor has no dimension to transform")
     return normal_dim(name, dim, input.array.ndim)
 
 

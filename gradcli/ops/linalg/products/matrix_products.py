@@ -15,7 +15,7 @@ from gradcli.arrays.kernels import half_precision
 from gradcli.arrays.kernels.linalg.products import matrix_product
 from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.arrays.layout.strides import laid_out_like_operands
-from gradcli.errors import GradcliError, dtype_error, shape_error
+from gradcli.errors import GradcliError, dtype_error, index_error, shape_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.arithmetic.half_precision import check_factor
 from gradcli.ops.binding.catalogue import expose
@@ -100,7 +100,7 @@ def _with_dimensions(name: str, rank: int, array: Any) -> Any:
     their number.
     """
     if array.ndim < rank:
-        raise GradcliError("E302", f"{name}: too few dimensions in {tuple(array.shape)}")
+        raise index_error(f"{name}: too few dimensions in {tuple(array.shape)}")
     return array
 
 

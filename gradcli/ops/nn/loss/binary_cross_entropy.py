@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays.kernels import vector_math
 from gradcli.arrays.layout.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error
+from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.binding.arguments import (
     check_constants,
     check_floating,
@@ -41,8 +41,7 @@ _OF_LOGITS = "Target size ({target}) must be the same as input size ({input})"
 def _check_target(name: str, input: Any, target: Any, text: str) -> None:
     """Raise E301 where the shapes differ."""
     if input.array.shape != target.array.shape:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): the target has shape {tuple(target.array.shape)}, the input"
             f" {tuple(input.array.shape)}",
             text=text.format(

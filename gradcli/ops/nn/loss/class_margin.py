@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, shape_error, value_error
+from gradcli.errors import dtype_error, index_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
 from gradcli.ops.binding.arguments import check_constants, checked_values
 from gradcli.ops.binding.catalogue import function
@@ -121,11 +121,8 @@ multi_margin_loss_ = op(
 def _check_classes(name: str, target: Any, least: int, classes: int, text: str) -> None:
     """Raise E302 for a target that is no class; `text` is PyTorch's."""
     if np.any((target < least) | (target >= classes)):
-        raise GradcliError(
-            "E302",
-            f"{name}(): a target is none of the {classes} classes",
-            text=text,
-            raises="RuntimeError",
+        raise index_error(
+            f"{name}(): a target is none of the {classes} classes", text=text, raises="RuntimeError"
         )
 
 

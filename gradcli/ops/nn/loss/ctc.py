@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, runtime_error, shape_error, type_error
+from gradcli.errors import dtype_error, index_error, runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative
 from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import function
@@ -225,7 +225,7 @@ def ctc_loss(
         raise shape_error(f"ctc_loss(): log_probs of shape {log_probs.array.shape}")
     _, count, classes = log_probs.array.shape
     if not 0 <= blank < classes:
-        raise GradcliError("E302", "blank must be in label range", raises="RuntimeError")
+        raise index_error("blank must be in label range", raises="RuntimeError")
     if isinstance(input_lengths, Tensor) is not isinstance(target_lengths, Tensor):
         raise type_error("ctc_loss(): give both lengths as tensors, or none")
     if not count:

@@ -15,7 +15,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.kernels import half_precision
 from gradcli.arrays.layout.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import dtype_error, runtime_error, value_error
 from gradcli.ops.binding.arguments import (
     check_floating,
     check_not_integral,
@@ -40,8 +40,7 @@ _NUMBERS = {"none": NONE, "mean": MEAN, "sum": SUM}
 def reduction_number(reduction: Any) -> int:
     """PyTorch's number for a reduction. Raises E204 for what is none."""
     if type(reduction) is not str or reduction not in _NUMBERS:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             f"`reduction` is 'none', 'mean' or 'sum', not {reduction!r}",
             text=f"{reduction} is not a valid value for reduction",
         )
@@ -242,8 +241,7 @@ def _huber_slope(self: Any, target: Any, delta: float) -> Any:
 
 def _huber_gradient(grad_output: Any, self: Any, target: Any, reduction: int, delta: float) -> Any:
     if self.dtype != target.dtype:
-        raise GradcliError(
-            "E203",
+        raise dtype_error(
             f"huber_loss(): no gradient for an input of {self.dtype} and a target of"
             f" {target.dtype}",
             help="cast the target to the input's dtype first",
@@ -312,8 +310,8 @@ def huber_loss(
     pair: Any = broadcast_tensors(input, target)
     dtype = dtypes.result_dtype((input.array, target.array))
     if not dtypes.can_cast(dtype, input.dtype):
-        raise GradcliError(
-            "E203", f"huber_loss(): a loss of {dtype} cannot be {input.dtype}, as the input is"
+        raise dtype_error(
+            f"huber_loss(): a loss of {dtype} cannot be {input.dtype}, as the input is"
         )
     check_floating("huber_loss", input)
     return huber_loss_.apply(*pair, number, delta)

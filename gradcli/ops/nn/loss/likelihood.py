@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, value_error
+from gradcli.errors import shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
 from gradcli.ops.binding.arguments import check_floating, check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function, methods
@@ -113,8 +113,7 @@ def gaussian_nll_loss(
     if var.array.shape == shape[:-1] and shape:
         var = unsqueeze.apply(var, len(shape) - 1)
     elif var.array.shape not in (shape, (*shape[:-1], 1)):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"gaussian_nll_loss(): variances of shape {tuple(var.array.shape)} do not fit an input"
             f" of shape {tuple(shape)}",
             text="var is of incorrect size",

@@ -142,9 +142,7 @@ def _batch_normed(
     """The result, the means and one over the deviations."""
     shape = input.array.shape
     if len(shape) < 2:
-        raise GradcliError(
-            "E301", f"{name}(): expected two dimensions or more", raises="IndexError"
-        )
+        raise shape_error(f"{name}(): expected two dimensions or more", raises="IndexError")
     channels = shape[1]
     running_mean, running_var = running
     if training and (running_mean is None) is not (running_var is None):

@@ -16,7 +16,7 @@ from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.arrays.layout.memory_format import in_suggested_format
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error
+from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_KINDS
@@ -272,8 +272,7 @@ def _group_normed(
     shape = input.array.shape
     channels = shape[1]
     if type(num_groups) is not int or not num_groups:
-        raise GradcliError(
-            "E204",
+        raise value_error(
             "group_norm(): num_groups must be a positive integer",
             raises="ZeroDivisionError" if num_groups == 0 else "TypeError",
         )

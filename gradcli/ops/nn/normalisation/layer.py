@@ -14,7 +14,7 @@ from gradcli.arrays.kernels.in_c import layer_norm_backward as layer_norm_backwa
 from gradcli.arrays.kernels.layer_norm import LONGEST, row_gradient, row_moments
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
+from gradcli.errors import runtime_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import add_number, mul
 from gradcli.ops.binding.arguments import check_not_integral, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -99,8 +99,7 @@ def _normalized_sizes(name: str, input: Any, normalized_shape: Any) -> Sizes:
             " element, but got normalized_shape = []"
         )
     if tuple(shape[-len(sizes) :]) != sizes:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): {sizes} is not how the shape {tuple(shape)} ends",
             text=f"Given normalized_shape={list(sizes)}, expected input with shape"
             f" [*{', ' * (name != 'rms_norm')}{str(list(sizes))[1:]}, but got input of"

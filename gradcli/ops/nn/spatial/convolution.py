@@ -19,7 +19,7 @@ from gradcli.arrays.kernels.windows.convolution import convolve, input_gradient,
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
 from gradcli.arrays.layout.memory_format import in_format_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import runtime_error, shape_error, type_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.autocast import autocast_to_lower_precision
@@ -264,13 +264,12 @@ def _check(
     """Raise E202, E203, E204 or E301 where operands of a convolution do not go together."""
     check_tensors(name, input=input, weight=weight)
     if type(groups) is not int:
-        raise GradcliError("E202", f"{name}(): `groups` must be an integer")
+        raise type_error(f"{name}(): `groups` must be an integer")
     if groups < 1:
         raise runtime_error("non-positive groups is not supported")
     shape, kernels = input.array.shape, weight.array.shape
     if len(kernels) != ndim + 2 or len(shape) not in (ndim + 1, ndim + 2):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions of the input and {ndim + 2} of"
             f" the weight, not {len(shape)} and {len(kernels)}",
             text=f"Expected {ndim + 1}D (unbatched) or {ndim + 2}D (batched) input to {name}, but"
@@ -290,8 +289,7 @@ def _check(
     channels = shape[-ndim - 1]
     taken = kernels[0] if transposed else kernels[1] * groups
     if channels != taken or kernels[0] % groups:
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"{name}(): a weight of shape {tuple(kernels)} in {groups} group"
             f"{'s' if groups > 1 else ''} does not fit an input of {channels} channels",
             text=f"Given groups={groups}, expected weight to be divisible by {groups} at dimension"
@@ -305,11 +303,10 @@ def _check(
         check_tensors(name, bias=bias)
         made = kernels[1] * groups if transposed else kernels[0]
         if bias.array.shape != (made,):
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"Given {'transposed=1, ' * transposed}weight of size {list(kernels)}, expected"
                 f" bias to be 1-dimensional with {made} elements, but got bias of size"
-                f" {list(bias.array.shape)} instead",
+                f" {list(bias.array.shape)} instead"
             )
 
 
@@ -402,8 +399,7 @@ def _expose_convolution(ndim: int) -> None:
         windows = Windows(kernel, strides, paddings, dilations)
         counts = windows.counts(input.array.shape[-ndim:])
         if not pad and any(count < 1 for count in counts):
-            raise GradcliError(
-                "E301",
+            raise shape_error(
                 f"{name}(): a kernel of {tuple(kernel)} is larger than the padded input, of"
                 f" {tuple(input.array.shape[-ndim:])}",
                 text=_too_large(input.array.shape[-ndim:], paddings, kernel, dilations),
@@ -472,7 +468,7 @@ def _expose_transposed(ndim: int) -> None:
             )
         )
         if any(size < 1 for size in sizes):
-            raise GradcliError("E301", f"{name}(): the output would have the sizes {sizes}")
+            raise shape_error(f"{name}(): the output would have the sizes {sizes}")
         return _convolved(input, weight, bias, Geometry(windows, groups, True, sizes))
 
     _expose(

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
+from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
@@ -89,14 +89,13 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     sizes = sizes_of("affine_grid", (size,))
     ndim = len(sizes) - 2
     if ndim not in (2, 3):
-        raise GradcliError(
-            "E301", "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms,"
+        raise shape_error(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms,"
             f" respectively. Got size {sizes}.",
             raises="NotImplementedError",
-        )  # fmt: skip
+        )
     if theta.array.shape != (sizes[0], ndim, ndim + 1):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"affine_grid(): maps of shape {(sizes[0], ndim, ndim + 1)} go with the size {sizes},"
             f" not {tuple(theta.array.shape)}",
             text=f"Expected a batch of {ndim}D affine matrices of shape Nx{ndim}x{ndim + 1} for"

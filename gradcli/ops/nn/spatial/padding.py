@@ -11,7 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.layout.memory_format import in_suggested_format
 from gradcli.arrays.scalars import checked_number
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
+from gradcli.errors import runtime_error, shape_error, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled
 from gradcli.ops.binding.catalogue import function
@@ -206,15 +206,14 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
         return constant_pad(input, sizes, value)
     if mode not in ("reflect", "replicate", "circular"):
         text = f"Unrecognised padding mode {mode}"
-        raise GradcliError("E204", text, raises="NotImplementedError")
+        raise value_error(text, raises="NotImplementedError")
     if value:
         raise runtime_error(f"pad(): mode {mode!r} takes no value")
     count, ndim = len(sizes) // 2, input.array.ndim
     if count > ndim:
         raise shape_error(f"pad(): {count} pairs of sizes, and {ndim} dimensions")
     if not 1 <= count <= 3 or ndim not in (count + 1, count + 2):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             f"pad(): mode {mode!r} pads the last {ndim - 1} or {ndim - 2} dimensions of {ndim}, not"
             f" {count}",
             raises="NotImplementedError",

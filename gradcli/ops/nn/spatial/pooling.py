@@ -342,7 +342,7 @@ def _wrong_rank(name: str, ndim: int, shape: list[int]) -> GradcliError:
     elif name in ("avg_pool2d", "lp_pool2d", "fractional_max_pool2d") and len(shape) < 3:
         text, raises = out_of_range(-3, len(shape)), "IndexError"
     problem = f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions, not {len(shape)}"
-    return GradcliError("E301", problem, text=text, raises=raises)
+    return shape_error(problem, text=text, raises=raises)
 
 
 def _too_much_padding(name: str, windows: Windows) -> GradcliError:

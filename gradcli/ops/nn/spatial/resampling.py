@@ -17,7 +17,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.arrays.layout.memory_format import in_suggested_format
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, shape_error, type_error
+from gradcli.errors import GradcliError, shape_error, type_error, value_error
 from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import BY_KINDS, in_numpy
@@ -148,7 +148,7 @@ _ENTRIES = {
 
 
 def _wrong(message: str, raises: str | None = None) -> GradcliError:
-    return GradcliError("E204", message, raises=raises)
+    return value_error(message, raises=raises)
 
 
 def _given_sizes(given: Any, sizes: Sequence[int], what: str) -> tuple[Any, ...]:

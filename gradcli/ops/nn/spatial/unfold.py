@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.arrays.kernels.windows.windows import Sizes, Windows
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error, shape_error
+from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.binding.arguments import check_filled, plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import out_of_range
@@ -121,8 +121,7 @@ def unfold(
     """
     windows = windows_from("unfold", 2, kernel_size, stride, padding, dilation)
     if input.array.ndim not in (3, 4):
-        raise GradcliError(
-            "E301",
+        raise shape_error(
             "unfold(): expected a tensor of 3 or 4 dimensions",
             text=out_of_range(input.array.ndim, input.array.ndim)
             if input.array.ndim in (1, 2)

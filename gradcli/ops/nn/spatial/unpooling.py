@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels.windows.windows import Sizes
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, dtype_error, shape_error, value_error
+from gradcli.errors import dtype_error, index_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
@@ -31,8 +31,7 @@ def _unpooled(self: Any, indices: Any, output_size: Sizes) -> Any:
     ndim = len(output_size)
     planes, size = prod(self.shape[:-ndim]), prod(output_size)
     if np.any((indices < 0) | (indices >= size)):
-        raise GradcliError(
-            "E302",
+        raise index_error(
             f"max_unpool{ndim}d(): an index lies outside the {size} elements of the output",
             raises="RuntimeError",
         )
