@@ -143,13 +143,8 @@ def check_kept(tensor: Tensor) -> None:
             " Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information.",
             help=f"call `{tensor.name or 'y'}.retain_grad()` before the backward pass, or read the"
             " .grad of a leaf",
-            labels=_made_at(tensor),
+            labels=() if tensor.grad_fn is None else _made_here(tensor.grad_fn),
         )
-
-
-def _made_at(tensor: Tensor) -> tuple[Label, ...]:
-    """Where the operation stands that made a tensor."""
-    return () if tensor.grad_fn is None else _made_here(tensor.grad_fn)
 
 
 # --- formulas that lose what they compute ---------------------------------------------------------

@@ -79,7 +79,8 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
         fills = _fills(picked, value)
         if fills and not value.requires_grad and type(value.array) is not BatchedArray:
             value = Tensor(as_zero_dim(value.array.item(), shown.dtype))
-        indices = _tensors_of(key)
+        parts = key if type(key) is tuple else (key,)
+        indices = [part for part in parts if type(part) is Tensor and part.array.ndim]
         if fills:  # PyTorch fills by the mask itself, which may be what it fills
             check_parts(shown, *indices)
         else:
@@ -90,7 +91,9 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
         except GradcliError:
             _put_reached(shown, picked, value)
             raise
-        _put(shown, key, _without_leading_ones(value), any_dtype=fills)
+        shape = value.array.shape
+        cut = _leading_ones_cut(shape)
+        _put(shown, key, value if cut == shape else view.apply(value, cut), any_dtype=fills)
 
 
 operators["[]="] = setitem
@@ -103,21 +106,9 @@ def _fills(picked: dict[int, Any], value: Tensor) -> bool:
     return bool(next(iter(picked.values())).dtype == np.bool_)
 
 
-def _tensors_of(key: Any) -> list[Tensor]:
-    """The masks and tensors of positions of an index."""
-    parts = key if type(key) is tuple else (key,)
-    return [part for part in parts if type(part) is Tensor and part.array.ndim]
-
-
 def _leading_ones_cut(shape: tuple[int, ...]) -> tuple[int, ...]:
     first = next((i for i, size in enumerate(shape) if size != 1), len(shape))
     return tuple(shape[first:])
-
-
-def _without_leading_ones(value: Tensor) -> Tensor:
-    shape = value.array.shape
-    cut = _leading_ones_cut(shape)
-    return value if cut == shape else view.apply(value, cut)
 
 
 def _copy_to(part: Tensor, value: Tensor) -> None:

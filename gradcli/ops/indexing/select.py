@@ -192,17 +192,6 @@ def _check_vector(name: str, tensor: Tensor, index: Any) -> None:
     checked_index(name, index)
 
 
-def _checked_parts(name: str, tensor: Tensor, dim: int, index: Any, raises: str) -> int:
-    """The dimension counted from the front; raises E202, E203 or E302 unless the index is a vector
-    of positions in it.
-    """
-    at = normal_dim(name, dim, tensor.array.ndim)
-    _check_vector(name, tensor, index)
-    extent = tensor.array.shape[at] if tensor.array.ndim else 1
-    checked_values(check_range, name, index.array, extent, at, raises)
-    return at
-
-
 @function("index_select", method=True)
 def index_select_(input: Tensor, dim: int, index: Any) -> Tensor:
     """The parts at the given positions of a dimension. Raises E302 for one that does not exist.
@@ -213,7 +202,10 @@ def index_select_(input: Tensor, dim: int, index: Any) -> Tensor:
     ndim = input.array.ndim
     other_route = ndim > 1 and (dim in (1, 1 - ndim) or not input.array.size)
     raises = "RuntimeError" if other_route else "IndexError"
-    at = _checked_parts("index_select", input, dim, index, raises)
+    at = normal_dim("index_select", dim, input.array.ndim)
+    _check_vector("index_select", input, index)
+    extent = input.array.shape[at] if input.array.ndim else 1
+    checked_values(check_range, "index_select", index.array, extent, at, raises)
     if not ndim and index.array.size != 1:
         count = index.array.size
         raise shape_error(

@@ -26,20 +26,12 @@ from gradcli.ops.shape.views import unsqueeze
 from gradcli.state import active
 
 
-def _vectors(input: Any) -> Any:
-    """The reflections' vectors as columns: what is below the diagonal, with ones on it."""
-    rows, columns = input.shape[-2:]
-    array = getattr(input, "array", input)
-    ones = module_of(array).eye(rows, columns, dtype=array.dtype)
-    return tril(input, -1) + (Tensor(ones) if type(input) is Tensor else ones)
-
-
 @takes_tensors
 def reflected(input: Any, tau: Any, other: Any, *, left: bool = True, adjoint: bool = False) -> Any:
     """`Q @ other`, or `other @ Q`, of arrays or tensors, with Q or its adjoint the product of the
     reflections `1 - tau v v.mH`.
     """
-    vectors = _vectors(input)
+    vectors = tril(input, -1) + _identity(input)  # they begin with a 1 that is not stored
     order = range(tau.shape[-1])
     for i in order if left == adjoint else reversed(order):
         v = slice_(vectors, vectors.ndim - 1, i, i + 1, 1)

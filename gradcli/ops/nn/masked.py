@@ -164,32 +164,9 @@ def masked_normalize(
     return _TORCH["divide"](_filled(input, mask, 0), _TORCH["maximum"](norm, least))
 
 
-def _spread(
-    input: Tensor,
-    dim: Any,
-    unbiased: bool | None,
-    keepdim: bool,
-    dtype: DType | None,
-    mask: Tensor | None,
-    correction: float | None,
-) -> Tensor:
-    """The variance, in PyTorch's steps."""
-    dtype = dtype or (dtypes.float32 if input.dtype.category in ("int", "bool") else input.dtype)
-    if correction is None:
-        correction = 1 if unbiased is None else int(unbiased)
-    count: Tensor = _count(input, dim, True, mask)
-    total = masked_sum(input, dim, keepdim=True, dtype=dtype, mask=mask)
-    centred = _TORCH["subtract"](input, _TORCH["divide"](total, count))
-    squares = centred * methods["conj"](centred)
-    total = masked_sum(squares, dim, keepdim=keepdim, dtype=dtype, mask=mask)
-    count = methods["reshape"](count, total.array.shape)
-    if correction:
-        less = _TORCH["subtract"](methods["to"](count, dtype), correction)
-        count = _TORCH["maximum"](less, _TORCH["tensor"](0.0, dtype=less.dtype))
-    return methods["to"](_TORCH["divide"](total, count), dtype)
-
-
 def _expose_spread(name: str, finish: Callable[[Tensor], Tensor]) -> None:
+    """A function of the variance, which is computed in PyTorch's steps."""
+
     @function(name, module=_MODULE)
     def spread(
         input: Tensor,
@@ -201,7 +178,21 @@ def _expose_spread(name: str, finish: Callable[[Tensor], Tensor]) -> None:
         dtype: DType | None = None,
         mask: Tensor | None = None,
     ) -> Tensor:
-        return finish(_spread(input, dim, unbiased, keepdim, dtype, mask, correction))
+        dtype = dtype or (
+            dtypes.float32 if input.dtype.category in ("int", "bool") else input.dtype
+        )
+        if correction is None:
+            correction = 1 if unbiased is None else int(unbiased)
+        count: Tensor = _count(input, dim, True, mask)
+        total = masked_sum(input, dim, keepdim=True, dtype=dtype, mask=mask)
+        centred = _TORCH["subtract"](input, _TORCH["divide"](total, count))
+        squares = centred * methods["conj"](centred)
+        total = masked_sum(squares, dim, keepdim=keepdim, dtype=dtype, mask=mask)
+        count = methods["reshape"](count, total.array.shape)
+        if correction:
+            less = _TORCH["subtract"](methods["to"](count, dtype), correction)
+            count = _TORCH["maximum"](less, _TORCH["tensor"](0.0, dtype=less.dtype))
+        return finish(methods["to"](_TORCH["divide"](total, count), dtype))
 
     example = f"torch.masked.{name}({_X}, 1, {_MASK})"
     describe(spread, f"`torch.{name}` of what the mask shows.", example=example)

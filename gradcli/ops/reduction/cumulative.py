@@ -301,20 +301,6 @@ def logcumsumexp_(input: Tensor, dim: int) -> Tensor:
 # --- differences --------------------------------------------------------------------------------
 
 
-def _check_joined(input: Tensor, part: Tensor, dim: int) -> None:
-    """Raise E301 for what does not fit before or behind the tensor."""
-    if part.ndim != input.ndim:
-        text = "diff expects prepend or append to be the same dimension as input"
-        raise shape_error(text)
-    for d, (wanted, found) in enumerate(zip(input.array.shape, part.array.shape, strict=True)):
-        if d != dim and wanted != found:
-            raise shape_error(
-                "diff expects the shape of tensor to prepend or append to match that of input"
-                f" except along the differencing dimension; input.size({d}) = {wanted}, but got"
-                f" tensor.size({d}) = {found}"
-            )
-
-
 @function("diff", method=True)
 def diff(
     input: Tensor,
@@ -334,7 +320,16 @@ def diff(
         raise runtime_error(f"diff(): no {n}-th differences")
     parts = [part for part in (prepend, input, append) if part is not None]
     for part in parts:
-        _check_joined(input, part, at)
+        if part.ndim != input.ndim:
+            text = "diff expects prepend or append to be the same dimension as input"
+            raise shape_error(text)
+        for d, (wanted, found) in enumerate(zip(input.array.shape, part.array.shape, strict=True)):
+            if d != at and wanted != found:
+                raise shape_error(
+                    "diff expects the shape of tensor to prepend or append to match that of input"
+                    f" except along the differencing dimension; input.size({d}) = {wanted}, but got"
+                    f" tensor.size({d}) = {found}"
+                )
     if len(parts) > 1:
         input = cat(parts, at)
     difference = logical_xor if input.dtype.category == "bool" else sub
@@ -355,26 +350,17 @@ def _prod_array(
     if self.dtype.kind in "iub":
         target = np.int64 if dtype is None else self.dtype
         return fold(np.multiply, self, _axis(self, dim), keepdim, dtype=target)
-    if _multiplies_in_lanes(self, dim):
-        return _product_in_lanes(self, dim, keepdim)
-    return fold(np.multiply, self, _axis(self, dim), keepdim)
-
-
-def _multiplies_in_lanes(self: Any, dim: int | None) -> bool:
-    """Whether the elements of each product lie one behind the other, and are few enough to care."""
-    return (
+    if (
         type(self) is np.ndarray
         and self.dtype.kind in "fV"
         and 0 < self.size < LARGEST
         and self.flags.c_contiguous
         and dim in (None, self.ndim - 1)
-    )
-
-
-def _product_in_lanes(self: Any, dim: int | None, keepdim: bool) -> Any:
-    found = lane_product(self.reshape(-1) if dim is None else self)
-    dims = None if dim is None else (dim,)
-    return found.reshape(kept_sizes(self.shape, dims))[()] if keepdim else found
+    ):
+        found = lane_product(self.reshape(-1) if dim is None else self)
+        dims = None if dim is None else (dim,)
+        return found.reshape(kept_sizes(self.shape, dims))[()] if keepdim else found
+    return fold(np.multiply, self, _axis(self, dim), keepdim)
 
 
 def _axis(self: Any, dim: int | None) -> Any:

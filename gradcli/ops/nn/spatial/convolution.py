@@ -77,18 +77,6 @@ def _input_gradient(grad: Any, weight: Any, geometry: Geometry, sizes: Sizes) ->
     return output.astype(grad.dtype, copy=False)
 
 
-def _weight_gradient(input: Any, grad: Any, geometry: Geometry) -> Any:
-    wide_input, wide_grad = _wide(input, grad)
-    output = weight_gradient(wide_input, wide_grad, geometry.windows, geometry.groups)
-    return output.astype(grad.dtype, copy=False)
-
-
-def _channel_sums(grad: Any) -> Any:
-    """The sum of each channel."""
-    dims = (0, *range(2, grad.ndim))
-    return np.add.reduce(wide(grad), axis=dims).astype(grad.dtype, copy=False)
-
-
 # --- convolution --------------------------------------------------------------------------------
 
 
@@ -120,9 +108,12 @@ def _convolution_backward_array(
         grads[0] = _input_gradient(grad_output, weight, geometry, input.shape[2:])
     if output_mask[1]:
         read, placed = (grad_output, input) if geometry.transposed else (input, grad_output)
-        grads[1] = _weight_gradient(read, placed, geometry)
+        wide_input, wide_grad = _wide(read, placed)
+        output = weight_gradient(wide_input, wide_grad, geometry.windows, geometry.groups)
+        grads[1] = output.astype(placed.dtype, copy=False)
     if output_mask[2]:
-        grads[2] = _channel_sums(grad_output)
+        dims = (0, *range(2, grad_output.ndim))
+        grads[2] = np.add.reduce(wide(grad_output), axis=dims).astype(grad_output.dtype, copy=False)
     of_input, of_weight = [_in_format(each, input, weight) for each in grads[:2]]
     return of_input, of_weight, grads[2]
 
@@ -179,14 +170,6 @@ def _group_of(value: Tensor, group: int, groups: int) -> Tensor:
     return slice_.apply(value, 1, group * size, (group + 1) * size, 1)
 
 
-def _sum(terms: list[Any]) -> Any:
-    """The sum of what there is; None for nothing."""
-    total = None
-    for term in terms:
-        total = term if total is None else total + term
-    return total
-
-
 def _convolution_double_backward(
     grads: Any, grad_output: Any, input: Any, weight: Any, geometry: Geometry, needs: Any
 ) -> Any:
@@ -214,7 +197,10 @@ def _convolution_double_backward(
         spatial = (1,) * (len(grad_output.shape) - 2)
         column = reshape(for_bias, (1, for_bias.shape[0], *spatial))
         to_output.append(expand(column, grad_output.shape))
-    return _sum(to_output), to_input, to_weight
+    total = None
+    for term in to_output:
+        total = term if total is None else total + term
+    return total, to_input, to_weight
 
 
 convolution_backward: Op = op(
@@ -351,19 +337,6 @@ def _parts(tensor: Tensor) -> tuple[Tensor, Tensor]:
     return select.apply(numbers, last, 0), select.apply(numbers, last, 1)
 
 
-def _same_padding(name: str, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[Sizes, Sizes]:
-    """The padding on both sides that keeps the sizes, and pairs of what comes before it; an odd
-    element more goes after.
-    """
-    if any(s != 1 for s in stride):
-        raise runtime_error(f"{name}(): padding='same' keeps the sizes, so there can be no stride")
-    totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
-    pad: Sizes = ()
-    if any(total % 2 for total in totals):
-        pad = tuple(size for total in reversed(totals) for size in (0, total % 2))
-    return tuple(total // 2 for total in totals), pad
-
-
 def _expose(name: str, body: Function, words: str, ndim: int) -> None:
     raised = "Raises E203, E204 or E301 where they do not go together."
     describe(body, f"{words} {raised}", f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))")
@@ -390,7 +363,15 @@ def _expose_convolution(ndim: int) -> None:
         dilations = per_dimension(name, "dilation", dilation, ndim)
         pad: Sizes = ()
         if padding == "same":
-            paddings, pad = _same_padding(name, kernel, strides, dilations)
+            if any(s != 1 for s in strides):
+                raise runtime_error(
+                    f"{name}(): padding='same' keeps the sizes, so there can be no stride"
+                )
+            # An odd element more goes after the others.
+            totals = [d * (k - 1) for k, d in zip(kernel, dilations, strict=True)]
+            paddings = tuple(total // 2 for total in totals)
+            if any(total % 2 for total in totals):
+                pad = tuple(size for total in reversed(totals) for size in (0, total % 2))
         elif type(padding) is str and padding != "valid":
             raise runtime_error(f"{name}(): padding is 'same', 'valid' or sizes, not {padding!r}")
         else:

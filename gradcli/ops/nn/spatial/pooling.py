@@ -427,16 +427,6 @@ def _max_pool(
     return squeeze_dim.apply(values, dim), squeeze_dim.apply(indices, dim)
 
 
-def _unrecorded_max_pool1d(input: Tensor, windows: Windows, ceil_mode: bool) -> Tensor:
-    """The largest of every window, itself no view; a version counts that PyTorch squeezes it."""
-    _check_windows("max_pool1d", input, 1, windows, ceil_mode)
-    check_floating("max_pool1d", input)
-    largest = _MAX_OF_LINE.apply(input, windows, ceil_mode)
-    if input.array.ndim == 2:
-        storage_of(largest).count_write()
-    return largest
-
-
 def _expose_max_pool(ndim: int) -> None:
     name = f"max_pool{ndim}d"
 
@@ -454,7 +444,12 @@ def _expose_max_pool(ndim: int) -> None:
         state = active.state
         recorded = (input.requires_grad and state.grad_enabled) or state.batch is not None
         if ndim == 1 and not return_indices and not recorded:
-            return _unrecorded_max_pool1d(input, windows, ceil_mode)
+            _check_windows("max_pool1d", input, 1, windows, ceil_mode)
+            check_floating("max_pool1d", input)
+            largest = _MAX_OF_LINE.apply(input, windows, ceil_mode)
+            if input.array.ndim == 2:
+                storage_of(largest).count_write()  # PyTorch squeezes it, and that counts
+            return largest
         results = _max_pool(name, input, ndim, windows, ceil_mode)
         return results if return_indices else results[0]
 
