@@ -37,7 +37,7 @@ from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.settings import PRESERVED, by_rows, wants_channels_last
-from gradcli.ops.definition.doc import BY_KINDS, NEVER, describe, in_numpy
+from gradcli.ops.definition.doc import NEVER, describe, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.definition.ref import ref
 from gradcli.state import active
@@ -66,7 +66,6 @@ cast_to_floating = op(
     leading=True,
     # The engine casts the gradient back to the input's dtype.
     self=lambda grad: grad,
-    raises=BY_KINDS,
 )
 # Integers and bools have no gradient.
 cast_to_integer = op(
@@ -75,7 +74,6 @@ cast_to_integer = op(
     constant=("self",),
     keeps_layout=True,
     leading=True,
-    raises=BY_KINDS,
 )
 
 
@@ -100,7 +98,6 @@ to_device: Op = op(
     leading=True,
     node="ToCopyBackward0",
     self=lambda grad, device, home: to_device(grad, home, device),
-    raises=BY_KINDS,
 )
 
 
@@ -263,7 +260,6 @@ channels_last, channels_moved = (
         leading=True,
         node=node,
         self=lambda grad: grad,
-        raises=BY_KINDS,
     )
     for name, node in (
         ("contiguous.channels_last", "CloneBackward0"),
@@ -320,7 +316,6 @@ copied = op(
     scratch=True,
     self=lambda grad: zeros_like(grad),
     src=lambda grad: grad,
-    raises=BY_KINDS,
 )
 writes.clone = lambda tensor: clone.apply(tensor)
 writes.copied = lambda tensor, source: copied.apply(tensor, source)
@@ -357,7 +352,6 @@ filled = op(
     lambda self, value: module_of(self).full(self.shape, value, self.dtype),
     node="FillBackward2",
     self=lambda grad: zeros_like(grad),
-    raises=BY_KINDS,
 )
 # The engine sums the value's gradient to its shape, 0-dim.
 filled_with_tensor = op(
@@ -368,14 +362,12 @@ filled_with_tensor = op(
     node="FillBackward3",
     self=lambda grad: zeros_like(grad),
     value=lambda grad: grad,
-    raises=BY_KINDS,
 )
 zeroed = op(
     "zero",
     lambda self: module_of(self).zeros(self.shape, self.dtype),
     leading=True,
     self=lambda grad: zeros_like(grad),
-    raises=BY_KINDS,
 )
 
 
@@ -414,7 +406,6 @@ fill_number = op(
     lambda self, value: laid_out_like(self, filled(self, value)),
     keeps_layout=True,
     self=lambda grad: zeros_like(grad),
-    raises=BY_KINDS,
     numpy="full_like",
 )
 fill_tensor = op(
@@ -424,7 +415,6 @@ fill_tensor = op(
     keeps_layout=True,
     self=lambda grad: zeros_like(grad),
     value=lambda grad: grad,
-    raises=BY_KINDS,
 )
 
 

@@ -26,7 +26,6 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, not_installed
 from gradcli.ops.definition.doc import (
     BY_KINDS,
-    BY_VALUES,
     NO_DOC,
     NO_HAZARD,
     VECTOR,
@@ -109,7 +108,8 @@ class Op:
         effects: its side effects, of `gradcli.ops.definition.doc.EFFECTS` without `CHECKS`.
         raises: what decides whether the forward function or a rule raises an error, one of
             `gradcli.ops.definition.doc.RAISES`. Compiled loops drop, delay and move only what no
-            value makes raise, so it is `BY_VALUES` unless the entry says better.
+            value makes raise, so an entry that some value makes raise says `BY_VALUES`;
+            `tests/test_entry_raises.py` finds those that do not.
         lint: warns of a slip that a node of it shows when it is made; None for most.
         apply: records the op on tensors; generated when it is first called.
         compile: generates `apply`; installed by `gradcli.ops.codegen.apply`.
@@ -191,7 +191,7 @@ class Op:
         hazard: Hazard = NO_HAZARD,
         decomposition: Function | None = None,
         effects: tuple[str, ...] = (),
-        raises: str = BY_VALUES,
+        raises: str = BY_KINDS,
         lint: Callable[[Node], None] | None = None,
         **rules: Function,
     ) -> None:
@@ -322,6 +322,6 @@ def _operand_count(forward: Function) -> int:
 
 def pointwise(name: str, forward: Function, **facts: Any) -> Op:
     """Register an elementwise op: operands are promoted to one dtype and broadcast, and
-    may be numbers. Where no entry says otherwise, no value makes it raise.
+    may be numbers.
     """
-    return op(name, forward, pointwise=True, **{"raises": BY_KINDS, **facts})
+    return op(name, forward, pointwise=True, **facts)

@@ -33,7 +33,7 @@ from gradcli.ops.binding.catalogue import (
 )
 from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import clone, contiguous, copy_
-from gradcli.ops.definition.doc import BY_KINDS, in_numpy
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
@@ -55,7 +55,6 @@ view_as_real: Op = op(
     _pairs,
     view=True,
     self=lambda grad: view_as_complex(_in_pairs(grad)),
-    raises=BY_KINDS,
     numpy="np.stack([np.real({0}), np.imag({0})], -1)",
 )
 
@@ -64,7 +63,6 @@ view_as_complex: Op = op(
     lambda self: self.view(np.result_type(self.dtype, np.complex64))[..., 0],
     view=True,
     self=view_as_real,
-    raises=BY_KINDS,
     numpy="({head}[..., 0] + 1j * {head}[..., 1])",
 )
 
@@ -261,7 +259,6 @@ complex_: Op = op(
     keeps_layout=True,
     real=lambda grad: real_part(grad),
     imag=lambda grad: imaginary_part(grad),
-    raises=BY_KINDS,
     numpy="({0} + 1j * ({1}))",
 )
 
@@ -285,7 +282,6 @@ polar: Op = op(
     inputs=("abs", "angle"),
     keeps_layout=True,
     joint=_polar_rule,
-    raises=BY_KINDS,
     numpy="(({0}) * np.exp(1j * ({1})))",
 )
 

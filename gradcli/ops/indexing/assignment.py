@@ -20,7 +20,6 @@ from gradcli.ops.binding.catalogue import function, operators
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
 from gradcli.ops.creation.copies import copy_, fill_
-from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.basic import (
     Key,
@@ -270,7 +269,6 @@ select_scatter: Op = op(
         grad, zeros(grad, src_sizes), dim, index
     ),
     src=select,
-    raises=BY_KINDS,
     numpy="""\
 def selected_replaced(x, values, axis, index):
     x = np.array(x)
@@ -287,7 +285,6 @@ slice_scatter: Op = op(
         grad, zeros(grad, src_sizes), dim, start, end, step
     ),
     src=slice_,
-    raises=BY_KINDS,
     numpy="""\
 def slice_replaced(x, values, axis, start, end, step=1):
     x = np.array(x)
@@ -304,7 +301,6 @@ diagonal_scatter: Op = op(
         grad, zeros(grad, src_sizes), offset, dim1, dim2
     ),
     src=diagonal,
-    raises=BY_KINDS,
     numpy="""\
 def diagonal_replaced(x, values, offset=0, axis1=0, axis2=1):
     x = np.moveaxis(np.array(x), (axis1, axis2), (-2, -1))

@@ -19,7 +19,7 @@ from gradcli.errors import dtype_error, index_error, shape_error, type_error, va
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, in_place, method
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
-from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS, READS, effects
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
 from gradcli.ops.shape.joining import cat, stack_
@@ -61,7 +61,6 @@ masked_fill_number: Op = op(
     _filled,
     constant=("mask",),
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
-    raises=BY_KINDS,
 )
 
 
@@ -73,7 +72,6 @@ masked_fill_tensor: Op = op(
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
     # The engine sums the gradient to the value's shape, 0-dim.
     value=lambda grad, mask: masked_select(grad, mask),
-    raises=BY_KINDS,
 )
 
 
@@ -139,6 +137,7 @@ masked_select: Op = op(
     self=_masked_select_rule,
     numpy="{head}[{1}]",
     effects=(READS,),
+    raises=BY_VALUES,
 )
 
 
@@ -192,6 +191,7 @@ masked_scatter_backward: Op = op(
     grad_output=lambda grad, grad_output_sizes, mask: masked_scatter(
         zeros(grad, grad_output_sizes), mask, grad
     ),
+    raises=BY_VALUES,
 )
 
 

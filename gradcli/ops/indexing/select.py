@@ -77,6 +77,7 @@ pack_padded_sequence: Op = op(
     constant=("index",),
     self=lambda grad, self_sizes, index: _unpacked(grad, self_sizes, index),
     doc="The rows at positions in two dimensions that count as one.",
+    raises=BY_VALUES,
 )
 
 

@@ -20,7 +20,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_KINDS, in_numpy
+from gradcli.ops.definition.doc import BY_VALUES, in_numpy
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.unary import is_complex
 from gradcli.ops.linalg.linear_systems import (
@@ -102,7 +102,6 @@ qr: Op = op(
     outputs=("Q", "R"),
     keeps_layout=True,
     A=_qr_rule,
-    raises=BY_KINDS,
 )
 
 
@@ -182,6 +181,7 @@ eigh: Op = op(
     keeps_layout=True,
     outputs=("eigenvalues", "eigenvectors"),
     A=_eigh_rule,
+    raises=BY_VALUES,
 )
 
 
@@ -276,6 +276,7 @@ svd: Op = op(
     outputs=("U", "S", "Vh"),
     keeps_layout=True,
     A=_svd_rule,
+    raises=BY_VALUES,
 )
 
 

@@ -13,6 +13,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.autocast import autocast_to_float32
+from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import real_part
 from gradcli.ops.linalg.decompositions import check_phases, converged
@@ -65,6 +66,7 @@ eig: Op = op(
     outputs=("eigenvalues", "eigenvectors"),
     keeps_layout=True,
     A=_eig_rule,
+    raises=BY_VALUES,
 )
 
 

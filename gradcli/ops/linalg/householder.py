@@ -16,7 +16,6 @@ from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import INTEGRAL, dtype_names
 from gradcli.ops.definition.op import Op, op, takes_tensors
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
@@ -83,7 +82,6 @@ householder_product: Op = op(
     ),
     inputs=("input", "tau"),
     unsupported=INTEGRAL | dtype_names("half"),
-    raises=BY_KINDS,
 )
 
 
@@ -102,7 +100,6 @@ ormqr_: Op = op(
     ),
     inputs=("self", "input2", "input3"),
     unsupported=INTEGRAL | dtype_names("half"),
-    raises=BY_KINDS,
 )
 
 

@@ -17,7 +17,7 @@ from gradcli.ops.binding.arguments import check_same_dtype, check_tensors, check
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_KINDS, CHECKS, effects
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
@@ -151,6 +151,7 @@ lu_unpack: Op = op(
     outputs=("L", "U", "P"),
     differentiable=(0, 1),
     LU_data=_unpacked_rule,
+    raises=BY_VALUES,
 )
 
 
@@ -173,7 +174,6 @@ lu_factor: Op = op(
     outputs=("LU", "pivots", "info"),
     differentiable=(0,),
     A=_factored_rule,
-    raises=BY_KINDS,
 )
 
 
@@ -277,7 +277,6 @@ linalg_lu_entry: Op = op(
     outputs=("L", "U", "P"),
     differentiable=(0, 1),
     A=lambda grads, L, U, P: _factors_gradient(grads[0], grads[1], P, L, U),
-    raises=BY_KINDS,
 )
 
 
@@ -338,6 +337,7 @@ lu_solve: Op = op(
     constant=("pivots",),
     inputs=("LU", "B"),
     joint=_solved_rule,
+    raises=BY_VALUES,
 )
 
 

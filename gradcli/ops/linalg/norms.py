@@ -21,7 +21,7 @@ from gradcli.ops.codegen.promotion import check_subtraction
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
-from gradcli.ops.definition.doc import BY_KINDS, Hazard, in_numpy
+from gradcli.ops.definition.doc import Hazard, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import where
@@ -97,7 +97,6 @@ vector_norm = op(
     self=lambda grad, self, result, ord, dims, keepdim: norm_gradient(
         grad, self, result, ord, dims, keepdim
     ),
-    raises=BY_KINDS,
     hazard=Hazard(zeros="linalg_vector_norm has no slope where all is 0"),
 )
 
@@ -280,7 +279,6 @@ dist = op(
     _dist_array,
     self=_dist_rule,
     other=lambda grad, self, other, result, p: -_dist_rule(grad, self, other, result, p),
-    raises=BY_KINDS,
     hazard=Hazard(zeros="dist has no slope where all is 0"),
 )
 
@@ -325,7 +323,7 @@ def _renorm_rule(grad: Any, self: Any, p: float, dim: int, maxnorm: float) -> An
     return where(norm > maxnorm, shortened, grad)
 
 
-renorm: Op = op("renorm", _renorm_array, self=_renorm_rule, raises=BY_KINDS)
+renorm: Op = op("renorm", _renorm_array, self=_renorm_rule)
 
 
 @function("renorm", method=True, inplace=True)

@@ -80,7 +80,12 @@ def _pseudoinverse_rule(grad: Any, self: Any, result: Any) -> Any:
     )
 
 
-pinv: Op = op("linalg_pinv", _pseudoinverse_array, self=_pseudoinverse_rule)
+pinv: Op = op(
+    "linalg_pinv",
+    _pseudoinverse_array,
+    self=_pseudoinverse_rule,
+    raises=BY_VALUES,
+)
 
 
 @function("pinv", module="torch.linalg")

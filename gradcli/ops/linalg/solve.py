@@ -19,7 +19,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import cast_to
-from gradcli.ops.definition.doc import BY_KINDS, CHECKS, effects, in_numpy
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, effects, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose
 from gradcli.ops.elementwise.complex import imaginary_part
@@ -58,7 +58,6 @@ inv_ex: Op = op(
     outputs=("inverse", "info"),
     differentiable=(0,),
     A=lambda grads, inverse: -(adjoint_of(inverse) @ (grads[0] @ adjoint_of(inverse))),
-    raises=BY_KINDS,
 )
 
 
@@ -136,7 +135,6 @@ solve_ex: Op = op(
     differentiable=(0,),
     inputs=("A", "B"),
     joint=_solve_rule,
-    raises=BY_KINDS,
 )
 
 
@@ -229,7 +227,12 @@ def _det_rule(grad: Any, A: Any, result: Any) -> Any:
     return solve_ex(adjoint_of(A), turned(_scaled_identity(scale, size)), True, False)[0]
 
 
-det: Op = op("linalg_det", _determinant_array, A=_det_rule)
+det: Op = op(
+    "linalg_det",
+    _determinant_array,
+    A=_det_rule,
+    raises=BY_VALUES,
+)
 
 
 @function("det", module="torch.linalg")
@@ -280,7 +283,6 @@ slogdet: Op = op(
     keeps_layout=True,
     outputs=("sign", "logabsdet"),
     A=_slogdet_rule,
-    raises=BY_KINDS,
 )
 
 

@@ -14,7 +14,7 @@ from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, 
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_KINDS, CHECKS, effects, in_numpy
+from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
@@ -65,7 +65,6 @@ solve_triangular: Op = op(
     keeps_layout=True,
     inputs=("A", "B"),
     joint=_substitution_rule,
-    raises=BY_KINDS,
     numpy="""\
 def solve_triangular(a, b, upper, left=True, unitriangular=False):
     a = np.triu(a, unitriangular) if upper else np.tril(a, -unitriangular)
@@ -148,7 +147,6 @@ _triangular_solve: Op = op(
     outputs=("solution", "cloned_coefficient"),
     inputs=("self", "A"),
     joint=_older_rule,
-    raises=BY_KINDS,
 )
 
 
@@ -236,7 +234,6 @@ def _cholesky(name: str) -> Op:
         differentiable=(0,),
         keeps_layout=True,
         self=_cholesky_rule,
-        raises=BY_KINDS,
         numpy="linalg.cholesky(upper)",
     )
 
@@ -326,7 +323,6 @@ cholesky_solve: Op = op(
     keeps_layout=True,
     inputs=("self", "input2"),
     joint=_cholesky_solve_rule,
-    raises=BY_KINDS,
 )
 
 
@@ -362,7 +358,6 @@ cholesky_inverse: Op = op(
     _cholesky_inverted,
     keeps_layout=True,
     self=_cholesky_inverse_rule,
-    raises=BY_KINDS,
 )
 
 

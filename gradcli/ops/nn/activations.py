@@ -29,7 +29,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.definition.doc import BY_KINDS, in_numpy
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.op import Function, Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
@@ -345,7 +345,6 @@ glu_backward = op(
     "glu_backward",
     lambda grad_output, self, dim: np.concatenate([grad_output] * 2, dim) * _glu_slopes(self, dim),
     half=by_kernel(half_precision.glu_backward),
-    raises=BY_KINDS,
     decomposition=lambda grad_output, self, dim: (
         cat([grad_output, grad_output], dim) * _glu_slopes(self, dim)
     ),
@@ -359,7 +358,6 @@ glu_ = op(
     half=rounded_once,
     keeps_layout=True,
     self=glu_backward,
-    raises=BY_KINDS,
 )
 
 

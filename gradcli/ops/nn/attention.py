@@ -18,7 +18,7 @@ from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.creation.copies import cast_to_floating
-from gradcli.ops.definition.doc import BY_KINDS, RANDOM, effects
+from gradcli.ops.definition.doc import RANDOM, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.products.matmul import matmul
@@ -41,7 +41,6 @@ def _safe_softmax_array(self: Any, dim: int) -> Any:
 safe_softmax: Op = op(
     "_safe_softmax",
     _safe_softmax_array,
-    raises=BY_KINDS,
     decomposition=lambda self, dim: softmax_.apply(self, dim),
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
 )
@@ -134,7 +133,6 @@ _no_second = no_derivative(
 fused_attention_backward: Op = op(
     "_scaled_dot_product_flash_attention_for_cpu_backward",
     _fused_backward_array,
-    raises=BY_KINDS,
     decomposition=_fused_backward_decomposed,
     node="NotImplemented",
     constant=("mask",),
@@ -147,7 +145,6 @@ fused_attention_backward: Op = op(
 fused_attention: Op = op(
     "_scaled_dot_product_flash_attention_for_cpu",
     _fused_array,
-    raises=BY_KINDS,
     decomposition=_fused_decomposed,
     constant=("mask",),
     inputs=("query", "key", "value"),

@@ -16,7 +16,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import Dims, normal_dims
 from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import clone, contiguous, to
-from gradcli.ops.definition.doc import BY_KINDS, Hazard
+from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min
@@ -81,7 +81,6 @@ norm_along = op(
     self=lambda grad, self, result, p, dim, keepdim: norm_gradient(
         grad, self, result, p, dim, keepdim
     ),
-    raises=BY_KINDS,
     hazard=Hazard(zeros="norm has no slope where all is 0"),
 )
 
@@ -161,7 +160,6 @@ _no_second = no_derivative(
 cdist_backward = op(
     "_cdist_backward",
     _cdist_backward_array,
-    raises=BY_KINDS,
     decomposition=_cdist_decomposed,
     grad=_no_second,
     x1=_no_second,
@@ -180,7 +178,6 @@ cdist_ = op(
     _cdist_array,
     x1=lambda grad, x1, x2, p, result: cdist_backward(grad, x1, x2, p, result),
     x2=lambda grad, x1, x2, p, result: cdist_backward(_swapped(grad), x2, x1, p, _swapped(result)),
-    raises=BY_KINDS,
     hazard=Hazard(zeros="cdist has no slope where all is 0"),
     numpy="""\
 def cdist(x, y, p=2):
@@ -224,7 +221,6 @@ _no_second_pdist = no_derivative(
 pdist_backward = op(
     "_pdist_backward",
     _pdist_backward_array,
-    raises=BY_KINDS,
     decomposition=_pdist_decomposed,
     grad=_no_second_pdist,
     self=_no_second_pdist,
@@ -236,7 +232,6 @@ pdist_ = op(
     _pdist_array,
     node="PdistBackward0",
     self=lambda grad, self, p, result: pdist_backward(grad, self, p, result),
-    raises=BY_KINDS,
 )
 
 

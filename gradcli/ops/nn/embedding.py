@@ -80,6 +80,7 @@ embedding_dense_backward: Op = op(
     decomposition=_added_rows_decomposed,
     constant=("indices",),
     grad_output=lambda grad, indices, padding_idx: _read_rows(grad, indices, padding_idx),
+    raises=BY_VALUES,
 )
 
 embedding: Op = op(
@@ -258,6 +259,7 @@ embedding_bag_backward: Op = op(
     constant=("indices", "bags", "share"),
     grad=_no_second,
     per_sample_weights=_no_second,
+    raises=BY_VALUES,
 )
 
 embedding_bag_weights_backward: Op = op(
@@ -270,6 +272,7 @@ embedding_bag_weights_backward: Op = op(
     constant=("indices", "bags", "share"),
     grad=_no_second_by_weights,
     weight=_no_second_by_weights,
+    raises=BY_VALUES,
 )
 
 # The share of an element in its bag is one for a sum, one over the size for a mean, and for the

@@ -29,7 +29,7 @@ from gradcli.ops.codegen.promotion import of_halves
 from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.creation.random import uniform_array
-from gradcli.ops.definition.doc import BY_KINDS, RANDOM, effects, in_numpy
+from gradcli.ops.definition.doc import RANDOM, effects, in_numpy
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
 from gradcli.ops.definition.half_precision import is_half, rounded_once
 from gradcli.ops.definition.op import Op, op, pointwise
@@ -513,7 +513,6 @@ prelu_kernel_backward = op(
         choose(self > 0, grad_output, weight * grad_output)[()],
         choose(self > 0, 0, self * grad_output)[()],
     ),
-    raises=BY_KINDS,
     decomposition=lambda grad_output, self, weight: (
         where(self > 0, grad_output, weight * grad_output),
         where(self > 0, 0.0, self * grad_output),

@@ -10,7 +10,6 @@ from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.engine import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.catalogue import methods
-from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import sigmoid, tanh
 from gradcli.ops.linalg.products.matmul import linear
@@ -115,7 +114,6 @@ def _gradients(
 mkldnn_rnn_layer: Op = op(
     "mkldnn_rnn_layer",
     _layer_array,
-    raises=BY_KINDS,
     decomposition=lambda input, weight0, weight1, weight2, weight3, hx_, cx_, reverse: (
         *_steps((input, weight0, weight1, weight2, weight3, hx_, cx_), reverse),
         None,

@@ -29,7 +29,7 @@ from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.random import generator_of, shaped
-from gradcli.ops.definition.doc import BY_KINDS, RANDOM, Hazard, effects
+from gradcli.ops.definition.doc import RANDOM, Hazard, effects
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.lints import implicit_dim
 from gradcli.ops.definition.op import Op, op
@@ -164,7 +164,6 @@ softmax_backward: Op = op(
         - _sum_along(output * grad_output, dim) * grad
         - grad_output * _sum_along(output * grad, dim)
     ),
-    raises=BY_KINDS,
 )
 
 softmax_ = op(
@@ -172,7 +171,6 @@ softmax_ = op(
     _softmax_array,
     half=by_kernel(half_precision.softmax),
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
-    raises=BY_KINDS,
     doc="Exponentials divided by their sum along a dimension.",
     hazard=Hazard(
         infinities=(
@@ -266,7 +264,6 @@ log_softmax_backward = op(
     output=lambda grad, grad_output, output, dim: (
         -_sum_along(grad_output, dim) * exp(output) * grad
     ),
-    raises=BY_KINDS,
 )
 
 log_softmax_ = op(
@@ -275,7 +272,6 @@ log_softmax_ = op(
     half=by_kernel(half_precision.log_softmax),
     reads_lazy=True,
     self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
-    raises=BY_KINDS,
     doc="The logarithm of softmax, without overflow.",
     hazard=Hazard(
         infinities=(

@@ -25,7 +25,7 @@ from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import to
-from gradcli.ops.definition.doc import BY_KINDS, describe
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
@@ -85,7 +85,6 @@ cumsum: Op = op(
     "cumsum",
     lambda self, dim, dtype=None: _accumulated(np.add, self, dim, dtype),
     self=lambda grad, dim: grad if _has_one_step(grad, dim) else _sum_from_the_end(grad, dim),
-    raises=BY_KINDS,
     numpy=".cumsum(axis)",
 )
 
@@ -155,7 +154,6 @@ cumprod: Op = op(
     lambda self, dim, dtype=None: _accumulated(np.multiply, self, dim, dtype),
     half=rounded_once,
     self=_cumprod_rule,
-    raises=BY_KINDS,
     numpy=".cumprod(axis)",
 )
 
@@ -222,7 +220,6 @@ def _running_extreme(name: str, ufunc: Any) -> Function:
         differentiable=(0,),
         self=rule,
         unsupported=COMPLEX,
-        raises=BY_KINDS,
         numpy=f"""\
 def {name}(x, axis):
     values = np.{ufunc.__name__}.accumulate(x, axis)
@@ -286,7 +283,6 @@ logcumsumexp = op(
     half=rounded_once,
     self=_logcumsumexp_rule,
     unsupported=INTEGRAL,
-    raises=BY_KINDS,
     numpy="np.logaddexp.accumulate({0}, {1})",
 )
 
@@ -395,7 +391,6 @@ prod_all = op(
     "prod",
     lambda self, dtype=None: _prod_array(self, None, False, dtype),
     self=lambda grad, self, result, dtype: _prod_rule(grad, self, result, None, dtype),
-    raises=BY_KINDS,
     numpy=".prod(axis, keepdims)",
 )
 
@@ -407,7 +402,6 @@ prod_dim = op(
     self=lambda grad, self, result, dim, keepdim, dtype: _prod_rule(
         restore_dims(grad, (dim,), keepdim), self, restore_dims(result, (dim,), keepdim), dim, dtype
     ),
-    raises=BY_KINDS,
 )
 
 

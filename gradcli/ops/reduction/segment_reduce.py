@@ -14,7 +14,6 @@ from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
 from gradcli.ops.binding.arguments import check_floating, check_tensors, listed
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.indexing.select import index_add, index_select
@@ -107,7 +106,6 @@ _no_second = no_derivative("the gradient of segment_reduce", "reduce the parts o
 segment_reduce_backward: Op = op(
     "_segment_reduce_backward",
     _gradient,
-    raises=BY_KINDS,
     decomposition=_gradient_decomposed,
     node="NotImplemented",
     grad=_no_second,
@@ -121,7 +119,6 @@ segment_reduce_: Op = op(
     data=lambda grad, result, data, reduce, lengths, axis, initial: segment_reduce_backward(
         grad, result, data, reduce, lengths, axis, initial
     ),
-    raises=BY_KINDS,
 )
 
 

@@ -21,7 +21,6 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import named
 from gradcli.ops.codegen.promotion import NUMBERS
-from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import op
 from gradcli.ops.reduction.extrema import picked, put_selected
@@ -82,7 +81,6 @@ sort = op(
     differentiable=(0,),
     keeps_layout=True,
     self=_put_sorted,
-    raises=BY_KINDS,
     numpy="""\
 def sort(x, axis=-1, descending=False):
     places = np.argsort(-x if descending else x, axis, stable=True)
@@ -141,7 +139,6 @@ topk = op(
     differentiable=(0,),
     self=_put_sorted,
     unsupported=dtype_names("bool", "complex", raises="RuntimeError"),
-    raises=BY_KINDS,
     numpy="""\
 def topk(x, k, axis=-1, largest=True, in_order=True):
     places = np.take(np.argsort(-x if largest else x, axis, stable=True), range(k), axis)
@@ -186,7 +183,6 @@ kthvalue = op(
         grads[0], dim, indices, self_sizes, keepdim
     ),
     unsupported=dtype_names("bool", "complex"),
-    raises=BY_KINDS,
     numpy="""\
 def kthvalue(x, k, axis=-1, keepdims=False):
     places = np.take(np.argsort(x, axis, stable=True), [k - 1], axis)

@@ -15,7 +15,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.dims import normal_dim, normal_dims
 from gradcli.ops.binding.results import named
-from gradcli.ops.definition.doc import BY_KINDS, Hazard, describe, in_numpy
+from gradcli.ops.definition.doc import Hazard, describe, in_numpy
 from gradcli.ops.definition.dtype_support import (
     COMPLEX,
     Unsupported,
@@ -110,7 +110,6 @@ var = op(
     _var_array,
     half=rounded_once,
     self=_var_gradient,
-    raises=BY_KINDS,
     hazard=Hazard(nothing="var of so few elements divides by 0"),
     numpy=".var(axis, keepdims)",
 )
@@ -121,7 +120,6 @@ std = op(
     self=lambda grad, self, result, dims, correction, keepdim: _std_gradient(
         grad, self, result, dims, correction, keepdim
     ),
-    raises=BY_KINDS,
     hazard=Hazard(nothing="std of so few elements divides by 0"),
     numpy=".std(axis, keepdims)",
 )
@@ -168,7 +166,6 @@ var_mean = op(
     half=rounded_once,
     outputs=("result0", "result1"),
     self=_var_mean_rule,
-    raises=BY_KINDS,
     hazard=Hazard(nothing="var_mean of so few elements divides by 0"),
 )
 std_mean = op(
@@ -177,7 +174,6 @@ std_mean = op(
     half=rounded_once,
     outputs=("result0", "result1"),
     self=_std_mean_rule,
-    raises=BY_KINDS,
     hazard=Hazard(nothing="std_mean of so few elements divides by 0"),
 )
 
@@ -251,7 +247,6 @@ def _median_of_all(name: str, node_name: str, ignore_nan: bool) -> Op:
         node=node_name,
         self=shared_evenly,
         unsupported=_BOOL_OR_COMPLEX,
-        raises=BY_KINDS,
     )
 
 
@@ -278,7 +273,6 @@ def _picked_along(name: str, node_name: str, pick: Function, unsupported: Unsupp
             grads[0], dim, indices, self_sizes, keepdim
         ),
         unsupported=unsupported,
-        raises=BY_KINDS,
     )
 
 

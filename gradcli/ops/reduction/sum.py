@@ -38,7 +38,7 @@ from gradcli.ops.binding.dims import Dims, normal_dims, sizes_of
 from gradcli.ops.codegen.promotion import EVERYDAY, NATIVE_SCALARS
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.fill import checked_dtype
-from gradcli.ops.definition.doc import BY_KINDS, Hazard
+from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import check_floating_dtype
 from gradcli.ops.definition.op import Function, op
 from gradcli.ops.definition.ref import ref
@@ -156,7 +156,6 @@ sum_all = op(
     lambda self, dtype=None: _sum_array(self, None, False, dtype),
     reads_lazy=True,
     self=lambda grad, self_sizes: expand(grad, self_sizes),
-    raises=BY_KINDS,
     numpy=".sum(axis, keepdims)",
 )
 
@@ -168,7 +167,6 @@ sum_dims = op(
     self=lambda grad, self_sizes, dims, keepdim: expand(
         restore_dims(grad, dims, keepdim), self_sizes
     ),
-    raises=BY_KINDS,
 )
 
 
@@ -278,7 +276,6 @@ nansum = op(
         expand(grad if dims is None else restore_dims(grad, dims, keepdim), self.shape)
         * (self == self)
     ),
-    raises=BY_KINDS,
 )
 
 
@@ -334,7 +331,6 @@ mean_all = op(
     lambda self, dtype=None: _mean_array(self, None, False, dtype),
     reads_lazy=True,
     self=_mean_rule,
-    raises=BY_KINDS,
     hazard=Hazard(nothing="the mean of nothing divides 0 by 0"),
     numpy=".mean(axis, keepdims)",
 )
@@ -347,7 +343,6 @@ mean_dims = op(
     self=lambda grad, self_sizes, dims, keepdim: (
         expand(restore_dims(grad, dims, keepdim), self_sizes) / reduced_count(self_sizes, dims)
     ),
-    raises=BY_KINDS,
     hazard=Hazard(nothing="the mean of nothing divides 0 by 0"),
 )
 
@@ -388,7 +383,6 @@ logsumexp = op(
     "logsumexp",
     logsumexp_array,
     self=_logsumexp_rule,
-    raises=BY_KINDS,
     numpy="""\
 def logsumexp(x, axis, keepdims=False):
     if np.iscomplexobj(x):

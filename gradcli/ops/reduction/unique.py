@@ -14,7 +14,7 @@ from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_real
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.definition.doc import READS, effects
+from gradcli.ops.definition.doc import BY_VALUES, READS, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.reduction.sum import check_reduced
@@ -57,6 +57,7 @@ def _entry(name: str, forward: Function) -> Op:
         differentiable=(0,),
         self=lambda grads: refused(grads[0]),
         effects=(READS,),
+        raises=BY_VALUES,
     )
 
 

@@ -17,7 +17,6 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import listed
-from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.reshaping import flatten, meshgrid, raised_1d, raised_2d, raised_3d
 from gradcli.ops.shape.slicing import select, slice_
@@ -63,7 +62,6 @@ cat: Op = op(
     keeps_layout=True,
     lists=("tensors",),
     tensors=_cut_cat,
-    raises=BY_KINDS,
     numpy="concatenate",
 )
 
@@ -85,7 +83,6 @@ stack: Op = op(
     tensors=lambda grad, tensors_sizes, dim: [
         select(grad, dim, i) for i in range(len(tensors_sizes))
     ],
-    raises=BY_KINDS,
     numpy="stack",
 )
 
@@ -228,9 +225,7 @@ def _cut_blocks(grad: Any, tensors_sizes: Sequence[tuple[int, ...]]) -> list[Any
     return parts
 
 
-block_diagonal: Op = op(
-    "block_diag", _block_diagonal, lists=("tensors",), tensors=_cut_blocks, raises=BY_KINDS
-)
+block_diagonal: Op = op("block_diag", _block_diagonal, lists=("tensors",), tensors=_cut_blocks)
 
 
 @function("block_diag")

@@ -16,7 +16,7 @@ from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.creation.copies import contiguous
-from gradcli.ops.definition.doc import BY_KINDS, describe, in_numpy
+from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.definition.ref import ref
 from gradcli.ops.shape.slicing import diagonal, diagonal_backward, diagonal_dims, diagonal_of
@@ -37,7 +37,6 @@ flip: Op = op(
     lambda self, dims: _flipped(self, dims),
     keeps_layout=True,
     linear=True,
-    raises=BY_KINDS,
     numpy="flip",
 )
 
@@ -82,7 +81,6 @@ roll: Op = op(
     lambda self, shifts, dims: laid_out_like(self, np.roll(self, shifts, dims)),
     keeps_layout=True,
     self=lambda grad, shifts, dims: roll(grad, _opposite(shifts), dims),
-    raises=BY_KINDS,
     numpy="roll",
 )
 
@@ -137,7 +135,6 @@ rot90: Op = op(
     lambda self, k, dims: _turned(self, k, dims),
     keeps_layout=True,
     self=lambda grad, k, dims: rot90(grad, -k, dims),
-    raises=BY_KINDS,
     numpy="rot90",
 )
 
@@ -178,7 +175,6 @@ repeat: Op = op(
     "repeat",
     lambda self, repeats: np.tile(self, repeats)[()],
     self=_repeat_rule,
-    raises=BY_KINDS,
     numpy="""\
 def repeated(x, *counts):
     return np.tile(x, counts[0] if isinstance(counts[0], tuple) else counts)
@@ -229,7 +225,6 @@ def _triangle(name: str, forward: Any) -> Op:
         forward,
         leading=True,
         self=lambda grad, diagonal: entry(grad, diagonal),
-        raises=BY_KINDS,
         numpy=name,
     )
 
@@ -253,7 +248,6 @@ diagonal_copy: Op = op(
     lambda self, offset: np.diagonal(self, offset).copy(),
     node="DiagonalBackward0_copy",
     self=lambda grad, self_sizes, offset: diagonal_backward(grad, self_sizes, offset, 0, 1),
-    raises=BY_KINDS,
 )
 
 
@@ -271,7 +265,6 @@ diag_embed: Op = op(
     "diag_embed",
     _embedded,
     self=diagonal,
-    raises=BY_KINDS,
     numpy="""\
 def diag_embed(values, offset=0, axis1=-2, axis2=-1):
     i, size = np.arange(values.shape[-1]), values.shape[-1] + abs(offset)

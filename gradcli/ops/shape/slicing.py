@@ -16,7 +16,7 @@ from gradcli.errors import index_error, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import FromTheEnd, normal_dim
-from gradcli.ops.definition.doc import BY_KINDS, NEVER
+from gradcli.ops.definition.doc import NEVER
 from gradcli.ops.definition.op import Op, op
 
 Sizes = tuple[int, ...]
@@ -38,7 +38,6 @@ select: Op = op(
     lambda self, dim, index: with_strides(self)[along(self.ndim, dim, index)],
     view=True,
     self=lambda grad, self_sizes, dim, index: select_backward(grad, self_sizes, dim, index),
-    raises=BY_KINDS,
 )
 
 
@@ -52,7 +51,6 @@ select_backward: Op = op(
     "select_backward",
     _put_selected,
     grad_output=select,
-    raises=BY_KINDS,
 )
 
 
@@ -93,7 +91,6 @@ slice_: Op = op(
     self=lambda grad, self_sizes, dim, start, end, step: slice_backward(
         grad, self_sizes, dim, start, end, step
     ),
-    raises=BY_KINDS,
 )
 
 
@@ -109,7 +106,6 @@ slice_backward: Op = op(
     "slice_backward",
     _put_slice,
     grad_output=slice_,
-    raises=BY_KINDS,
 )
 
 
@@ -161,7 +157,6 @@ diagonal: Op = op(
     self=lambda grad, self_sizes, offset, dim1, dim2: diagonal_backward(
         grad, self_sizes, offset, dim1, dim2
     ),
-    raises=BY_KINDS,
     numpy="diagonal",
 )
 
@@ -184,7 +179,6 @@ diagonal_backward: Op = op(
     "diagonal_backward",
     _put_diagonal,
     grad_output=diagonal,
-    raises=BY_KINDS,
 )
 
 
@@ -231,7 +225,6 @@ unfold: Op = op(
     self=lambda grad, self_sizes, dimension, size, step: unfold_backward(
         grad, self_sizes, dimension, size, step
     ),
-    raises=BY_KINDS,
 )
 
 
@@ -264,7 +257,6 @@ def _put_windows_decomposed(
 unfold_backward: Op = op(
     "unfold_backward",
     _put_windows,
-    raises=BY_KINDS,
     decomposition=_put_windows_decomposed,
     grad_output=unfold,
 )

@@ -21,7 +21,7 @@ from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, one_by_one, 
 from gradcli.ops.codegen.promotion import NATIVE_SCALARS
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.creation.fill import checked_dtype
-from gradcli.ops.definition.doc import BY_KINDS, describe, in_numpy
+from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.ops.definition.op import Function, Op, op
 
 # --- expand -------------------------------------------------------------------------------------
@@ -76,7 +76,6 @@ expand: Op = op(
     view=True,
     # The engine sums the gradient to the input's shape.
     self=lambda grad: grad,
-    raises=BY_KINDS,
     numpy="broadcast_to",
 )
 
@@ -190,12 +189,10 @@ def _back_to_sizes(grad: Any, self_sizes: tuple[int, ...]) -> Any:
     return reshape(grad, self_sizes)
 
 
-view: Op = op("view", _view_array, view=True, self=_back_to_sizes, raises=BY_KINDS)
+view: Op = op("view", _view_array, view=True, self=_back_to_sizes)
 
 # What reshape() gives where a tensor that is not in row order can be viewed without a copy.
-reshape_alias: Op = op(
-    "_reshape_alias", _view_array, view=True, self=_back_to_sizes, raises=BY_KINDS
-)
+reshape_alias: Op = op("_reshape_alias", _view_array, view=True, self=_back_to_sizes)
 
 # A view of a temporary value: PyTorch does not record it as a view, so it is its own base.
 unsafe_view: Op = op(
@@ -203,7 +200,6 @@ unsafe_view: Op = op(
     lambda self, size: _view_array(self, size) if self.ndim else self.reshape(size),
     keeps_layout=True,
     self=_back_to_sizes,
-    raises=BY_KINDS,
 )
 
 
@@ -307,7 +303,6 @@ unsqueeze: Op = op(
     lambda self, dim: _unsqueezed(self, dim),
     view=True,
     self=lambda grad, dim: squeeze_dim(grad, dim),
-    raises=BY_KINDS,
     numpy="expand_dims",
 )
 
@@ -338,7 +333,6 @@ def _squeeze(node_name: str, is_view: bool) -> Op:
         view=is_view,
         keeps_layout=True,
         self=lambda grad, self_sizes, dim: restore_dims(grad, _singles(self_sizes, (dim,)), False),
-        raises=BY_KINDS,
     )
 
 
@@ -350,7 +344,6 @@ def _squeeze_several(node_name: str, is_view: bool) -> Op:
         view=is_view,
         keeps_layout=True,
         self=lambda grad, self_sizes, dims: restore_dims(grad, _singles(self_sizes, dims), False),
-        raises=BY_KINDS,
     )
 
 
@@ -406,7 +399,6 @@ unsqueezed_in_place: Op = op(
     node="UnsqueezeBackward1",
     keeps_layout=True,
     self=squeeze_dim,
-    raises=BY_KINDS,
 )
 
 
@@ -428,7 +420,6 @@ transpose: Op = op(
     lambda self, dim0, dim1: with_strides(self).swapaxes(dim0, dim1) if self.ndim else self,
     view=True,
     linear=True,
-    raises=BY_KINDS,
     numpy=".swapaxes",
 )
 
@@ -437,7 +428,6 @@ t: Op = op(
     lambda self: with_strides(self).T,
     view=True,
     linear=True,
-    raises=BY_KINDS,
     numpy="{head}.T",
 )
 
@@ -446,7 +436,6 @@ permute: Op = op(
     lambda self, dims: with_strides(self).transpose(dims),
     view=True,
     self=lambda grad, dims: permute(grad, inverse_permutation(dims)),
-    raises=BY_KINDS,
     numpy=".transpose",
 )
 
@@ -456,7 +445,6 @@ transposed_in_place: Op = op(
     node="TransposeBackward1",
     keeps_layout=True,
     self=transpose,
-    raises=BY_KINDS,
 )
 t_in_place: Op = op(
     "t_",
@@ -464,7 +452,6 @@ t_in_place: Op = op(
     node="TBackward1",
     keeps_layout=True,
     self=t,
-    raises=BY_KINDS,
 )
 
 

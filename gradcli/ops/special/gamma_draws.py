@@ -16,6 +16,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.creation.rejection import standard_gamma
+from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.packages import imported
@@ -145,6 +146,7 @@ _standard_gamma = op(
     decomposition=lambda self, drawn: drawn,
     constant=("drawn",),
     self=lambda grad, self, result: grad * standard_gamma_grad(self, result),
+    raises=BY_VALUES,
 )
 
 
@@ -327,6 +329,7 @@ _dirichlet = op(
     node="_DirichletBackward",
     constant=("drawn",),
     concentration=_dirichlet_rule,
+    raises=BY_VALUES,
 )
 
 

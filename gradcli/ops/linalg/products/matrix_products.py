@@ -20,7 +20,6 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.arithmetic.half_precision import check_factor
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.codegen.promotion import EVERYDAY
-from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import not_defined
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once_alike
 from gradcli.ops.definition.op import Op, op
@@ -179,7 +178,6 @@ dot = op(
     lambda self, tensor: _dot_array("dot", self, tensor),
     self=lambda grad, tensor: grad * conj(tensor),
     tensor=lambda grad, self: grad * conj(self),
-    raises=BY_KINDS,
     doc="The sum of two vectors' products.",
     example="torch.dot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     numpy="({0} @ {1})",
@@ -190,7 +188,6 @@ vdot = op(
     lambda self, other: _dot_array("vdot", conj(self), other),
     self=lambda grad, other: conj(grad) * other,
     other=lambda grad, self: grad * self,
-    raises=BY_KINDS,
     doc="The sum of two vectors' products, the first one conjugated.",
     example="torch.vdot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
@@ -209,7 +206,6 @@ mv: Op = op(
     lambda self, vec: _mv_array(_with_dimensions("mv", 1, self), vec),
     self=lambda grad, vec: _column_times_row(grad, conj(vec)),
     vec=lambda grad, self: mv(conj(t(self)), grad),
-    raises=BY_KINDS,
     doc="The product of a matrix and a vector.",
     example="torch.mv(tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]))",
     numpy="({0} @ {1})",
@@ -259,7 +255,6 @@ mm: Op = op(
     autocast=True,
     self=_of_left,
     mat2=_of_right,
-    raises=BY_KINDS,
     doc="The product of two matrices.",
     example="torch.mm(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))",
 )
@@ -280,7 +275,6 @@ bmm: Op = op(
     autocast=True,
     self=lambda grad, mat2: bmm(grad, conj(transpose(mat2, 1, 2))),
     mat2=lambda grad, self: bmm(conj(transpose(self, 1, 2)), grad),
-    raises=BY_KINDS,
     doc="The products of two batches of matrices.",
     example="torch.bmm(arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
 )
@@ -341,7 +335,6 @@ addmm = op(
     mat2=lambda grad, mat1, alpha, mat2_strides: scaled(
         _of_right(grad, mat1, mat2_strides), conj(alpha)
     ),
-    raises=BY_KINDS,
     doc="`beta * input + alpha * (mat1 @ mat2)`.",
     example=(
         "torch.addmm(tensor([[2., 1.], [1., 3.]]), tensor([[2., 1.], [1., 3.]]), "
@@ -356,7 +349,6 @@ addmv = op(
     self=lambda grad, beta: scaled(grad, conj(beta)),
     mat=lambda grad, vec, alpha: scaled(_column_times_row(grad, conj(vec)), conj(alpha)),
     vec=lambda grad, mat, alpha: scaled(mv(conj(t(mat)), grad), conj(alpha)),
-    raises=BY_KINDS,
     doc="`beta * input + alpha * (mat @ vec)`.",
     example="torch.addmv(tensor([1., 1.]), tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]))",
 )
@@ -381,7 +373,6 @@ addr = op(
     self=lambda grad, beta: scaled(grad, conj(beta)),
     vec1=lambda grad, vec2, alpha: scaled(mv(grad, conj(vec2)), conj(alpha)),
     vec2=lambda grad, vec1, alpha: scaled(mv(t(grad), conj(vec1)), conj(alpha)),
-    raises=BY_KINDS,
     doc="`beta * input + alpha * outer(vec1, vec2)`.",
     example="torch.addr(tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]), tensor([3., 4.]))",
 )
@@ -408,7 +399,6 @@ baddbmm = op(
     batch2=lambda grad, batch1, alpha: scaled(
         bmm(conj(transpose(batch1, 1, 2)), grad), conj(alpha)
     ),
-    raises=BY_KINDS,
     doc="`beta * input + alpha * (batch1 @ batch2)`, for batches of matrices.",
     example="torch.baddbmm(zeros(2, 2), arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
 )

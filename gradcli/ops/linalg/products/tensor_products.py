@@ -24,7 +24,6 @@ from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.binding.dims import normal_dims
 from gradcli.ops.creation.autocast import autocast_to_float32, autocast_to_lower_precision
 from gradcli.ops.creation.copies import clone
-from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_fill_tensor
@@ -292,7 +291,6 @@ addbmm = op(
     batch2=lambda grad, batch1, alpha: scaled(
         bmm(conj(transpose(batch1, 1, 2)), _of_each(grad, batch1)), conj(alpha)
     ),
-    raises=BY_KINDS,
     doc="`beta * input` and alpha times the sum of a batch's matrix products.",
     example="torch.addbmm(zeros(2, 2), arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
 )
@@ -321,9 +319,7 @@ def _trace_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
     )
 
 
-trace = op(
-    "trace", _trace_array, self=_trace_rule, unsupported=dtype_names("bool"), raises=BY_KINDS
-)
+trace = op("trace", _trace_array, self=_trace_rule, unsupported=dtype_names("bool"))
 
 
 @function("trace", method=True)
@@ -378,7 +374,6 @@ def _trilinear_decomposed(
 trilinear: Op = op(
     "_trilinear",
     _trilinear_array,
-    raises=BY_KINDS,
     decomposition=_trilinear_decomposed,
     i1=lambda grad, i2, i3, expand1, expand2, expand3, sumdim: trilinear(
         grad, i2, i3, sumdim, expand2, expand3, expand1

@@ -17,7 +17,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_KINDS, CHECKS, effects
+from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min_number
@@ -89,7 +89,6 @@ bce_backward = op(
     lambda grad_output, self, target, weight=None, reduction=1: laid_out_like(
         self, _bce_backward(grad_output, self, target, weight, reduction)
     ),
-    raises=BY_KINDS,
     decomposition=lambda grad_output, self, target, weight, reduction: _bce_backward(
         grad_output, self, target, weight, reduction
     ),
@@ -111,7 +110,6 @@ binary_cross_entropy_ = op(
     target=lambda grad, self, weight, reduction: shared(
         _weighted(-logit(self) * grad, weight), reduction
     ),
-    raises=BY_KINDS,
 )
 
 
@@ -190,7 +188,6 @@ binary_cross_entropy_with_logits_ = op(
     constant=("weight", "pos_weight"),
     self=_bce_logits_rule,
     target=_bce_logits_target_rule,
-    raises=BY_KINDS,
 )
 
 

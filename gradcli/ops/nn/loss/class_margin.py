@@ -13,7 +13,7 @@ from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
 from gradcli.ops.binding.arguments import check_constants, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES
+from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min_number
@@ -107,6 +107,7 @@ multi_margin_loss_backward = op(
     constant=("target", "weight"),
     grad_output=_no_second,
     self=_no_second,
+    raises=BY_VALUES,
 )
 
 multi_margin_loss_ = op(
@@ -249,7 +250,6 @@ def _multilabel_gradient_decomposed(
 multilabel_margin_loss_backward = op(
     "multilabel_margin_loss_backward",
     _multilabel_gradient,
-    raises=BY_KINDS,
     decomposition=_multilabel_gradient_decomposed,
     node="NotImplemented",
     constant=("is_target",),

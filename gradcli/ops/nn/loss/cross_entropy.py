@@ -190,6 +190,7 @@ def _nll(name: str) -> Op:
         ),
         # It does not depend on the input, only on its shape.
         self=lambda grad, self: zeros_like(self),
+        raises=BY_VALUES,
     )
     loss: Op = op(
         name,

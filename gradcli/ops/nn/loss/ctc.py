@@ -136,6 +136,7 @@ ctc_loss_backward = op(
     log_probs=_no_second,
     losses=_no_second,
     decomposition=gradient_decomposed,
+    raises=BY_VALUES,
 )
 
 ctc_loss_: Op = op(

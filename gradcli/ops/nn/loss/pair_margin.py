@@ -18,7 +18,6 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function, methods
 from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.clamp import clamp_min_number, minimum
 from gradcli.ops.elementwise.comparison import choose
@@ -44,7 +43,6 @@ soft_margin_loss_backward: Op = op(
     constant=("target",),
     linear=True,
     self=_soft_margin_bend,
-    raises=BY_KINDS,
 )
 
 soft_margin_loss_ = op(
@@ -55,7 +53,6 @@ soft_margin_loss_ = op(
     keeps_layout=True,
     constant=("target",),
     self=soft_margin_loss_backward,
-    raises=BY_KINDS,
 )
 
 

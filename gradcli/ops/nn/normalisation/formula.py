@@ -21,7 +21,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
-from gradcli.ops.definition.doc import BY_KINDS, WRITES
+from gradcli.ops.definition.doc import WRITES
 from gradcli.ops.definition.half_precision import Way, by_kernel, rounded_once
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.unary import sqrt
@@ -338,7 +338,6 @@ def normalising(
         f"{name}_backward",
         normalised_backward,
         half=rounded_once,
-        raises=BY_KINDS,
         decomposition=_backward_decomposed,
         outputs=("result0", "result1", "result2"),
         inputs=operands,
@@ -379,7 +378,6 @@ def normalising(
         forward,
         half=half,
         keeps_layout=forward is not normalised,
-        raises=BY_KINDS,
         decomposition=decomposed,
         outputs=("result0", "result1", "result2"),
         differentiable=(0,),

@@ -19,7 +19,6 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.nn.normalisation.formula import (
@@ -98,7 +97,6 @@ native_group_norm_backward: Op = op(
     constant=("grad_out", "input", "mean", "rstd", "weight", "bias"),
     half=rounded_once,
     outputs=("result0", "result1", "result2"),
-    raises=BY_KINDS,
 )
 
 
@@ -211,7 +209,6 @@ native_group_norm = op(
     _forward,
     half=rounded_once,
     keeps_layout=True,
-    raises=BY_KINDS,
     decomposition=_decomposed,
     outputs=("result0", "result1", "result2"),
     inputs=("input", "weight", "bias"),

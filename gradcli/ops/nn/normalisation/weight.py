@@ -9,7 +9,6 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.norms import vector_norm
 from gradcli.ops.reduction.sum import sum_dims
@@ -44,7 +43,6 @@ def _decomposed(v: Tensor, g: Tensor, dim: int) -> list[Tensor]:
 weight_norm_interface: Op = op(
     "_weight_norm_interface",
     _scaled,
-    raises=BY_KINDS,
     decomposition=_decomposed,
     inputs=("v", "g"),
     outputs=("result0", "result1"),

@@ -23,7 +23,7 @@ from gradcli.errors import runtime_error, shape_error, type_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.autocast import autocast_to_lower_precision
-from gradcli.ops.definition.doc import BY_KINDS, SAMPLES, describe, in_numpy
+from gradcli.ops.definition.doc import SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
@@ -207,7 +207,6 @@ convolution_backward: Op = op(
     "convolution_backward",
     _convolution_backward_array,
     half=rounded_once,
-    raises=BY_KINDS,
     decomposition=_convolution_backward_decomposed,
     keeps_layout=True,
     outputs=("result0", "result1", "result2"),
@@ -228,7 +227,6 @@ convolution: Op = op(
     keeps_layout=True,
     inputs=("input", "weight", "bias"),
     joint=_convolution_rule,
-    raises=BY_KINDS,
 )
 
 # --- what programs write ------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from gradcli.ops.binding.arguments import check_floating, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_KINDS, describe
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.products.matrix_products import bmm
 from gradcli.ops.nn.spatial.grid_curvature import of_slopes
@@ -69,13 +69,10 @@ base_grid = op(
     "_affine_base_grid",
     _of_base,
     constant=("value",),
-    raises=BY_KINDS,
     decomposition=lambda value, size, align_corners: _of_base(value, size, align_corners),
 )
 
-affine_grid_generator = op(
-    "affine_grid_generator", _affine_array, theta=_affine_rule, raises=BY_KINDS
-)
+affine_grid_generator = op("affine_grid_generator", _affine_array, theta=_affine_rule)
 
 
 @function("affine_grid", module="torch.nn.functional")
@@ -207,7 +204,6 @@ def _sampler(ndim: int) -> Op:
         outputs=("of_input", "of_grid"),
         inputs=("grad_output", "input", "grid"),
         joint=second,
-        raises=BY_KINDS,
         decomposition=sampled_backward_decomposed,
     )
     sampler = op(
@@ -217,7 +213,6 @@ def _sampler(ndim: int) -> Op:
             grad, input, grid, mode, padding, align_corners
         ),
         inputs=("input", "grid"),
-        raises=BY_KINDS,
         decomposition=sampled_decomposed,
     )
     return sampler

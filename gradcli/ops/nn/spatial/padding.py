@@ -19,7 +19,7 @@ from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import copy_
-from gradcli.ops.definition.doc import BY_KINDS, in_numpy
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.nn.spatial.matrices import along_dims
@@ -53,7 +53,6 @@ constant_pad_nd: Op = op(
     keeps_layout=True,
     leading=True,
     self=lambda grad, pad: constant_pad_nd(grad, tuple(-size for size in pad), 0),
-    raises=BY_KINDS,
 )
 
 
@@ -133,7 +132,6 @@ def _by_source(name: str, source: Any) -> Op:
     backward: Op = op(
         f"{name}_backward",
         unpad_array,
-        raises=BY_KINDS,
         decomposition=unpadded,
         grad_output=lambda grad, pad: padded(grad, pad),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
@@ -144,7 +142,6 @@ def _by_source(name: str, source: Any) -> Op:
         keeps_layout=True,
         self=lambda grad, self, pad: backward(grad, self, pad),
         unsupported=dtype_names("bool"),
-        raises=BY_KINDS,
     )
     return padded
 

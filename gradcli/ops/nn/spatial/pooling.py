@@ -27,7 +27,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import out_of_range
-from gradcli.ops.definition.doc import BY_KINDS, LAST, SAMPLES, describe, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, LAST, SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.gather import gather, scatter_add
@@ -102,6 +102,7 @@ def picking(
         decomposition=lambda grad_output, self, indices, apart: _put_decomposed(
             grad_output, self, indices, apart, ndim
         ),
+        raises=BY_VALUES,
     )
 
     def of_any(grads: Any, self: Any, result1: Any) -> Any:
@@ -135,7 +136,6 @@ _MAX_OF_LINE: Op = op(
     "max_pool1d",
     lambda self, windows, ceil_mode: largest_of_windows(self, windows, ceil_mode)[0],
     constant=("self",),
-    raises=BY_KINDS,
 )
 
 # --- the mean of a window -----------------------------------------------------------------------
@@ -246,7 +246,6 @@ def linear_pool(
         f"{name}_backward",
         lambda grad_output, self, argument: transposed(grad_output, self, argument),
         keeps_layout=True,
-        raises=BY_KINDS,
         decomposition=pool_transposed,
         grad_output=lambda grad, argument: pool(grad, argument),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
@@ -257,7 +256,6 @@ def linear_pool(
         keeps_layout=True,
         self=lambda grad, self, argument: backward(grad, self, argument),
         unsupported=unsupported,
-        raises=BY_KINDS,
     )
     return pool
 

@@ -20,7 +20,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, shape_error, type_error, value_error
 from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import BY_KINDS, in_numpy
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.nn.spatial.adaptive_pooling import adaptive_average
 from gradcli.ops.nn.spatial.matrices import along_dims
@@ -115,7 +115,6 @@ def _resampling(name: str) -> Op:
     backward: Op = op(
         f"{name}_backward",
         _transposed,
-        raises=BY_KINDS,
         decomposition=lambda grad_output, input_size, taps: along_dims(
             grad_output, [matrix.T for matrix in _matrices(input_size, taps)]
         ),
@@ -125,7 +124,6 @@ def _resampling(name: str) -> Op:
         name,
         _resampled,
         keeps_layout=True,
-        raises=BY_KINDS,
         decomposition=lambda self, taps: along_dims(self, _matrices(self.shape, taps)),
         self=lambda grad, self_sizes, taps: backward(grad, self_sizes, taps),
     )
@@ -300,7 +298,6 @@ pixel_shuffle_: Op = op(
     keeps_layout=True,
     leading=True,
     self=lambda grad, factor: pixel_unshuffle_(grad, factor),
-    raises=BY_KINDS,
     numpy="""\
 def pixel_shuffle(x, factor):
     *before, channels, height, width = x.shape
@@ -316,7 +313,6 @@ pixel_unshuffle_: Op = op(
     keeps_layout=True,
     leading=True,
     self=pixel_shuffle_,
-    raises=BY_KINDS,
     numpy="""\
 def pixel_unshuffle(x, factor):
     *before, channels, height, width = x.shape
@@ -341,7 +337,6 @@ channel_shuffle_: Op = op(
     keeps_layout=True,
     node="ChannelShuffleBackward0",
     self=lambda grad, self_sizes, groups: channel_shuffle_(grad, self_sizes[1] // groups),
-    raises=BY_KINDS,
 )
 
 
