@@ -18,7 +18,7 @@ from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.creation.copies import clone_, detach, to
 from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
 from gradcli.ops.creation.tensor_methods import requires_grad_
-from gradcli.ops.definition.doc import STATE, describe, effects
+from gradcli.ops.definition.doc import STATE, describe
 from gradcli.ops.definition.lints import check_copied
 from gradcli.state import active
 
@@ -303,8 +303,7 @@ def _named_dtype(type: Any) -> DType | None:
     return None
 
 
-@function("set_default_tensor_type")
-@effects(STATE)
+@function("set_default_tensor_type", effects=(STATE,))
 def set_default_tensor_type(t: Any) -> None:
     """The old way to set the dtype of new floating tensors: by `torch.DoubleTensor` or its name.
     Raises E202 for what is no floating type.

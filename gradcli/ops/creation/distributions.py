@@ -41,7 +41,7 @@ from gradcli.ops.creation.random import (
     shaped,
     uniform_over,
 )
-from gradcli.ops.definition.doc import CHECKS, RANDOM, WRITES, effects
+from gradcli.ops.definition.doc import CHECKS, RANDOM, WRITES
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.state import active
@@ -120,8 +120,7 @@ _normal_of_both = op(
 )
 
 
-@function("normal")
-@effects(RANDOM)
+@function("normal", effects=(RANDOM,))
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -167,8 +166,7 @@ def normal(
     return _normal_of_mean.apply(mean, values) if of_mean else _normal_of_std.apply(std, values)
 
 
-@function("bernoulli", method=True)
-@effects(CHECKS, RANDOM)
+@function("bernoulli", method=True, effects=(CHECKS, RANDOM))
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
     """Ones with the probabilities that the tensor holds, or with probability p; zeros elsewhere.
 
@@ -207,8 +205,7 @@ def _written(self: Tensor, entry: Op, values: Any) -> Tensor:
     return self
 
 
-@method("uniform_")
-@effects(RANDOM, WRITES)
+@method("uniform_", effects=(RANDOM, WRITES))
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
     """Write uniformly distributed numbers from one bound to the other, exclusive."""
     low, high = plain_float("uniform_", "from", from_), plain_float("uniform_", "to", to)
@@ -219,8 +216,7 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
     return _written(self, _uniform_written, values)
 
 
-@method("normal_")
-@effects(RANDOM, WRITES)
+@method("normal_", effects=(RANDOM, WRITES))
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Write normally distributed numbers."""
     mean, std = plain_float("normal_", "mean", mean), plain_float("normal_", "std", std)
@@ -231,8 +227,7 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = N
     return _written(self, _normal_written, values)
 
 
-@method("exponential_")
-@effects(RANDOM, WRITES)
+@method("exponential_", effects=(RANDOM, WRITES))
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Write exponentially distributed numbers of the given rate. Raises E204 unless that is
     positive.
@@ -260,8 +255,7 @@ def _redraw(
     return _written(self, entry, values)
 
 
-@method("cauchy_")
-@effects(RANDOM, WRITES)
+@method("cauchy_", effects=(RANDOM, WRITES))
 def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
     """Write numbers of a Cauchy distribution. Raises E204 unless `sigma` is positive.
 
@@ -284,8 +278,7 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any
     return _redraw(self, generator, _cauchy_written, draw)
 
 
-@method("geometric_")
-@effects(RANDOM, WRITES)
+@method("geometric_", effects=(RANDOM, WRITES))
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Write how many trials it takes until one of probability p succeeds. Raises E204 unless p is
     between 0 and 1.
@@ -304,8 +297,7 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     return _redraw(self, generator, _geometric_written, draw)
 
 
-@method("log_normal_")
-@effects(RANDOM, WRITES)
+@method("log_normal_", effects=(RANDOM, WRITES))
 def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
     """Write the exponentials of normally distributed numbers. Raises E204 unless `std` is positive.
 
@@ -326,8 +318,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any
     return _redraw(self, generator, _log_normal_written, draw)
 
 
-@method("bernoulli_")
-@effects(RANDOM, WRITES)
+@method("bernoulli_", effects=(RANDOM, WRITES))
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere."""
     if not isinstance(p, Tensor):
@@ -376,8 +367,7 @@ _SPANS = {
 _NO_COMPLEX = dtype_names("complex", raises="RuntimeError")
 
 
-@method("random_")
-@effects(RANDOM, WRITES)
+@method("random_", effects=(RANDOM, WRITES))
 def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any = None) -> Tensor:
     """Write integers below a bound, `random_(to)`, or from one bound up to another; without bounds
     any that the dtype holds exactly.
@@ -409,8 +399,7 @@ def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any =
 # --- choices ------------------------------------------------------------------------------------
 
 
-@function("multinomial", method=True)
-@effects(CHECKS, RANDOM)
+@function("multinomial", method=True, effects=(CHECKS, RANDOM))
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None
 ) -> Tensor:

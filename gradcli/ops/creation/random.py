@@ -114,8 +114,7 @@ def seed_of(device: str) -> int:
     return generator_of(None, device).initial_seed()
 
 
-@function("manual_seed")
-@effects(STATE)
+@function("manual_seed", effects=(STATE,))
 def manual_seed(seed: Any) -> Generator:
     """Start the session's generators again from a seed; returns the CPU's.
 
@@ -133,8 +132,7 @@ def initial_seed() -> int:
     return generator_of(None).initial_seed()
 
 
-@function("seed")
-@effects(STATE)
+@function("seed", effects=(STATE,))
 def seed() -> int:
     """Start the session's generator again from a seed that the system draws; returns the seed."""
     return generator_of(None).seed()
@@ -409,8 +407,7 @@ def _bounds(given: Sequence[Any], low: Any, high: Any) -> tuple[Any, Any]:
     return low, high
 
 
-@function("randint")
-@effects(RANDOM)
+@function("randint", effects=(RANDOM,))
 def randint(
     *bounds_and_size: Any,
     low: Any = 0,
@@ -445,8 +442,7 @@ def randint(
     return made("randint", array, target_device, requires_grad)
 
 
-@function("randint_like")
-@effects(RANDOM)
+@function("randint_like", effects=(RANDOM,))
 def randint_like(
     input: Tensor,
     *bounds: Any,
@@ -471,8 +467,7 @@ def randint_like(
     return made(name, array, target_device, requires_grad)
 
 
-@function("randperm")
-@effects(RANDOM)
+@function("randperm", effects=(RANDOM,))
 def randperm(
     n: Any,
     *,

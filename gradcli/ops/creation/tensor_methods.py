@@ -81,8 +81,7 @@ def variable(data: Tensor, requires_grad: bool = False) -> Tensor:
     return result
 
 
-@method("backward")
-@effects(GRAD)
+@method("backward", effects=(GRAD,))
 def backward(
     self: Tensor,
     gradient: Any = None,
@@ -164,8 +163,7 @@ def _assign_requires_grad(tensor: Tensor, value: Any) -> None:
         )
 
 
-@method("requires_grad_")
-@effects(STATE)
+@method("requires_grad_", effects=(STATE,))
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set whether a leaf requires grad; returns the tensor. Raises E202 for anything but a bool,
     E408 for a non-leaf or an integer dtype.
@@ -323,8 +321,7 @@ properties.update({f"is_{kind}": lambda tensor: False for kind in _ABSENT.split(
 # --- queries ------------------------------------------------------------------------------------
 
 
-@method("item")
-@effects(READS)
+@method("item", effects=(READS,))
 def item(self: Tensor) -> Any:
     """The one element as a Python number.
 
@@ -333,8 +330,7 @@ def item(self: Tensor) -> Any:
     return self.item()
 
 
-@method("tolist")
-@effects(READS)
+@method("tolist", effects=(READS,))
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers; a number for a 0-dim tensor."""
     refuse_batched("tolist", self)

@@ -33,7 +33,7 @@ from gradcli.ops.binding.catalogue import (
 )
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand
-from gradcli.ops.definition.doc import NEVER, READS, SCALAR, effects
+from gradcli.ops.definition.doc import NEVER, READS, SCALAR
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, op, pointwise
 
@@ -279,8 +279,7 @@ def isclose(
     return close
 
 
-@function("allclose", method=True)
-@effects(READS)
+@function("allclose", method=True, effects=(READS,))
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
@@ -289,8 +288,7 @@ def allclose(
     return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
 
 
-@function("equal", method=True)
-@effects(READS)
+@function("equal", method=True, effects=(READS,))
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same values, of whatever dtype."""
     refuse_batched("equal", input, other)

@@ -31,9 +31,7 @@ from gradcli.ops.binding.catalogue import (
     function,
     in_place,
 )
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import clone, contiguous, copy_
-from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
@@ -110,8 +108,7 @@ def view_as_real_(input: Tensor) -> Tensor:
     return view_as_real.apply(input)
 
 
-@function("view_as_complex")
-@autocast_to_float32
+@function("view_as_complex", autocast="float32")
 def view_as_complex_(input: Tensor) -> Tensor:
     """A complex tensor on the memory of a real one, whose last dimension holds the two parts.
     Raises E203 for integers, E301 where the last dimension's size is not 2 or its elements do not
@@ -171,8 +168,7 @@ def set_imag(tensor: Tensor, value: Any) -> None:
 # --- conjugates -----------------------------------------------------------------------------------
 
 
-@function("conj", method=True)
-@in_numpy("conj")
+@function("conj", method=True, numpy="conj")
 def conj_(input: Tensor) -> Tensor:
     """The complex conjugate, a view: what is written to it is written to the tensor, conjugated. A
     real tensor itself.
@@ -183,8 +179,7 @@ def conj_(input: Tensor) -> Tensor:
     return conj(input)
 
 
-@function("conj_physical", method=True)
-@in_numpy("conj")
+@function("conj_physical", method=True, numpy="conj")
 def conj_physical_(input: Tensor) -> Tensor:
     """The complex conjugate, copied at once; a real tensor itself.
 
@@ -198,8 +193,7 @@ expose_written(
 )
 
 
-@function("resolve_conj", method=True)
-@in_numpy("{head}")
+@function("resolve_conj", method=True, numpy="{head}")
 def resolve_conj(input: Tensor) -> Tensor:
     """A copy of what `conj()` returned; any other tensor itself.
 
@@ -309,8 +303,7 @@ def complex_of_parts(real: Tensor, imag: Tensor) -> Tensor:
     return complex_.apply(real, imag)
 
 
-@function("polar")
-@autocast_to_float32
+@function("polar", autocast="float32")
 def polar_(abs: Tensor, angle: Tensor) -> Tensor:
     """The complex tensor of two real ones, its magnitudes and angles. Raises E203 where their
     dtypes differ or are neither float32 nor float64.

@@ -15,7 +15,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function, in_place, inplace_operators, operators
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand
-from gradcli.ops.definition.doc import WIDE, Hazard, in_numpy
+from gradcli.ops.definition.doc import WIDE, Hazard
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.half_precision import float16_rounded_once, rounded_once
 from gradcli.ops.definition.op import pointwise
@@ -235,8 +235,7 @@ def power(input: Any, exponent: Any) -> Tensor:
     return pow_number.apply(tensor, number)
 
 
-@function("square", method=True, inplace_function=True)
-@in_numpy("square")
+@function("square", method=True, inplace_function=True, numpy="square")
 def square(input: Tensor) -> Tensor:
     """`input ** 2`, by the same entry as the operator."""
     return power(input, 2)

@@ -14,7 +14,7 @@ from gradcli.ops.binding.arguments import check_tensors, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.promotion import NUMBERS
-from gradcli.ops.definition.doc import READS, SCALAR, effects
+from gradcli.ops.definition.doc import READS, SCALAR
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.shape.views import view
@@ -78,8 +78,7 @@ def isreal(input: Tensor) -> Tensor:
     return Tensor(np.isreal(input.array))
 
 
-@function("is_nonzero", method=True)
-@effects(READS)
+@function("is_nonzero", method=True, effects=(READS,))
 def is_nonzero(input: Tensor) -> bool:
     """Whether a tensor's one element is not 0. Raises E203 where there is not exactly one.
 

@@ -19,7 +19,7 @@ from gradcli.errors import dtype_error, index_error, shape_error, type_error, va
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, in_place, method
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS, effects
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
 from gradcli.ops.shape.joining import cat, stack_
@@ -230,8 +230,7 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
 # --- where something is ---------------------------------------------------------------------------
 
 
-@function("nonzero", method=True)
-@effects(READS)
+@function("nonzero", method=True, effects=(READS,))
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: a row for each, or a vector per dimension.
 
@@ -247,8 +246,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return Tensor(np.argwhere(input.array))
 
 
-@function("argwhere", method=True)
-@effects(READS)
+@function("argwhere", method=True, effects=(READS,))
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, a row for each.
 
@@ -331,8 +329,7 @@ def take_(input: Tensor, index: Any) -> Tensor:
     return take.apply(input, index)
 
 
-@function("unravel_index")
-@effects(CHECKS)
+@function("unravel_index", effects=(CHECKS,))
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """The indices along each dimension of a shape that flat positions in it stand for.
 

@@ -24,7 +24,7 @@ from gradcli.ops.binding.catalogue import function, in_place, method
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import row_order
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS, effects
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at, add_rows
 from gradcli.ops.indexing.gather import (
@@ -442,8 +442,7 @@ _added = in_place("index_add", index_add_, check=check_along)
 # --- repeat_interleave --------------------------------------------------------------------------
 
 
-@function("repeat_interleave", method=True)
-@effects(CHECKS, READS)
+@function("repeat_interleave", method=True, effects=(CHECKS, READS))
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:

@@ -15,7 +15,6 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.dtype_support import INTEGRAL, dtype_names
 from gradcli.ops.definition.op import Op, op, takes_tensors
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
@@ -114,9 +113,8 @@ def _check_reflections(name: str, input: Tensor, tau: Tensor) -> None:
         raise shape_error(f"{name}(): factors of shape {factors} for vectors of {shape}")
 
 
-@function("householder_product", module="torch.linalg")
+@function("householder_product", module="torch.linalg", autocast="float32")
 @function("orgqr", method=True)
-@autocast_to_float32
 def householder_product_(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of reflections, whose vectors stand below the diagonal of
     `input` and factors in `tau`. Raises E301 where the shapes do not fit.
@@ -127,8 +125,7 @@ def householder_product_(input: Tensor, tau: Tensor) -> Tensor:
     return householder_product.apply(input, tau)
 
 
-@function("ormqr", method=True)
-@autocast_to_float32
+@function("ormqr", method=True, autocast="float32")
 def ormqr(
     input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
 ) -> Tensor:

@@ -16,8 +16,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS, effects
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
@@ -190,8 +189,7 @@ def _check_nonzero(info: Any) -> None:
         raise runtime_error("lu_factor(): a pivot is 0, so lu_solve could not divide")
 
 
-@function("lu_factor", module="torch.linalg")
-@effects(CHECKS)
+@function("lu_factor", module="torch.linalg", effects=(CHECKS,))
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """L (below the diagonal) and U in one matrix, and the row that each row was swapped with,
     counted from 1. Raises E204 where a pivot is 0.
@@ -248,8 +246,7 @@ def _check_pivots(name: str, pivots: Any, rows: int, too_low: str, too_high: str
             raise runtime_error(f"{name}(): the pivots are not between 1 and {rows}", text=text)
 
 
-@function("lu_unpack")
-@effects(CHECKS)
+@function("lu_unpack", effects=(CHECKS,))
 def lu_unpack_(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> Any:
@@ -381,9 +378,7 @@ def _check_solved(LU: Tensor, pivots: Tensor, B: Tensor, left: bool) -> None:
         checked_values(_check_pivots, "lu_solve", pivots.array, factors[-1], low, high)
 
 
-@function("lu_solve", module="torch.linalg")
-@effects(CHECKS)
-@autocast_to_float32
+@function("lu_solve", module="torch.linalg", autocast="float32", effects=(CHECKS,))
 def linalg_lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False
 ) -> Tensor:
@@ -407,9 +402,7 @@ def linalg_lu_solve(
     return lu_solve.apply(LU, pivots, B, left, adjoint)
 
 
-@function("lu_solve", method=True)
-@effects(CHECKS)
-@autocast_to_float32
+@function("lu_solve", method=True, autocast="float32", effects=(CHECKS,))
 def lu_solve_(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The solution X of `A @ X = b` from lu_factor()'s results.
 

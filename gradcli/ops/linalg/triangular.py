@@ -13,8 +13,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
+from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
@@ -150,8 +149,7 @@ _triangular_solve: Op = op(
 )
 
 
-@function("triangular_solve", method=True)
-@autocast_to_float32
+@function("triangular_solve", method=True, autocast="float32")
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
@@ -261,10 +259,13 @@ def _check_positive(name: str, found: Any) -> None:
         )
 
 
-@function("cholesky", module="torch.linalg")
-@autocast_to_float32
-@in_numpy("linalg.cholesky")
-@effects(CHECKS)
+@function(
+    "cholesky",
+    module="torch.linalg",
+    autocast="float32",
+    effects=(CHECKS,),
+    numpy="linalg.cholesky",
+)
 def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with `A = L @ L.mH`, or with `upper` its adjoint.
 
@@ -276,8 +277,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     return factor
 
 
-@function("cholesky_ex", module="torch.linalg")
-@autocast_to_float32
+@function("cholesky_ex", module="torch.linalg", autocast="float32")
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor, and the order of the first leading minor that is not positive, or 0."""
     check_matrices("cholesky_ex", A=A)
@@ -287,9 +287,7 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
     return named("linalg_cholesky_ex", "L info", (factor, info))
 
 
-@function("cholesky", method=True)
-@autocast_to_float32
-@effects(CHECKS)
+@function("cholesky", method=True, autocast="float32", effects=(CHECKS,))
 def cholesky_(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`."""
     check_not_integral("cholesky", input)
@@ -326,8 +324,7 @@ cholesky_solve: Op = op(
 )
 
 
-@function("cholesky_solve", method=True)
-@autocast_to_float32
+@function("cholesky_solve", method=True, autocast="float32")
 def cholesky_solve_(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of `A @ X = B` from the Cholesky factor L of A.
 
@@ -361,8 +358,7 @@ cholesky_inverse: Op = op(
 )
 
 
-@function("cholesky_inverse", method=True)
-@autocast_to_float32
+@function("cholesky_inverse", method=True, autocast="float32")
 def cholesky_inverse_(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor L.
 

@@ -16,9 +16,8 @@ from gradcli.errors import GradcliError, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.creation.copies import cast_to_floating
-from gradcli.ops.definition.doc import RANDOM, effects
+from gradcli.ops.definition.doc import RANDOM
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.products.matmul import matmul
@@ -179,9 +178,12 @@ def _mask_of(mask: Tensor | None, is_causal: bool, query: Tensor, key: Tensor) -
     return Tensor(np.where(allowed, dtype.type(0), dtype.type(-np.inf)))
 
 
-@function("scaled_dot_product_attention", module="torch.nn.functional")
-@autocast_to_lower_precision
-@effects(RANDOM)
+@function(
+    "scaled_dot_product_attention",
+    module="torch.nn.functional",
+    autocast="short",
+    effects=(RANDOM,),
+)
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -14,7 +14,6 @@ from gradcli.ops.arithmetic.arithmetic import div, no_derivative, zeros_like
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import Dims, normal_dims
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import clone, contiguous, to
 from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
@@ -253,8 +252,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     return pdist_.apply(input, float(p))
 
 
-@function("cdist")
-@autocast_to_float32
+@function("cdist", autocast="float32")
 def cdist(
     x1: Tensor,
     x2: Tensor,

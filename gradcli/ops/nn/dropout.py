@@ -96,8 +96,7 @@ def _channels(name: str, input: Tensor) -> Any:
     return np.empty((*shape[:2], *(1,) * (len(shape) - 2)))
 
 
-@function("feature_dropout")
-@effects(RANDOM)
+@function("feature_dropout", effects=(RANDOM,))
 def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """`dropout` of whole channels, the second dimension. Raises E301 where there is none.
 

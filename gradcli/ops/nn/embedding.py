@@ -21,7 +21,7 @@ from gradcli.ops.binding.arguments import (
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS, WRITES, effects, in_numpy
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS, WRITES
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_rows
 from gradcli.ops.indexing.gather import check_range
@@ -144,8 +144,7 @@ def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: f
         overwrite(weight, table)
 
 
-@function("embedding", module="torch.nn.functional")
-@effects(CHECKS, WRITES)
+@function("embedding", module="torch.nn.functional", effects=(CHECKS, WRITES))
 def functional_embedding(
     input: Tensor,
     weight: Tensor,
@@ -175,8 +174,7 @@ def functional_embedding(
     return embedding.apply(weight, input, row, scale_grad_by_freq)
 
 
-@function("embedding")
-@effects(CHECKS, WRITES)
+@function("embedding", effects=(CHECKS, WRITES))
 def torch_embedding(
     weight: Tensor,
     indices: Tensor,
@@ -357,8 +355,7 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
     return bags, starts.size - bool(include_last_offset)
 
 
-@function("embedding_bag", module="torch.nn.functional")
-@effects(CHECKS, WRITES)
+@function("embedding_bag", module="torch.nn.functional", effects=(CHECKS, WRITES))
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -414,9 +411,12 @@ def embedding_bag(
 # --- one hot ------------------------------------------------------------------------------------
 
 
-@function("one_hot", module="torch.nn.functional")
-@in_numpy("np.eye({1}, dtype=int)[{0}]")
-@effects(CHECKS, READS)
+@function(
+    "one_hot",
+    module="torch.nn.functional",
+    effects=(CHECKS, READS),
+    numpy="np.eye({1}, dtype=int)[{0}]",
+)
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A row for every class number, 1 at that place and 0 elsewhere; as many classes as the largest
     number needs when not given. Raises E203 or E204 for what are no class numbers.

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.binding.catalogue import function, methods, operators
-from gradcli.ops.definition.doc import RANDOM, effects
+from gradcli.ops.definition.doc import RANDOM
 from gradcli.ops.definition.ref import ref
 from gradcli.ops.linalg.products.matmul import linear
 from gradcli.ops.linalg.products.matrix_products import baddbmm, bmm
@@ -241,8 +241,7 @@ def _attended(
     return view(methods["contiguous"](mixed), length * batch, count * head_dim), shown
 
 
-@function("multi_head_attention_forward", module="torch.nn.functional")
-@effects(RANDOM)
+@function("multi_head_attention_forward", module="torch.nn.functional", effects=(RANDOM,))
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,

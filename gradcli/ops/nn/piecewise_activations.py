@@ -26,7 +26,6 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.promotion import of_halves
-from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.creation.random import uniform_array
 from gradcli.ops.definition.doc import RANDOM, effects, in_numpy
@@ -530,8 +529,7 @@ prelu_kernel = pointwise(
 )
 
 
-@function("prelu", method=True, also="torch.nn.functional")
-@autocast_to_lower_precision
+@function("prelu", method=True, also="torch.nn.functional", autocast="short")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The input where it is positive, `weight` times it elsewhere: one weight, or one for each
     channel (dimension 1).

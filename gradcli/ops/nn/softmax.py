@@ -29,7 +29,7 @@ from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.random import generator_of, shaped
-from gradcli.ops.definition.doc import RANDOM, Hazard, effects
+from gradcli.ops.definition.doc import RANDOM, Hazard
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.lints import implicit_dim
 from gradcli.ops.definition.op import Op, op
@@ -342,8 +342,7 @@ def softmin(
 # --- gumbel_softmax -----------------------------------------------------------------------------
 
 
-@function("gumbel_softmax", module="torch.nn.functional")
-@effects(RANDOM)
+@function("gumbel_softmax", module="torch.nn.functional", effects=(RANDOM,))
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:

@@ -23,7 +23,6 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import named
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, check_dtype, dtype_names
@@ -405,8 +404,7 @@ prod_dim = op(
 )
 
 
-@reduction("prod")
-@autocast_to_float32
+@reduction("prod", autocast="float32")
 def prod(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:

@@ -33,7 +33,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import NUMPY_NAMES, check_tensors
-from gradcli.ops.binding.catalogue import function, in_place, methods, modules
+from gradcli.ops.binding.catalogue import CastTo, autocasting, function, in_place, methods, modules
 from gradcli.ops.binding.dims import Dims, normal_dims, sizes_of
 from gradcli.ops.codegen.promotion import EVERYDAY, NATIVE_SCALARS
 from gradcli.ops.codegen.runtime import type_name
@@ -58,12 +58,16 @@ def reduction(
     method: bool = True,
     inplace: bool = False,
     check: Callable[..., Any] = check_inplace,
+    autocast: CastTo | None = None,
 ) -> Callable[[Function], Function]:
     """Make a reduction reachable under the names, with NumPy's `axis=` and `keepdims=` as well, and
     with Python's types of numbers for a dtype.
     """
 
     def decorate(body: Function) -> Function:
+        if autocast is not None:
+            body = autocasting(body, autocast)
+
         def renamed(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
                 kwargs = {NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}

@@ -14,7 +14,7 @@ from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_real
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.definition.doc import BY_VALUES, READS, effects
+from gradcli.ops.definition.doc import BY_VALUES, READS
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.reduction.sum import check_reduced
@@ -78,8 +78,7 @@ def _found(
     return values if len(found) == 1 else tuple(found)
 
 
-@function("unique", method=True)
-@effects(READS)
+@function("unique", method=True, effects=(READS,))
 def unique(
     input: Tensor,
     sorted: bool = True,

@@ -16,7 +16,7 @@ from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.creation.copies import contiguous
-from gradcli.ops.definition.doc import describe, in_numpy
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.definition.ref import ref
 from gradcli.ops.shape.slicing import diagonal, diagonal_backward, diagonal_dims, diagonal_of
@@ -286,8 +286,7 @@ def diag_embed_(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) 
     return diag_embed.apply(input, offset, *dims)
 
 
-@function("diag", method=True)
-@in_numpy("diag")
+@function("diag", method=True, numpy="diag")
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The matrix with a vector as its diagonal, or the diagonal of a matrix, as a copy."""
     if input.array.ndim == 1:

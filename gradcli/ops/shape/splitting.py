@@ -13,7 +13,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, sizes_of
-from gradcli.ops.definition.doc import BATCH, READS, describe, effects
+from gradcli.ops.definition.doc import BATCH, READS, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.joining import cat, stack
 from gradcli.ops.shape.slicing import along, slice_
@@ -233,8 +233,7 @@ def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
     )
 
 
-@function("tensor_split", method=True)
-@effects(READS)
+@function("tensor_split", method=True, effects=(READS,))
 def tensor_split(
     input: Tensor,
     indices_or_sections: Any = None,

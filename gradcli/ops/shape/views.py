@@ -21,7 +21,7 @@ from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, one_by_one, 
 from gradcli.ops.codegen.promotion import NATIVE_SCALARS
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.creation.fill import checked_dtype
-from gradcli.ops.definition.doc import describe, in_numpy
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.op import Function, Op, op
 
 # --- expand -------------------------------------------------------------------------------------
@@ -217,8 +217,7 @@ def reshape(value: Any, size: tuple[int, ...]) -> Any:
     return reshape_alias.apply(value, size)
 
 
-@function("reshape", method=True)
-@in_numpy("{head}.reshape({1})")
+@function("reshape", method=True, numpy="{head}.reshape({1})")
 def reshape_(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The elements in another shape, one -1 inferred: a view where there can be one, else a copy.
     Raises E301 where the number of elements differs.

@@ -22,7 +22,6 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.binding.dims import normal_dims
-from gradcli.ops.creation.autocast import autocast_to_float32, autocast_to_lower_precision
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
@@ -120,8 +119,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return _tensordot("inner", input, other, (ndims[0] - 1,), (ndims[1] - 1,))
 
 
-@function("vecdot", module="torch.linalg")
-@autocast_to_lower_precision
+@function("vecdot", module="torch.linalg", autocast="short")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The dot products of vectors along a dimension.
 
@@ -322,8 +320,7 @@ def _trace_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
 trace = op("trace", _trace_array, self=_trace_rule, unsupported=dtype_names("bool"))
 
 
-@function("trace", method=True)
-@autocast_to_float32
+@function("trace", method=True, autocast="float32")
 def trace_(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal. Raises E301 for what is no matrix."""
     return trace.apply(input)

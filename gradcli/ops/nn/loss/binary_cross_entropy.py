@@ -16,8 +16,7 @@ from gradcli.ops.binding.arguments import (
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import CHECKS, effects
+from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min_number
@@ -113,9 +112,9 @@ binary_cross_entropy_ = op(
 )
 
 
-@function("binary_cross_entropy", module="torch.nn.functional")
-@autocast_to_float32
-@effects(CHECKS)
+@function(
+    "binary_cross_entropy", module="torch.nn.functional", autocast="float32", effects=(CHECKS,)
+)
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
@@ -191,8 +190,7 @@ binary_cross_entropy_with_logits_ = op(
 )
 
 
-@function("binary_cross_entropy_with_logits", module="torch.nn.functional")
-@autocast_to_float32
+@function("binary_cross_entropy_with_logits", module="torch.nn.functional", autocast="float32")
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,

@@ -12,7 +12,6 @@ from gradcli.errors import dtype_error, index_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
 from gradcli.ops.binding.arguments import check_constants, checked_values
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import BY_VALUES
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import op
@@ -127,8 +126,7 @@ def _check_classes(name: str, target: Any, least: int, classes: int, text: str) 
         )
 
 
-@function("multi_margin_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("multi_margin_loss", module="torch.nn.functional", autocast="float32")
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -272,8 +270,7 @@ multilabel_margin_loss_ = op(
 )
 
 
-@function("multilabel_margin_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("multilabel_margin_loss", module="torch.nn.functional", autocast="float32")
 def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """What the other classes lack of a margin of 1 below each class that a row of the target names
     before its first -1. Raises E301 where the shapes differ, E302 for what is no class.

@@ -23,9 +23,8 @@ from gradcli.ops.binding.arguments import (
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import filled
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS, effects
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS
 from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.gather import gather, scatter_tensor
@@ -315,9 +314,7 @@ def _nll_loss(
     return view(losses, (shape[0], *shape[2:])) if reduction == NONE else losses
 
 
-@function("nll_loss", module="torch.nn.functional")
-@autocast_to_float32
-@effects(CHECKS)
+@function("nll_loss", module="torch.nn.functional", autocast="float32", effects=(CHECKS,))
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -339,9 +336,7 @@ def nll_loss(
 # --- cross entropy ------------------------------------------------------------------------------
 
 
-@function("cross_entropy", module="torch.nn.functional")
-@autocast_to_float32
-@effects(CHECKS)
+@function("cross_entropy", module="torch.nn.functional", autocast="float32", effects=(CHECKS,))
 def cross_entropy(
     input: Tensor,
     target: Tensor,

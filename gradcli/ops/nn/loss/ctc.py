@@ -12,8 +12,7 @@ from gradcli.errors import dtype_error, index_error, runtime_error, shape_error,
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative
 from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_float32
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS, effects
+from gradcli.ops.definition.doc import BY_VALUES, CHECKS
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose
@@ -192,9 +191,7 @@ def _check_lengths(log_probs: Tensor, targets: Tensor, lengths: Lengths, sizes: 
         raise runtime_error("ctc_loss(): a length is not within its sequence", text=text)
 
 
-@function("ctc_loss", also="torch.nn.functional")
-@autocast_to_float32
-@effects(CHECKS)
+@function("ctc_loss", also="torch.nn.functional", autocast="float32", effects=(CHECKS,))
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -22,7 +22,6 @@ from gradcli.ops.binding.arguments import (
     in_dtype_of,
 )
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.lints import check_same_shape
@@ -115,8 +114,7 @@ mse_loss_ = op(
 )
 
 
-@function("mse_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("mse_loss", module="torch.nn.functional", autocast="float32")
 @in_numpy(
     'def mse_loss(x, target, reduction="mean"):\n'
     "    each = (x - target) ** 2\n"
@@ -131,8 +129,7 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
 # --- magnitudes ---------------------------------------------------------------------------------
 
 
-@function("l1_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("l1_loss", module="torch.nn.functional", autocast="float32")
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The magnitudes of the differences, their mean or their sum."""
     check_same_shape("l1_loss", input, target)
@@ -200,8 +197,7 @@ smooth_l1_loss_ = op(
 )
 
 
-@function("smooth_l1_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("smooth_l1_loss", module="torch.nn.functional", autocast="float32")
 @in_numpy(
     'def smooth_l1_loss(x, target, reduction="mean", beta=1.0):\n'
     "    d = np.abs(x - target)\n"
@@ -280,8 +276,7 @@ huber_loss_ = op(
 )
 
 
-@function("huber_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("huber_loss", module="torch.nn.functional", autocast="float32")
 @in_numpy(
     'def huber_loss(x, target, reduction="mean", delta=1.0):\n'
     "    d = np.abs(x - target)\n"

@@ -14,7 +14,6 @@ from gradcli.errors import shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
 from gradcli.ops.binding.arguments import check_floating, check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function, methods
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, check_floating_dtype
 from gradcli.ops.elementwise.power import power
@@ -25,8 +24,7 @@ from gradcli.ops.shape.views import unsqueeze
 from gradcli.ops.special.error_functions import xlogy
 
 
-@function("kl_div", module="torch.nn.functional")
-@autocast_to_float32
+@function("kl_div", module="torch.nn.functional", autocast="float32")
 def kl_div(
     input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
@@ -48,8 +46,7 @@ def kl_div(
     return div.apply(loss, input.array.shape[0]) if by_batch and input.array.ndim else loss
 
 
-@function("poisson_nll_loss", module="torch.nn.functional")
-@autocast_to_float32
+@function("poisson_nll_loss", module="torch.nn.functional", autocast="float32")
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,

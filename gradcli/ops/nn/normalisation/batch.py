@@ -17,7 +17,7 @@ from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
 from gradcli.ops.binding.arguments import check_floating
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import WRITES, effects
+from gradcli.ops.definition.doc import WRITES
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.nn.normalisation.formula import (
     Statistics,
@@ -188,8 +188,7 @@ def _batch_normed(
     return result, mean, rstd
 
 
-@function("batch_norm", module="torch.nn.functional")
-@effects(WRITES)
+@function("batch_norm", module="torch.nn.functional", effects=(WRITES,))
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -216,8 +215,7 @@ def _split(shape: Sizes) -> tuple[int, Sizes]:
     return (shape[0] if shape else 1), tuple(shape[2:])
 
 
-@function("batch_norm")
-@effects(WRITES)
+@function("batch_norm", effects=(WRITES,))
 def torch_batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -239,8 +237,7 @@ def torch_batch_norm(
     return _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)[0]
 
 
-@function("native_batch_norm")
-@effects(WRITES)
+@function("native_batch_norm", effects=(WRITES,))
 def native_batch_norm_(
     input: Tensor,
     weight: Tensor | None,
@@ -273,8 +270,7 @@ def _no_elements(shape: Sizes) -> GradcliError:
     )
 
 
-@function("instance_norm", module="torch.nn.functional")
-@effects(WRITES)
+@function("instance_norm", module="torch.nn.functional", effects=(WRITES,))
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -322,8 +318,7 @@ def instance_norm(
     return reshape(result, shape)
 
 
-@function("instance_norm")
-@effects(WRITES)
+@function("instance_norm", effects=(WRITES,))
 def torch_instance_norm(
     input: Tensor,
     weight: Tensor | None,

@@ -22,7 +22,6 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, type_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.definition.doc import SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
@@ -338,13 +337,12 @@ def _parts(tensor: Tensor) -> tuple[Tensor, Tensor]:
 def _expose(name: str, body: Function, words: str, ndim: int) -> None:
     raised = "Raises E203, E204 or E301 where they do not go together."
     describe(body, f"{words} {raised}", f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))")
-    function(name, also="torch.nn.functional")(body)
+    function(name, also="torch.nn.functional", autocast="short")(body)
 
 
 def _expose_convolution(ndim: int) -> None:
     name = f"conv{ndim}d"
 
-    @autocast_to_lower_precision
     @in_numpy(CONVOLUTION)
     def conv(
         input: Tensor,
@@ -414,7 +412,6 @@ def _too_much_output_padding(extra: Sizes, windows: Windows) -> str:
 def _expose_transposed(ndim: int) -> None:
     name = f"conv_transpose{ndim}d"
 
-    @autocast_to_lower_precision
     @in_numpy(TRANSPOSED_CONVOLUTION)
     def conv_transpose(
         input: Tensor,

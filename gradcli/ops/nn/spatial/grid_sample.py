@@ -18,7 +18,6 @@ from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.products.matrix_products import bmm
@@ -239,8 +238,7 @@ def _wrong_grid(shape: list[int], grid: list[int]) -> str | None:
     return None
 
 
-@function("grid_sample", module="torch.nn.functional")
-@autocast_to_float32
+@function("grid_sample", module="torch.nn.functional", autocast="float32")
 def grid_sample(
     input: Tensor,
     grid: Tensor,

@@ -14,12 +14,10 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled
-from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.catalogue import autocasting, function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
-from gradcli.ops.creation.autocast import autocast_to_float32
 from gradcli.ops.creation.copies import copy_
-from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.nn.spatial.matrices import along_dims
@@ -74,8 +72,7 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Tensor:
     return constant_pad_nd.apply(input, pad, checked_number(number, input.dtype))
 
 
-@function("constant_pad_nd")
-@in_numpy(PADDING)
+@function("constant_pad_nd", numpy=PADDING)
 def constant_pad_(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """`torch.nn.functional.pad` with a number.
 
@@ -227,7 +224,7 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
     entry = (_REFLECTION if mode == "reflect" else _REPLICATION)[count - 1]
     if mode == "reflect" and count == 3:  # which autocast leaves as it is
         return entry.apply(input, sizes)
-    return autocast_to_float32(entry.apply)(input, sizes)
+    return autocasting(entry.apply, "float32")(input, sizes)
 
 
 def _check_own(input: Tensor, sizes: Sizes, mode: str) -> None:

@@ -486,8 +486,7 @@ def mean_of_windows(input: Tensor, windows: Windows) -> Tensor:
     return _AVERAGE[len(windows.kernel)].apply(input, Averaging(windows, False, True, None))
 
 
-@function("avg_pool1d", also="torch.nn.functional")
-@in_numpy(average_pool(1))
+@function("avg_pool1d", also="torch.nn.functional", numpy=average_pool(1))
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,

@@ -11,7 +11,6 @@ from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.binding.arguments import check_filled, plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import out_of_range
-from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.nn.spatial.numpy_forms import FOLD, WINDOWS
@@ -107,8 +106,7 @@ col2im: Op = op(
 )
 
 
-@function("unfold", module="torch.nn.functional")
-@in_numpy(WINDOWS)
+@function("unfold", module="torch.nn.functional", numpy=WINDOWS)
 def unfold(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
@@ -158,8 +156,7 @@ def _wrong_columns(shape: Sizes, sizes: Sizes, windows: Windows, counts: Sizes) 
     )
 
 
-@function("fold", module="torch.nn.functional")
-@in_numpy(FOLD)
+@function("fold", module="torch.nn.functional", numpy=FOLD)
 def fold(
     input: Tensor,
     output_size: Any,

@@ -17,7 +17,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import uniform_array
-from gradcli.ops.definition.doc import BY_VALUES, RANDOM, SAMPLES, describe, effects
+from gradcli.ops.definition.doc import BY_VALUES, RANDOM, SAMPLES, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.gather import scatter_tensor
 from gradcli.ops.nn.spatial.pooling import picking, taken_at
@@ -177,8 +177,7 @@ _FRACTIONAL = {
 def _expose_fractional(ndim: int) -> None:
     name = f"fractional_max_pool{ndim}d"
 
-    @function(name, module="torch.nn.functional")
-    @effects(RANDOM)
+    @function(name, module="torch.nn.functional", effects=(RANDOM,))
     def fractional_max_pool(
         input: Tensor,
         kernel_size: Any,
