@@ -70,11 +70,7 @@ conjugate: Op = op("_conj", lambda self: np.conj(self), view=True, self=lambda g
 
 neg_view: Op = op("_neg_view", lambda self: -self, view=True, self=lambda grad: -grad)
 
-conj_physical: Op = pointwise(
-    "conj_physical",
-    lambda self: np.conj(self),
-    linear=True,
-)
+conj_physical: Op = pointwise("conj_physical", lambda self: np.conj(self), linear=True)
 
 conj_physical_written: Op = pointwise(
     "conj_physical_",

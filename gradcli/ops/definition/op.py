@@ -24,14 +24,7 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, not_installed
-from gradcli.ops.definition.doc import (
-    BY_KINDS,
-    NO_DOC,
-    NO_HAZARD,
-    VECTOR,
-    Hazard,
-    OpDoc,
-)
+from gradcli.ops.definition.doc import BY_KINDS, NO_DOC, NO_HAZARD, VECTOR, Hazard, OpDoc
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported
 from gradcli.ops.definition.half_precision import Way, computed_by
 

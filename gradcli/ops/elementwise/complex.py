@@ -25,12 +25,7 @@ from gradcli.ops.arithmetic.conjugate import (
     reflection_of,
 )
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import (
-    expose,
-    expose_written,
-    function,
-    in_place,
-)
+from gradcli.ops.binding.catalogue import expose, expose_written, function, in_place
 from gradcli.ops.creation.copies import clone, contiguous, copy_
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where

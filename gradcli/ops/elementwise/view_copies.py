@@ -19,15 +19,7 @@ from gradcli.ops.elementwise.complex import view_as_complex_, view_as_real_
 from gradcli.ops.indexing.strided import as_strided_
 from gradcli.ops.shape.slicing import alias, diagonal_, narrow, select_, slice_, unfold_
 from gradcli.ops.shape.splitting import split_, split_with_sizes_, unbind_
-from gradcli.ops.shape.views import (
-    expand_,
-    permute_,
-    squeeze,
-    t_,
-    transpose_,
-    unsqueeze_,
-    view_,
-)
+from gradcli.ops.shape.views import expand_, permute_, squeeze, t_, transpose_, unsqueeze_, view_
 from gradcli.state import active
 
 _VIEWS = """alias as_strided diagonal expand permute select slice split split_with_sizes squeeze

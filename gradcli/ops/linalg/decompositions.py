@@ -95,13 +95,7 @@ def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
     return gradient if of_R is None else gradient + Q @ of_R
 
 
-qr: Op = op(
-    "linalg_qr",
-    _qr_array,
-    outputs=("Q", "R"),
-    keeps_layout=True,
-    A=_qr_rule,
-)
+qr: Op = op("linalg_qr", _qr_array, outputs=("Q", "R"), keeps_layout=True, A=_qr_rule)
 
 
 @function("qr", module="torch.linalg", autocast="float32", numpy="linalg.qr")

@@ -79,12 +79,7 @@ def _pseudoinverse_rule(grad: Any, self: Any, result: Any) -> Any:
     )
 
 
-pinv: Op = op(
-    "linalg_pinv",
-    _pseudoinverse_array,
-    self=_pseudoinverse_rule,
-    raises=BY_VALUES,
-)
+pinv: Op = op("linalg_pinv", _pseudoinverse_array, self=_pseudoinverse_rule, raises=BY_VALUES)
 
 
 @function("pinv", module="torch.linalg")

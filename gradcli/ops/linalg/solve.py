@@ -219,12 +219,7 @@ def _det_rule(grad: Any, A: Any, result: Any) -> Any:
     return solve_ex(adjoint_of(A), turned(_scaled_identity(scale, size)), True, False)[0]
 
 
-det: Op = op(
-    "linalg_det",
-    _determinant_array,
-    A=_det_rule,
-    raises=BY_VALUES,
-)
+det: Op = op("linalg_det", _determinant_array, A=_det_rule, raises=BY_VALUES)
 
 
 @function("det", module="torch.linalg", numpy="linalg.det")

@@ -22,11 +22,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import add, div, sub
 from gradcli.ops.arithmetic.half_precision import is_unrecorded_half, rounded_rule
-from gradcli.ops.binding.arguments import (
-    check_floating,
-    check_not_integral,
-    in_single,
-)
+from gradcli.ops.binding.arguments import check_floating, check_not_integral, in_single
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.doc import in_numpy
@@ -352,13 +348,7 @@ glu_backward = op(
     self=_glu_backward_rule_self,
 )
 
-glu_ = op(
-    "glu",
-    _glu_array,
-    half=rounded_once,
-    keeps_layout=True,
-    self=glu_backward,
-)
+glu_ = op("glu", _glu_array, half=rounded_once, keeps_layout=True, self=glu_backward)
 
 
 @function("glu", module="torch.nn.functional")

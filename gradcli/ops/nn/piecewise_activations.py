@@ -91,11 +91,7 @@ def _threshold_array(self: Any, threshold: float, value: Any) -> Any:
     return choose(self <= threshold, value, self)[()]
 
 
-threshold_ = pointwise(
-    "threshold",
-    _threshold_array,
-    self=threshold_backward,
-)
+threshold_ = pointwise("threshold", _threshold_array, self=threshold_backward)
 
 
 threshold_written = pointwise(

@@ -47,11 +47,7 @@ def _put_selected(grad_output: Any, self_sizes: Sizes, dim: int, index: int) -> 
     return whole
 
 
-select_backward: Op = op(
-    "select_backward",
-    _put_selected,
-    grad_output=select,
-)
+select_backward: Op = op("select_backward", _put_selected, grad_output=select)
 
 
 def checked_position(name: str, index: Any, size: int, dim: int) -> int:
@@ -102,11 +98,7 @@ def _put_slice(
     return whole
 
 
-slice_backward: Op = op(
-    "slice_backward",
-    _put_slice,
-    grad_output=slice_,
-)
+slice_backward: Op = op("slice_backward", _put_slice, grad_output=slice_)
 
 
 @function("narrow", method=True)
@@ -175,11 +167,7 @@ def _put_diagonal(grad_output: Any, self_sizes: Sizes, offset: int, dim1: int, d
     return whole
 
 
-diagonal_backward: Op = op(
-    "diagonal_backward",
-    _put_diagonal,
-    grad_output=diagonal,
-)
+diagonal_backward: Op = op("diagonal_backward", _put_diagonal, grad_output=diagonal)
 
 
 def diagonal_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]:

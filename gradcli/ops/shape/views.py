@@ -422,13 +422,7 @@ transpose: Op = op(
     numpy=".swapaxes",
 )
 
-t: Op = op(
-    "t",
-    lambda self: with_strides(self).T,
-    view=True,
-    linear=True,
-    numpy="{head}.T",
-)
+t: Op = op("t", lambda self: with_strides(self).T, view=True, linear=True, numpy="{head}.T")
 
 permute: Op = op(
     "permute",

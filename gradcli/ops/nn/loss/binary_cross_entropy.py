@@ -10,11 +10,7 @@ from gradcli.arrays.kernels import vector_math
 from gradcli.arrays.layout.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error, shape_error
-from gradcli.ops.binding.arguments import (
-    check_constants,
-    check_floating,
-    checked_values,
-)
+from gradcli.ops.binding.arguments import check_constants, check_floating, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.lints import check_scores

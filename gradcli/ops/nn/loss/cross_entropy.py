@@ -17,11 +17,7 @@ from gradcli.arrays.kernels.windows.windows import Sizes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, dtype_error, index_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros_like
-from gradcli.ops.binding.arguments import (
-    check_constants,
-    check_floating,
-    checked_values,
-)
+from gradcli.ops.binding.arguments import check_constants, check_floating, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import filled
 from gradcli.ops.definition.doc import BY_VALUES, CHECKS

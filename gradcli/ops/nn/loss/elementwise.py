@@ -16,11 +16,7 @@ from gradcli.arrays.kernels import half_precision
 from gradcli.arrays.layout.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error, value_error
-from gradcli.ops.binding.arguments import (
-    check_floating,
-    check_not_integral,
-    in_dtype_of,
-)
+from gradcli.ops.binding.arguments import check_floating, check_not_integral, in_dtype_of
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once

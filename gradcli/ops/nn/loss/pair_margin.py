@@ -11,11 +11,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul, neg, rsub
-from gradcli.ops.binding.arguments import (
-    check_constants,
-    check_floating,
-    check_not_integral,
-)
+from gradcli.ops.binding.arguments import check_constants, check_floating, check_not_integral
 from gradcli.ops.binding.catalogue import function, methods
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.clamp import clamp_min_number, minimum

@@ -98,12 +98,7 @@ im2col: Op = op(
     unsupported=dtype_names("int"),
 )
 
-col2im: Op = op(
-    "col2im",
-    _col2im_array,
-    self=im2col,
-    unsupported=dtype_names("int"),
-)
+col2im: Op = op("col2im", _col2im_array, self=im2col, unsupported=dtype_names("int"))
 
 
 @function("unfold", module="torch.nn.functional", numpy=WINDOWS)
