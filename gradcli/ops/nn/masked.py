@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import index_error, value_error
+from gradcli.errors import GradcliError, value_error
 from gradcli.ops.binding.catalogue import function, methods, modules
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.doc import describe
@@ -24,9 +24,10 @@ _X, _MASK = "tensor([[2., 1.], [1., 3.]])", "mask=tensor([[True, False], [True, 
 def _shown(input: Tensor, mask: Tensor) -> Tensor:
     """A mask as truth values of the input's shape; raises E302 for one of more dimensions."""
     if mask.ndim > input.ndim:
-        raise index_error(
+        raise GradcliError(
+            "E302",
             "_input_mask expected broadcastable mask (got mask dimensionality higher than of the"
-            " input)"
+            " input)",
         )
     whole = methods["broadcast_to"](mask, input.array.shape)
     return whole if whole.dtype is dtypes.bool_ else methods["to"](whole, dtypes.bool_)
@@ -164,9 +165,32 @@ def masked_normalize(
     return _TORCH["divide"](_filled(input, mask, 0), _TORCH["maximum"](norm, least))
 
 
-def _expose_spread(name: str, finish: Callable[[Tensor], Tensor]) -> None:
-    """A function of the variance, which is computed in PyTorch's steps."""
+def _spread(
+    input: Tensor,
+    dim: Any,
+    unbiased: bool | None,
+    keepdim: bool,
+    dtype: DType | None,
+    mask: Tensor | None,
+    correction: float | None,
+) -> Tensor:
+    """The variance, in PyTorch's steps."""
+    dtype = dtype or (dtypes.float32 if input.dtype.category in ("int", "bool") else input.dtype)
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    count: Tensor = _count(input, dim, True, mask)
+    total = masked_sum(input, dim, keepdim=True, dtype=dtype, mask=mask)
+    centred = _TORCH["subtract"](input, _TORCH["divide"](total, count))
+    squares = centred * methods["conj"](centred)
+    total = masked_sum(squares, dim, keepdim=keepdim, dtype=dtype, mask=mask)
+    count = methods["reshape"](count, total.array.shape)
+    if correction:
+        less = _TORCH["subtract"](methods["to"](count, dtype), correction)
+        count = _TORCH["maximum"](less, _TORCH["tensor"](0.0, dtype=less.dtype))
+    return methods["to"](_TORCH["divide"](total, count), dtype)
 
+
+def _expose_spread(name: str, finish: Callable[[Tensor], Tensor]) -> None:
     @function(name, module=_MODULE)
     def spread(
         input: Tensor,
@@ -178,21 +202,7 @@ def _expose_spread(name: str, finish: Callable[[Tensor], Tensor]) -> None:
         dtype: DType | None = None,
         mask: Tensor | None = None,
     ) -> Tensor:
-        dtype = dtype or (
-            dtypes.float32 if input.dtype.category in ("int", "bool") else input.dtype
-        )
-        if correction is None:
-            correction = 1 if unbiased is None else int(unbiased)
-        count: Tensor = _count(input, dim, True, mask)
-        total = masked_sum(input, dim, keepdim=True, dtype=dtype, mask=mask)
-        centred = _TORCH["subtract"](input, _TORCH["divide"](total, count))
-        squares = centred * methods["conj"](centred)
-        total = masked_sum(squares, dim, keepdim=keepdim, dtype=dtype, mask=mask)
-        count = methods["reshape"](count, total.array.shape)
-        if correction:
-            less = _TORCH["subtract"](methods["to"](count, dtype), correction)
-            count = _TORCH["maximum"](less, _TORCH["tensor"](0.0, dtype=less.dtype))
-        return finish(methods["to"](_TORCH["divide"](total, count), dtype))
+        return finish(_spread(input, dim, unbiased, keepdim, dtype, mask, correction))
 
     example = f"torch.masked.{name}({_X}, 1, {_MASK})"
     describe(spread, f"`torch.{name}` of what the mask shows.", example=example)
