@@ -198,18 +198,8 @@ def _cast_method(name: str) -> None:
     )
 
 
-for _name in (
-    "float",
-    "double",
-    "half",
-    "bfloat16",
-    "long",
-    "int",
-    "short",
-    "bool",
-    "cfloat",
-    "cdouble",
-):
+_CASTS = "float double half bfloat16 long int short bool cfloat cdouble"
+for _name in _CASTS.split():
     _cast_method(_name)
 
 

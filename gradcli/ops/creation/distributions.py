@@ -205,12 +205,18 @@ def _written(self: Tensor, entry: Op, values: Any) -> Tensor:
     return self
 
 
+def _checked(name: str, self: Tensor, generator: Any, **numbers: Any) -> list[float]:
+    """The numbers that describe a distribution, after what PyTorch checks before it draws."""
+    plain = [plain_float(name, argument.strip("_"), value) for argument, value in numbers.items()]
+    check_generator(generator)
+    check_inplace(name, self)
+    return plain
+
+
 @method("uniform_", effects=(RANDOM, WRITES))
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
     """Write uniformly distributed numbers from one bound to the other, exclusive."""
-    low, high = plain_float("uniform_", "from", from_), plain_float("uniform_", "to", to)
-    check_generator(generator)
-    check_inplace("uniform_", self)
+    low, high = _checked("uniform_", self, generator, from_=from_, to=to)
     home = self.device.type
     values = uniform_over(self.array, "uniform_", self.dtype, generator, low, high, home)
     return _written(self, _uniform_written, values)
@@ -219,9 +225,7 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
 @method("normal_", effects=(RANDOM, WRITES))
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Write normally distributed numbers."""
-    mean, std = plain_float("normal_", "mean", mean), plain_float("normal_", "std", std)
-    check_generator(generator)
-    check_inplace("normal_", self)
+    mean, std = _checked("normal_", self, generator, mean=mean, std=std)
     home = self.device.type
     values = normal_over(self.array, "normal_", self.dtype, generator, mean, std, home)
     return _written(self, _normal_written, values)
@@ -232,9 +236,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
     """Write exponentially distributed numbers of the given rate. Raises E204 unless that is
     positive.
     """
-    lambd = plain_float("exponential_", "lambd", lambd)
-    check_generator(generator)
-    check_inplace("exponential_", self)
+    (lambd,) = _checked("exponential_", self, generator, lambd=lambd)
     check_floating("exponential_", self, "RuntimeError")
     if not lambd > 0:
         raise runtime_error(
@@ -261,12 +263,7 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any
 
     Example: tensor([0.5, 1., 2.]).cauchy_()
     """
-    median, sigma = (
-        plain_float("cauchy_", name, value)
-        for name, value in (("median", median), ("sigma", sigma))
-    )
-    check_generator(generator)
-    check_inplace("cauchy_", self)
+    median, sigma = _checked("cauchy_", self, generator, median=median, sigma=sigma)
     check_floating("cauchy_", self, "RuntimeError")
     if not sigma > 0:
         raise runtime_error(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
@@ -285,9 +282,7 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 
     Example: tensor([0.5, 1., 2.]).geometric_(0.5)
     """
-    p = plain_float("geometric_", "p", p)
-    check_generator(generator)
-    check_inplace("geometric_", self)
+    (p,) = _checked("geometric_", self, generator, p=p)
     if not 0 < p < 1:
         raise runtime_error(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
 
@@ -303,11 +298,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any
 
     Example: tensor([0.5, 1., 2.]).log_normal_()
     """
-    mean, std = (
-        plain_float("log_normal_", name, value) for name, value in (("mean", mean), ("std", std))
-    )
-    check_generator(generator)
-    check_inplace("log_normal_", self)
+    mean, std = _checked("log_normal_", self, generator, mean=mean, std=std)
     check_floating("log_normal_", self, "RuntimeError")
     if not std > 0:
         raise runtime_error(f"log_normal_ expects std > 0.0, but found std={std}")

@@ -153,8 +153,6 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-expose(floor, inplace_function=True)
-expose(ceil, inplace_function=True)
+for _entry in (floor, ceil, frac, nan_to_num):
+    expose(_entry, inplace_function=True)
 expose(trunc, "trunc", "fix", inplace_function=True)
-expose(frac, inplace_function=True)
-expose(nan_to_num, inplace_function=True)
