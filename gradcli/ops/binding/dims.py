@@ -71,12 +71,12 @@ def normal_dims(name: str, tensor: Tensor, dim: Dims) -> tuple[int, ...]:
     ndim = tensor.array.ndim
     if dim is None:
         return tuple(range(ndim))
-    given = dim if isinstance(dim, (tuple, list)) else (dim,)
-    dims = tuple(normal_dim(name, d, ndim) for d in given) or tuple(range(ndim))
+    several = dim if isinstance(dim, (tuple, list)) else (dim,)
+    dims = tuple(normal_dim(name, d, ndim) for d in several) or tuple(range(ndim))
     if len(set(dims)) != len(dims):
         twice = next(each for number, each in enumerate(dims) if each in dims[:number])
         raise index_error(
-            f"{name}(): a dimension appears twice in {tuple(given)}",
+            f"{name}(): a dimension appears twice in {tuple(several)}",
             text=f"dim {twice} appears multiple times in the list of dims",
             raises="RuntimeError",
         )

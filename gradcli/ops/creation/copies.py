@@ -160,14 +160,14 @@ def to(
     if target_device is not None and target_device != home:
         self = to_device.apply(self, target_device, home)
         copy = False
-    made = self
+    result = self
     if copy or target not in (None, self.dtype):
-        made = cast_to(self, target or self.dtype)
+        result = cast_to(self, target or self.dtype)
     if memory_format is None or memory_format is PRESERVED:
-        return made
-    if wants_channels_last(made, memory_format):
-        return made if channels_are_last(made.array) else channels_moved.apply(made)
-    return contiguous(made)
+        return result
+    if wants_channels_last(result, memory_format):
+        return result if channels_are_last(result.array) else channels_moved.apply(result)
+    return contiguous(result)
 
 
 @method("cuda")

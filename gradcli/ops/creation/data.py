@@ -102,12 +102,12 @@ def _inferred(flat: list[Any], nested: bool) -> DType:
     kinds = {type(value) for value in flat}
     if kinds == {float}:
         return dtypes.default_dtype()
-    found: DType | None = None
+    common: DType | None = None
     for value in flat if len(kinds) > 1 else flat[:1]:
         # PyTorch counts a string that comes first as one more list.
         dtype = _element_dtype(value, nested and value is flat[0])
-        found = dtype if found is None else dtypes.promote_types(found, dtype)
-    return found or dtypes.default_dtype()
+        common = dtype if common is None else dtypes.promote_types(common, dtype)
+    return common or dtypes.default_dtype()
 
 
 _INTEGER_BOUNDS = {

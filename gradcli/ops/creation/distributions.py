@@ -431,5 +431,5 @@ def multinomial(
         np.searchsorted(row / row[-1], values, side="left")
         for row, values in zip(sums, drawn, strict=True)
     ]
-    found = np.array(positions, np.int64)
-    return Tensor(found.reshape(*chances.shape[:-1], num_samples))
+    chosen = np.array(positions, np.int64)
+    return Tensor(chosen.reshape(*chances.shape[:-1], num_samples))

@@ -396,13 +396,13 @@ def integer_array(
     return shaped(drawn, sizes, dtype)
 
 
-def _bounds(given: Sequence[Any], low: Any, high: Any) -> tuple[Any, Any]:
+def _bounds(bounds: Sequence[Any], low: Any, high: Any) -> tuple[Any, Any]:
     """The bounds of integers, given in order or by name; raises E201 for none or too many."""
-    if len(given) == 2:
-        low, high = given
-    elif len(given) == 1:
-        low, high = (low, given[0]) if high is None else (given[0], high)
-    if high is None or len(given) > 2:
+    if len(bounds) == 2:
+        low, high = bounds
+    elif len(bounds) == 1:
+        low, high = (low, bounds[0]) if high is None else (bounds[0], high)
+    if high is None or len(bounds) > 2:
         raise GradcliError("E201", "random integers need an upper bound, perhaps a lower one")
     return low, high
 
@@ -423,10 +423,10 @@ def randint(
 
     Example: torch.randint(0, 10, (3,))
     """
-    given = list(bounds_and_size)
-    if size is None and given:
-        size = given.pop()
-    first, last = _bounds(given, low, high)
+    bounds = list(bounds_and_size)
+    if size is None and bounds:
+        size = bounds.pop()
+    first, last = _bounds(bounds, low, high)
     if not isinstance(size, (tuple, list)):
         raise GradcliError("E201", "randint() needs its sizes in one tuple")
     target = checked_dtype("randint", dtype, dtypes.int64)

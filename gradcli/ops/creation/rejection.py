@@ -103,8 +103,8 @@ def _poisson_large(source: Generator, rate: float) -> float:
             return float(k)
         if k < 0 or (us < 0.013 and v > us):
             continue
-        left = math.log(v) + math.log(inverse) - math.log(a / (us * us) + b)
-        if left <= -rate + k * math.log(rate) - math.lgamma(k + 1):
+        height = math.log(v) + math.log(inverse) - math.log(a / (us * us) + b)
+        if height <= -rate + k * math.log(rate) - math.lgamma(k + 1):
             return float(k)
 
 

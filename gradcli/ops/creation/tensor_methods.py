@@ -233,10 +233,10 @@ def _data(tensor: Tensor) -> Tensor:
 
 def _unlike(gradient: Tensor, tensor: Tensor) -> str:
     """PyTorch's text for a gradient of another shape or dtype than its tensor."""
-    given, wanted = list(gradient.array.shape), list(tensor.array.shape)
-    if given != wanted:
+    shape, wanted = list(gradient.array.shape), list(tensor.array.shape)
+    if shape != wanted:
         return (
-            f"attempting to assign a gradient of size '{given}' to a tensor of size '{wanted}'."
+            f"attempting to assign a gradient of size '{shape}' to a tensor of size '{wanted}'."
             " Please ensure that the gradient and the tensor are the same size"
         )
     return (

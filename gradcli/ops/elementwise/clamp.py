@@ -143,14 +143,14 @@ def clamp(x, min=None, max=None):
 
 
 def _clamp_arrays(self: Any, min: Any = None, max: Any = None) -> Any:
-    given = [array for array in (self, min, max) if array is not None]
-    dtype = dtypes.result_dtype(given)
+    operands = [array for array in (self, min, max) if array is not None]
+    dtype = dtypes.result_dtype(operands)
     result = dtypes.cast(self, dtype)
     if min is not None:
         result = np.maximum(dtypes.cast(min, dtype), result)
     if max is not None:
         result = np.minimum(dtypes.cast(max, dtype), result)
-    return laid_out_like_operands(result, *given)
+    return laid_out_like_operands(result, *operands)
 
 
 clamp_to_tensors = op(

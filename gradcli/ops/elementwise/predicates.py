@@ -53,20 +53,20 @@ def isin(
     """
     if type(elements) is not Tensor:
         check_tensors("isin", test_elements=test_elements)
-    given = {"elements": elements, "test_elements": test_elements}
-    for argument, value in given.items():
+    operands = {"elements": elements, "test_elements": test_elements}
+    for argument, value in operands.items():
         if type(value) not in NUMBERS:
             check_tensors("isin", **{argument: value})
     arrays = [
-        value.array if type(value) is Tensor else np.asarray(value) for value in given.values()
+        value.array if type(value) is Tensor else np.asarray(value) for value in operands.values()
     ]
     for array in arrays:
         check_dtype("isin", dtypes.of_array(array), _NEITHER_ORDERED)
     # Few test elements are compared one by one, as a vector that must be a view of them.
     if type(test_elements) is Tensor and arrays[1].size < int(10 * arrays[0].size ** 0.145):
         view.forward(arrays[1], (arrays[1].size,))
-    found = np.isin(arrays[0], arrays[1], assume_unique=assume_unique, invert=invert)
-    return Tensor(found[()])
+    members = np.isin(arrays[0], arrays[1], assume_unique=assume_unique, invert=invert)
+    return Tensor(members[()])
 
 
 @function("isreal", method=True)

@@ -153,6 +153,8 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-for _entry in (floor, ceil, frac, nan_to_num):
-    expose(_entry, inplace_function=True)
+expose(floor, inplace_function=True)
+expose(ceil, inplace_function=True)
 expose(trunc, "trunc", "fix", inplace_function=True)
+expose(frac, inplace_function=True)
+expose(nan_to_num, inplace_function=True)

@@ -81,13 +81,13 @@ def _expose(name: str, view: Function, example: str, entry: Op | None = None) ->
         return _copied(view, input, args, kwargs, entry)
 
     vars(copied)["__wrapped__"] = view  # where the parameters are read from
-    given = f", {example}" if example else ""
+    arguments = f", {example}" if example else ""
     sample = "[[2., 1.], [1., 3.]]" if name != "view_as_complex" else "[2., 1.]"
     sample = sample if name != "view_as_real" else "[1+2j]"
     describe(
         copied,
         f"What `{name}` shows, in memory of its own.",
-        example=f"torch.{name}_copy(tensor({sample}){given})",
+        example=f"torch.{name}_copy(tensor({sample}){arguments})",
     )
     return copied
 

@@ -77,20 +77,21 @@ def _picked(self: Any, indices: Key) -> Any:
     picked = self.take(indices[0], 0) if rows else self[indices]
     if picked.ndim < 2:
         return picked[()]
-    given = [part for part in indices if part is not FULL]
+    written = [part for part in indices if part is not FULL]
     flat = self.flags.c_contiguous and (
-        all(part.ndim < 2 for part in given) or (len(given) == 1 and given[0].flags.c_contiguous)
+        all(part.ndim < 2 for part in written)
+        or (len(written) == 1 and written[0].flags.c_contiguous)
     )
     if flat and picked.size and 1 not in picked.shape:
         return module_of(picked).ascontiguousarray(picked)
-    positions = np.broadcast_arrays(*given)
+    positions = np.broadcast_arrays(*written)
     dims = [dim for dim, part in enumerate(indices) if part is not FULL]
     first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     kept = [stride for dim, stride in enumerate(strides_of(self)) if dim not in dims]
     source = (*kept[:first], *(0,) * positions[0].ndim, *kept[first:])
     after = len(kept) - first
     shape = picked.shape
-    where = [part.reshape((1,) * first + part.shape + (1,) * after) for part in given]
+    where = [part.reshape((1,) * first + part.shape + (1,) * after) for part in written]
     steps = [broadcast_strides(part.shape, strides_of(part), shape) for part in where]
     return laid_out(picked, ordered_strides(shape, [source, *steps]))
 
@@ -473,9 +474,9 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
             text="shape mismatch: indexing tensors could not be broadcast together with shapes "
             + ", ".join(str(list(array.shape)) for array in arrays),
         ) from None
-    made = Key(key)
-    made.parts = _parts(picked, written)
-    return made
+    index = Key(key)
+    index.parts = _parts(picked, written)
+    return index
 
 
 def key_of_positions(shape: tuple[int, ...], *parts: Any) -> Key:
@@ -500,8 +501,8 @@ def _mask_apart(mask: tuple[int, ...], shape: tuple[int, ...], dim: int) -> str:
 
 def _parts(picked: dict[int, Any], written: Any) -> tuple[tuple[Any, int], ...]:
     """The `parts` of a Key."""
-    given = written if isinstance(written, (tuple, list)) else (written,)
-    sources = [part for part in given if _is_picking(part)]
+    several = written if isinstance(written, (tuple, list)) else (written,)
+    sources = [part for part in several if _is_picking(part)]
     if len(sources) != len(picked):  # a list of numbers or bools
         sources = [None] * len(picked)
     parts: list[tuple[Any, int]] = []

@@ -179,8 +179,8 @@ def _gather_masked(grad_output: Any, mask: Any, sizes: tuple[int, ...]) -> Any:
 
 def _gather_masked_decomposed(grad_output: Tensor, mask: Tensor, sizes: tuple[int, ...]) -> Tensor:
     taken = masked_select.apply(grad_output, mask)
-    left = math.prod(sizes) - taken.array.size
-    return reshape(cat.apply([taken, zeros(taken, (left,))], 0) if left else taken, sizes)
+    missing = math.prod(sizes) - taken.array.size
+    return reshape(cat.apply([taken, zeros(taken, (missing,))], 0) if missing else taken, sizes)
 
 
 masked_scatter_backward: Op = op(
@@ -240,7 +240,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """
     refuse_batched("nonzero", input)
     if as_tuple:
-        return tuple(Tensor(found) for found in np.atleast_1d(input.array).nonzero())
+        return tuple(Tensor(along) for along in np.atleast_1d(input.array).nonzero())
     if not input.array.ndim:
         return Tensor(np.zeros((int(bool(input.array)), 0), np.int64))
     return Tensor(np.argwhere(input.array))

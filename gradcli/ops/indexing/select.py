@@ -225,14 +225,14 @@ def checked_source(name: str, input: Tensor, dim: int, index: Any, source: Any, 
     at = normal_dim(name, dim, input.array.ndim)
     _check_vector(name, input, index)
     same_dtype(name, input, source)
-    given, own = list(source.array.shape), list(input.array.shape)
+    source_sizes, own = list(source.array.shape), list(input.array.shape)
     count = index.array.size
     misfit_of = _copy_misfit if name == "index_copy" else _sum_misfit
-    problem, kind, text = misfit_of(name, given, own, at, count)
+    problem, kind, text = misfit_of(name, source_sizes, own, at, count)
     if problem:
         raise shape_error(
             f"{name}(): {count} positions along dimension {at} of {tuple(own)}, and a source of"
-            f" shape {tuple(given)}: {problem}",
+            f" shape {tuple(source_sizes)}: {problem}",
             text=text,
             raises=kind,
         )
@@ -250,55 +250,55 @@ def _check_copied_dims(tensor: Tensor, index: Tensor, source: Tensor) -> None:
     PyTorch finds before it looks at dtypes.
     """
     problem = text = None
-    given, own = source.array.ndim, tensor.array.ndim
+    source_ndim, own = source.array.ndim, tensor.array.ndim
     if index.array.ndim > 1:
         problem = "the index must be a vector"
-    elif not given and index.array.size != 1:
+    elif not source_ndim and index.array.size != 1:
         problem = "one element is no more than one part"
         text = (
             "index_copy_(): When source is scalar, index should have one element (got"
             f" {index.array.size})"
         )
-    elif given and own and given != own:
-        problem = f"{given} dimensions cannot be copied into {own}"
+    elif source_ndim and own and source_ndim != own:
+        problem = f"{source_ndim} dimensions cannot be copied into {own}"
         text = (
             "index_copy_(): When source and destination are not scalars, their dimensionality must"
-            f" match. Source dimensionality ({given}), destination dimensionality ({own})"
+            f" match. Source dimensionality ({source_ndim}), destination dimensionality ({own})"
         )
     if problem is not None:
         raise index_error(f"index_copy(): {problem}", text=text)
 
 
 def _sum_misfit(
-    name: str, given: list[int], own: list[int], at: int, count: int
+    name: str, source: list[int], own: list[int], at: int, count: int
 ) -> tuple[str, str, str]:
     """What is wrong with the shape of a source that is added to, or reduced with, a tensor of shape
     `own`, with the class that PyTorch raises for it and its text.
     """
-    if not given and at == 0 and count != 1:
+    if not source and at == 0 and count != 1:
         text = f"Dimension specified as {at} but tensor has no dimensions"
         return "one element is no more than one part", "IndexError", text
-    if at >= max(len(given), 1) or (given and given[at] != count):
-        if at < len(given):
+    if at >= max(len(source), 1) or (source and source[at] != count):
+        if at < len(source):
             words = f"Number of indices ({count}) should be equal to source.size(dim): "
-            text = f"{name}_(): {words}({given[at]}), for dim: {at}"
+            text = f"{name}_(): {words}({source[at]}), for dim: {at}"
         else:
             words = f"Indexing dim {at} is out of bounds of the source tensor with dim"
-            text = f"{name}_(): {words} {len(given)}"
+            text = f"{name}_(): {words} {len(source)}"
         return "it does not have a part for each", "RuntimeError", text
-    parts = (_without(given, at), _without(own, at)) if given and own else (given, own)
+    parts = (_without(source, at), _without(own, at)) if source and own else (source, own)
     text = (
         "source tensor shape must match self tensor shape, excluding the specified dimension. Got"
-        f" self.shape = {own} source.shape = {given}"
+        f" self.shape = {own} source.shape = {source}"
     )
     return "" if parts[0] == parts[1] else "the parts have another shape", "RuntimeError", text
 
 
 def _copy_misfit(
-    name: str, given: list[int], own: list[int], at: int, count: int
+    name: str, sizes: list[int], own: list[int], at: int, count: int
 ) -> tuple[str, str, str]:
     """The same of a source that is copied."""
-    target, source = _without(own, at), _without(given, at)
+    target, source = _without(own, at), _without(sizes, at)
     if source != target:
         text = (
             f"{name}_(): Source/destination tensor must have same slice shapes. Destination slice"
@@ -306,9 +306,9 @@ def _copy_misfit(
             f" {' '.join(map(str, source))} at dimension 0."
         )
         return "the parts have another shape", "RuntimeError", text
-    if given and given[at] != count:
+    if sizes and sizes[at] != count:
         text = f"{name}_(): Number of indices ({count}) should be equal to source.size(dim)"
-        return "it does not have a part for each", "IndexError", f"{text} ({given[at]})"
+        return "it does not have a part for each", "IndexError", f"{text} ({sizes[at]})"
     return "", "RuntimeError", ""
 
 

@@ -64,12 +64,12 @@ def _by_composition(body: Any, grad: Any, *operands: Any) -> tuple[Any, ...]:
     active.state.grad_enabled = True
     try:
         result = body(*leaves)
-        found = gradient_of(result, leaves, grad if type(grad) is Tensor else Tensor(grad))
+        gradients = gradient_of(result, leaves, grad if type(grad) is Tensor else Tensor(grad))
     finally:
         active.state.grad_enabled = before
     if type(grad) is Tensor:
-        return tuple(found)
-    return tuple(None if gradient is None else gradient.array for gradient in found)
+        return tuple(gradients)
+    return tuple(None if gradient is None else gradient.array for gradient in gradients)
 
 
 householder_product: Op = op(
@@ -113,8 +113,8 @@ def _check_reflections(name: str, input: Tensor, tau: Tensor) -> None:
         raise shape_error(f"{name}(): factors of shape {factors} for vectors of {shape}")
 
 
-@function("householder_product", module="torch.linalg", autocast="float32")
-@function("orgqr", method=True)
+@function("householder_product", module="torch.linalg")
+@function("orgqr", method=True, autocast="float32")
 def householder_product_(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of reflections, whose vectors stand below the diagonal of
     `input` and factors in `tau`. Raises E301 where the shapes do not fit.

@@ -170,10 +170,10 @@ _SMALL = 16
 def _factored(matrices: Any) -> tuple[Any, Any, Any]:
     """LAPACK's decomposition of each matrix of (N, m, n)."""
     (getrf,) = imported("scipy.linalg.lapack").get_lapack_funcs(("getrf",), (matrices,))
-    found = [getrf(matrix) for matrix in matrices]
-    pivots = np.stack([each for _, each, _ in found]).astype(np.int32) + np.int32(1)
-    info = np.array([each for *_, each in found], np.int32)
-    return np.stack([each for each, *_ in found]), pivots, info
+    factored = [getrf(matrix) for matrix in matrices]
+    pivots = np.stack([each for _, each, _ in factored]).astype(np.int32) + np.int32(1)
+    info = np.array([each for *_, each in factored], np.int32)
+    return np.stack([each for each, *_ in factored]), pivots, info
 
 
 def _eliminate(lu: Any) -> tuple[Any, Any]:
@@ -307,9 +307,11 @@ def _solution(matrices: Any, right: Any) -> Any:
     except np.linalg.LinAlgError:
         return None
     dims = (-2, -1)
-    given, found = (np.max(np.abs(each), axis=dims) for each in (wide, solution))
-    growth = np.max(np.abs(matrices), axis=dims) * found * _NEARLY * np.finfo(matrices.dtype).eps
-    return solution if (growth < given).all() else None
+    size, solved_size = (np.max(np.abs(each), axis=dims) for each in (wide, solution))
+    growth = (
+        np.max(np.abs(matrices), axis=dims) * solved_size * _NEARLY * np.finfo(matrices.dtype).eps
+    )
+    return solution if (growth < size).all() else None
 
 
 _NEARLY = 64

@@ -214,8 +214,8 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
 @function("lu", method=True)
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
     """The tuple of lu_factor()'s results; with `get_infos` of lu_factor_ex()'s."""
-    found = linalg_lu_factor_ex(A, pivot=pivot)
-    return tuple(found) if get_infos else tuple(found[:2])
+    results = linalg_lu_factor_ex(A, pivot=pivot)
+    return tuple(results) if get_infos else tuple(results[:2])
 
 
 def _check_unpacked(pivots: Tensor, rows: int, count: int) -> None:

@@ -114,8 +114,8 @@ def matrix_rank(
         magnitudes = np.abs(converged("matrix_rank", np.linalg.eigvalsh, A.array))
     else:
         magnitudes = converged("matrix_rank", np.linalg.svd, A.array, compute_uv=False)
-    given = _plain("matrix_rank", "atol", atol), _plain("matrix_rank", "rtol", rtol)
-    counted = magnitudes > _tolerance(magnitudes, A.array.shape, *given)
+    tolerances = _plain("matrix_rank", "atol", atol), _plain("matrix_rank", "rtol", rtol)
+    counted = magnitudes > _tolerance(magnitudes, A.array.shape, *tolerances)
     rank = Tensor(counted.sum(-1))
     storage_of(rank).count_write()  # PyTorch writes it into a result that it has made before
     return rank

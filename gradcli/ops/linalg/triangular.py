@@ -240,15 +240,15 @@ cholesky_ex = _cholesky("linalg_cholesky_ex")
 cholesky = _cholesky("cholesky")
 
 
-def _check_positive(name: str, found: Any) -> None:
+def _check_positive(name: str, orders: Any) -> None:
     """Raise E204 where a matrix has no Cholesky factor: its leading minor of an order that is not
     0.
     """
-    failed = np.flatnonzero(found)
+    failed = np.flatnonzero(orders)
     if failed.size:
-        minor = int(np.ravel(found)[failed[0]])
-        where = f" {failed[0]} of the batch" if found.ndim else ""
-        batch = f"(Batch element {failed[0]}): " if found.ndim else ""
+        minor = int(np.ravel(orders)[failed[0]])
+        where = f" {failed[0]} of the batch" if orders.ndim else ""
+        batch = f"(Batch element {failed[0]}): " if orders.ndim else ""
         raise linear_algebra_error(
             name,
             f"matrix{where} is not positive definite: its leading minor of order {minor} is not"
@@ -336,11 +336,11 @@ def cholesky_solve_(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 def _cholesky_inverted(self: Any, upper: bool) -> Any:
     identity = np.broadcast_to(module_of(self).eye(self.shape[-1], dtype=self.dtype), self.shape)
-    found = _cholesky_solved(identity, self, upper)
+    inverse = _cholesky_solved(identity, self, upper)
     # One triangle is computed, and the other is its mirror image.
-    half = np.triu(found, 1) if upper else np.tril(found, -1)
+    half = np.triu(inverse, 1) if upper else np.tril(inverse, -1)
     mirrored = half + half.conj().swapaxes(-2, -1)
-    return column_major(np.where(identity != 0, found.real, mirrored).astype(self.dtype))
+    return column_major(np.where(identity != 0, inverse.real, mirrored).astype(self.dtype))
 
 
 def _cholesky_inverse_rule(grad: Any, self: Any, result: Any, upper: bool) -> Any:

@@ -138,8 +138,8 @@ _TANH_CUBIC = 0.044715
 
 def _gelu_array(self: Any, approximate: str, several: bool) -> Any:
     if approximate == "none":
-        if (found := elementwise("gelu", self, several)) is not None:
-            return found
+        if (from_c := elementwise("gelu", self, several)) is not None:
+            return from_c
         weight = 1 + erf(self * math.sqrt(0.5))
         if several:
             # PyTorch passes these to a library, in which infinity becomes nan, and what is larger
@@ -173,9 +173,9 @@ def _tanh_parts(self: Any) -> tuple[Any, Any, Any]:
 
 
 def _gelu_backward_array(grad_output: Any, self: Any, approximate: str) -> Any:
-    found = elementwise("gelu_backward", grad_output, self) if approximate == "none" else None
-    if found is not None:
-        return found
+    from_c = elementwise("gelu_backward", grad_output, self) if approximate == "none" else None
+    if from_c is not None:
+        return from_c
     return grad_output * _gelu_slope(self, approximate)
 
 

@@ -71,10 +71,10 @@ def _attended(
 
 
 def _fused_array(query: Any, key: Any, value: Any, mask: Any = None, scale: float = 1.0) -> Any:
-    found = attended(
+    outcome = attended(
         wide(query), wide(key), wide(value), None if mask is None else wide(mask), scale
     )
-    return found.astype(query.dtype, copy=False)
+    return outcome.astype(query.dtype, copy=False)
 
 
 def _fused_backward_array(
@@ -87,8 +87,8 @@ def _fused_backward_array(
     scale: float = 1.0,
 ) -> tuple[Any, ...]:
     grad, q, k, v, out = map(wide, (grad_out, query, key, value, attended))
-    found = attention_gradients(grad, q, k, v, out, None if mask is None else wide(mask), scale)
-    return tuple([each.astype(query.dtype, copy=False) for each in found])
+    gradients = attention_gradients(grad, q, k, v, out, None if mask is None else wide(mask), scale)
+    return tuple([each.astype(query.dtype, copy=False) for each in gradients])
 
 
 def _weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:

@@ -139,8 +139,8 @@ def _decomposed_slopes(grad: Tensor, differences: Tensor, distances: Tensor, p: 
         return where(reached, share * sign(differences), 0.0)
     slopes = differences if p == 2 else differences * pow_number(abs_(differences), p - 2)
     flat = where(length == 0, 1.0, length) if p == 2 else pow_number(length, p - 1)
-    found = share * slopes / flat
-    return found if p == 2 else where(length == 0, 0.0, found)
+    quotient = share * slopes / flat
+    return quotient if p == 2 else where(length == 0, 0.0, quotient)
 
 
 def _cdist_decomposed(grad: Tensor, x1: Tensor, x2: Tensor, p: float, cdist: Tensor) -> Tensor:

@@ -131,9 +131,9 @@ def _merged(masks: list[Any], batch: int, heads: int, source: int) -> Tensor | N
     mask, padding = masks
     if padding is None:
         return mask
-    for dim, (found, wanted) in enumerate(zip(padding.array.shape, (batch, source), strict=True)):
-        text = f"Expected key_padded_mask.shape[{dim}] to be {wanted}, but got {found}"
-        _require(found == wanted, text)
+    for dim, (extent, wanted) in enumerate(zip(padding.array.shape, (batch, source), strict=True)):
+        text = f"Expected key_padded_mask.shape[{dim}] to be {wanted}, but got {extent}"
+        _require(extent == wanted, text)
     padding = methods["view"](padding, batch, 1, 1, source)
     padding = methods["expand"](padding, -1, heads, -1, -1)
     padding = methods["reshape"](padding, batch * heads, 1, source)

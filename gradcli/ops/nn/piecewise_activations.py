@@ -494,11 +494,11 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 def _prelu_backward_rule(
     grads: list[Any], grad_output: Any, self: Any, weight: Any
 ) -> tuple[Any, Any, Any]:
-    of_self, of_weight = (zeros_like(grad_output) if g is None else g for g in grads)
+    for_self, for_weight = (zeros_like(grad_output) if g is None else g for g in grads)
     return (
-        where(self > 0, of_self, weight * of_self + self * of_weight),
-        where(self > 0, 0.0, grad_output * of_weight),
-        where(self > 0, 0.0, grad_output * of_self),
+        where(self > 0, for_self, weight * for_self + self * for_weight),
+        where(self > 0, 0.0, grad_output * for_weight),
+        where(self > 0, 0.0, grad_output * for_self),
     )
 
 

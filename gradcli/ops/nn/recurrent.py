@@ -42,9 +42,9 @@ def _layer_array(
     return *(each.astype(dtype, copy=False) for each in results), steps
 
 
-def _steps(given: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _steps(operands: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor, Tensor]:
     """The outputs, the last hidden state and the last cell, of the steps written out as ops."""
-    input, input_weight, weight, input_bias, bias, hidden, cell = given
+    input, input_weight, weight, input_bias, bias, hidden, cell = operands
     steps = methods["unbind"](linear(input, input_weight, input_bias), 0)
     outputs = []
     for step in reversed(steps) if reverse else steps:
@@ -54,20 +54,22 @@ def _steps(given: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor, Tens
     return stack_(outputs[::-1] if reverse else outputs), hidden, cell
 
 
-def _recorded(grads: Sequence[Any], given: Sequence[Tensor], reverse: bool) -> Any:
+def _recorded(grads: Sequence[Any], operands: Sequence[Tensor], reverse: bool) -> Any:
     """The gradients with their graph."""
-    results = _steps(given, reverse)
-    pairs = [(made, grad) for made, grad in zip(results, grads, strict=False) if grad is not None]
-    wanted = [tensor for tensor in given if tensor.requires_grad]
-    found = backward.grad(
-        [made for made, _ in pairs],
+    results = _steps(operands, reverse)
+    pairs = [
+        (result, grad) for result, grad in zip(results, grads, strict=False) if grad is not None
+    ]
+    wanted = [tensor for tensor in operands if tensor.requires_grad]
+    gradients = backward.grad(
+        [result for result, _ in pairs],
         wanted,
         [grad for _, grad in pairs],
         create_graph=True,
         allow_unused=True,
     )
-    by_tensor = dict(zip(map(id, wanted), found, strict=True))
-    return [by_tensor.get(id(tensor)) for tensor in given]
+    by_tensor = dict(zip(map(id, wanted), gradients, strict=True))
+    return [by_tensor.get(id(tensor)) for tensor in operands]
 
 
 def _layer_rule(
@@ -83,14 +85,14 @@ def _layer_rule(
     result3: Any,
     reverse: bool,
 ) -> Any:
-    given = (input, weight0, weight1, weight2, weight3, hx_, cx_)
+    inputs = (input, weight0, weight1, weight2, weight3, hx_, cx_)
     if type(result0) is not Tensor:
-        return _gradients(grads, given, result0, result3, reverse)
+        return _gradients(grads, inputs, result0, result3, reverse)
     if active.state.grad_enabled:
-        return _recorded(grads, given, reverse)
+        return _recorded(grads, inputs, reverse)
     # Of half precision, whose gradients are rounded once.
     arrays = [None if each is None else each.array for each in grads]
-    operands = [each.array for each in given]
+    operands = [each.array for each in inputs]
     found = _gradients(arrays, operands, result0.array, result3.array, reverse)
     return [None if each is None else Tensor(each) for each in found]
 
@@ -102,11 +104,11 @@ def _gradients(
     dtype = given[0].dtype
     input, weight0, weight1, _, _, hx_, cx_ = map(wide, given)
     one, two, three = [None if each is None else wide(each) for each in grads[:3]]
-    found = lstm_layer_gradients(
+    gradients = lstm_layer_gradients(
         (one, two, three), input, weight0, weight1, (hx_, cx_), wide(output), steps, reverse
     )
     of_input, of_weight0, of_weight1, of_bias, of_hx, of_cx = [
-        None if each is None else each.astype(dtype, copy=False) for each in found
+        None if each is None else each.astype(dtype, copy=False) for each in gradients
     ]
     return [of_input, of_weight0, of_weight1, of_bias, of_bias, of_hx, of_cx]
 

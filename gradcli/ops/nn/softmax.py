@@ -131,9 +131,9 @@ def _total(powers: Any, dim: int) -> Any:
 def _softmax_array(self: Any, dim: int) -> Any:
     if not self.ndim:  # one element has all the weight; nan and infinities have none to give
         return np.exp(self - self)
-    found = in_c.softmax(self) if _is_last(self, dim) else None
-    if found is not None:
-        return found
+    from_c = in_c.softmax(self) if _is_last(self, dim) else None
+    if from_c is not None:
+        return from_c
     return _by_rows(_write_softmax, dim, self).astype(self.dtype, copy=False)
 
 
@@ -143,11 +143,11 @@ def _sum_along(value: Any, dim: int) -> Any:
 
 
 def _softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
-    found = None
+    from_c = None
     if getattr(output, "ndim", 0) and _is_last(output, dim):
-        found = in_c.softmax_backward(grad_output, output)
-    if found is not None:
-        return found
+        from_c = in_c.softmax_backward(grad_output, output)
+    if from_c is not None:
+        return from_c
     weighted = grad_output * output
     if type(weighted) is np.ndarray and weighted.ndim and weighted.size < LARGEST:
         return output * (grad_output - _total(weighted, dim))

@@ -56,8 +56,8 @@ def _accumulated(ufunc: Any, self: Any, dim: int, dtype: DType | None) -> Any:
     if self.dtype.kind in "iub":
         target = np.int64 if dtype is None else self.dtype
         return ufunc.accumulate(self, axis=dim, dtype=target)
-    if ufunc is np.add and (found := running_sums(self, dim)) is not None:
-        return found
+    if ufunc is np.add and (sums := running_sums(self, dim)) is not None:
+        return sums
     results = ufunc.accumulate(wider(self), axis=dim)
     # PyTorch begins with the identity, so that a sum of -0 is 0.
     return ufunc(results, ufunc.identity, out=results).astype(self.dtype, copy=False)
@@ -67,8 +67,8 @@ def _accumulated(ufunc: Any, self: Any, dim: int, dtype: DType | None) -> Any:
 
 
 def _sum_from_the_end(value: Any, dim: int) -> Any:
-    if (found := running_sums(value, dim, True)) is not None:
-        return found
+    if (sums := running_sums(value, dim, True)) is not None:
+        return sums
     if type(value) is np.ndarray and value.flags.c_contiguous:
         backwards = (*[slice(None)] * (dim % value.ndim), slice(None, None, -1))
         return _accumulated(np.add, value[backwards], dim, None)[backwards].copy()
@@ -318,12 +318,12 @@ def diff(
         if part.ndim != input.ndim:
             text = "diff expects prepend or append to be the same dimension as input"
             raise shape_error(text)
-        for d, (wanted, found) in enumerate(zip(input.array.shape, part.array.shape, strict=True)):
-            if d != at and wanted != found:
+        for d, (wanted, size) in enumerate(zip(input.array.shape, part.array.shape, strict=True)):
+            if d != at and wanted != size:
                 raise shape_error(
                     "diff expects the shape of tensor to prepend or append to match that of input"
                     f" except along the differencing dimension; input.size({d}) = {wanted}, but got"
-                    f" tensor.size({d}) = {found}"
+                    f" tensor.size({d}) = {size}"
                 )
     if len(parts) > 1:
         input = cat(parts, at)
@@ -352,9 +352,9 @@ def _prod_array(
         and self.flags.c_contiguous
         and dim in (None, self.ndim - 1)
     ):
-        found = lane_product(self.reshape(-1) if dim is None else self)
+        products = lane_product(self.reshape(-1) if dim is None else self)
         dims = None if dim is None else (dim,)
-        return found.reshape(kept_sizes(self.shape, dims))[()] if keepdim else found
+        return products.reshape(kept_sizes(self.shape, dims))[()] if keepdim else products
     return fold(np.multiply, self, _axis(self, dim), keepdim)
 
 

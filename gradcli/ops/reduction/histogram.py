@@ -118,5 +118,5 @@ def histogram(
         raise runtime_error("torch.histogram(): max must be larger than min")
     weights = None if weight is None else np.asarray(weight.array, np.float64)
     counts, ends = np.histogram(values, edges, between, density, weights)
-    found = [Tensor(part.astype(input.array.dtype)) for part in (counts, ends)]
-    return named("histogram", "hist bin_edges", found)
+    parts = [Tensor(part.astype(input.array.dtype)) for part in (counts, ends)]
+    return named("histogram", "hist bin_edges", parts)

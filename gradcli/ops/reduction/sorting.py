@@ -65,9 +65,9 @@ def _sort_array(self: Any, dim: int, descending: bool, stable: bool) -> tuple[An
         raise dtype_error("sort() is not defined for complex tensors")
     if not self.ndim:
         return self[()], np.int64(0)
-    found = sorted_rows(self, dim, descending, stable)
-    if found is not None:
-        return laid_out_like(self, found[0]), laid_out_like(self, found[1])
+    in_rows = sorted_rows(self, dim, descending, stable)
+    if in_rows is not None:
+        return laid_out_like(self, in_rows[0]), laid_out_like(self, in_rows[1])
     keeps = stable or not selection.SORT_END < self.shape[dim] <= selection.LONGEST
     order = _order(self, dim, descending, None if keeps else selection.order)
     values, indices = picked(self, order, dim, True)
@@ -124,9 +124,9 @@ def msort(input: Tensor) -> Tensor:
 def _topk_array(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
     if not self.ndim:
         return self[()], np.int64(0)
-    found = largest_of_rows(self, k, dim, largest)
-    if found is not None:
-        return found
+    in_rows = largest_of_rows(self, k, dim, largest)
+    if in_rows is not None:
+        return in_rows
     named = partial(selection.select, count=k) if k else None
     order = _order(self, dim, largest, named, slice(0, k))
     return picked(self, order[(*(slice(None),) * dim, slice(k))], dim, True)

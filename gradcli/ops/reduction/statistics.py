@@ -302,10 +302,10 @@ def _median(name: str, number: str, ignore_nan: bool) -> Function:
         at = normal_dim(name, dim, input.array.ndim)
         return named(name, "values indices", along.apply(input, at, keepdim))
 
-    left = ", nan left out" if ignore_nan else ""
+    rest = ", nan left out" if ignore_nan else ""
     describe(
         median,
-        f"The median of all elements, or with its indices along a dimension{left}; of two in the"
+        f"The median of all elements, or with its indices along a dimension{rest}; of two in the"
         " middle the lower one.",
         conventions="Ties share the gradient evenly; along `dim`, one of them gets it all.",
     )

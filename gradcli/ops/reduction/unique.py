@@ -70,12 +70,12 @@ def _found(
     entry: Op, input: Tensor, dim: int | None, return_inverse: bool, return_counts: bool
 ) -> Any:
     values, inverse, counts = entry.apply(input, dim)
-    found = [values]
+    results = [values]
     if return_inverse:
-        found.append(inverse)
+        results.append(inverse)
     if return_counts:
-        found.append(counts)
-    return values if len(found) == 1 else tuple(found)
+        results.append(counts)
+    return values if len(results) == 1 else tuple(results)
 
 
 @function("unique", method=True, effects=(READS,))

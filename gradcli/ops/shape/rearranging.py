@@ -47,10 +47,10 @@ def flip_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
     Example: torch.flip(tensor([[2., 1.], [1., 3.]]), 0)
     """
-    given = one_by_one("flip", "dims", order, dims)
-    if not given:
+    axes = one_by_one("flip", "dims", order, dims)
+    if not axes:
         raise GradcliError("E201", "flip() needs the dimensions to flip")
-    wanted = sizes_of("flip", given)
+    wanted = sizes_of("flip", axes)
     return flip.apply(input, normal_dims("flip", input, wanted) if wanted else ())
 
 
@@ -105,20 +105,20 @@ def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         if len(moves) == 1:
             return roll.apply(input, moves[0], None)
         dims = ()
-    given = sizes_of("roll", (dims,))
-    if len(moves) != len(given):
+    along = sizes_of("roll", (dims,))
+    if len(moves) != len(along):
         raise runtime_error(
-            f"roll(): {len(moves)} shifts for {len(given)} dimensions",
-            text=f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(given)}",
+            f"roll(): {len(moves)} shifts for {len(along)} dimensions",
+            text=f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}",
         )
     if not input.array.size:  # PyTorch copies it, whatever the dimensions
         return roll.apply(input, 0, None)
     if not input.array.ndim:
         raise index_error(
             "roll(): a 0-dim tensor has no dimensions to roll along",
-            text=f"Dimension specified as {given[0]} but tensor has no dimensions",
+            text=f"Dimension specified as {along[0]} but tensor has no dimensions",
         )
-    axes = tuple(normal_dim("roll", dim, input.array.ndim) for dim in given)
+    axes = tuple(normal_dim("roll", dim, input.array.ndim) for dim in along)
     return roll.apply(input, moves, axes)
 
 
@@ -189,10 +189,10 @@ def repeat_(self: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
 
     Example: tensor([0.5, 1., 2.]).repeat(2)
     """
-    given = one_by_one("repeat", "repeats", counts, repeats)
-    if not given:
+    each = one_by_one("repeat", "repeats", counts, repeats)
+    if not each:
         raise GradcliError("E201", "repeat() needs how often to repeat")
-    return _repeated("repeat", self, sizes_of("repeat", given))
+    return _repeated("repeat", self, sizes_of("repeat", each))
 
 
 def _repeated(name: str, tensor: Tensor, counts: tuple[int, ...]) -> Tensor:
@@ -212,8 +212,8 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
 
     Example: torch.tile(tensor([0.5, 1., 2.]), 2)
     """
-    given = sizes_of("tile", one_by_one("tile", "dims", counts, dims))
-    return _repeated("tile", input, (1,) * (input.array.ndim - len(given)) + given)
+    each = sizes_of("tile", one_by_one("tile", "dims", counts, dims))
+    return _repeated("tile", input, (1,) * (input.array.ndim - len(each)) + each)
 
 
 # --- triangles ----------------------------------------------------------------------------------

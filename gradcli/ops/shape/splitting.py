@@ -24,11 +24,11 @@ Parts = tuple[Tensor, ...]
 
 def _rejoined(grads: Sequence[Any], sizes: Sequence[tuple[int, ...]], dim: int, join: Any) -> Any:
     """The parts' gradients joined again, zeros for those that have none."""
-    given = next(grad for grad in grads if grad is not None)
+    present = next(grad for grad in grads if grad is not None)
     whole = []
     for grad, size in zip(grads, sizes, strict=True):
         if grad is None:
-            grad = zeros(given, tuple(size))
+            grad = zeros(present, tuple(size))
         whole.append(grad)
     return join(whole, dim)
 
@@ -246,10 +246,10 @@ def tensor_split(
 
     Example: torch.tensor_split(tensor([[2., 1.], [1., 3.]]), 1)
     """
-    given = [x for x in (indices_or_sections, indices, sections) if x is not None]
-    if len(given) != 1:
+    positions = [x for x in (indices_or_sections, indices, sections) if x is not None]
+    if len(positions) != 1:
         raise GradcliError("E201", "tensor_split() needs either indices or sections")
-    return _tensor_split("tensor_split", input, given[0], dim)
+    return _tensor_split("tensor_split", input, positions[0], dim)
 
 
 def _split_along(name: str, dim: int, least: int) -> None:

@@ -517,19 +517,19 @@ def permute_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
     Example: torch.permute(tensor([[2., 1.], [1., 3.]]), 0, 1)
     """
-    given = sizes_of("permute", one_by_one("permute", "dims", order, dims))
+    order_of_dims = sizes_of("permute", one_by_one("permute", "dims", order, dims))
     ndim = input.array.ndim
-    if len(given) != ndim:
+    if len(order_of_dims) != ndim:
         raise shape_error(
-            f"permute(): {len(given)} dimensions named, of {ndim}",
+            f"permute(): {len(order_of_dims)} dimensions named, of {ndim}",
             text="permute(sparse_coo): number of dimensions in the tensor input does not match the"
             f" length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal"
-            f" to len(dims) = {len(given)}",
+            f" to len(dims) = {len(order_of_dims)}",
         )
-    turned = tuple(normal_dim("permute", dim, ndim) for dim in given)
+    turned = tuple(normal_dim("permute", dim, ndim) for dim in order_of_dims)
     if sorted(turned) != list(range(ndim)):
         raise shape_error(
-            f"permute(): {given} does not name each of the {ndim} dimensions once",
+            f"permute(): {order_of_dims} does not name each of the {ndim} dimensions once",
             text="permute(): duplicate dims are not allowed.",
         )
     return permute.apply(input, turned)

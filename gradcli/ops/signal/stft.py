@@ -47,10 +47,10 @@ def _window(name: str, window: Tensor | None, win: int, n_fft: int) -> Tensor | 
         return None
     if window.array.shape != (win,):
         raise _wrong(name, f"a window of shape {tuple(window.array.shape)}, not ({win},)")
-    left = (n_fft - win) // 2
+    before = (n_fft - win) // 2
     if win == n_fft:
         return window
-    return constant_pad_nd.apply(window, (left, n_fft - win - left), 0)
+    return constant_pad_nd.apply(window, (before, n_fft - win - before), 0)
 
 
 @function("stft", method=True, autocast="float32")

@@ -32,14 +32,14 @@ def _digamma(x: Any) -> Any:
 def _by_region(regions: _Regions, *operands: Any) -> Any:
     """The values of the first function whose region an element lies in."""
     first = operands[0]
-    found = np.zeros(first.shape)
-    left = np.ones(first.shape, bool)
+    values = np.zeros(first.shape)
+    open_ = np.ones(first.shape, bool)
     for inside, compute in regions:
-        chosen = left & inside
+        chosen = open_ & inside
         if chosen.any():
-            found[chosen] = compute(*(operand[chosen] for operand in operands))
-            left &= ~chosen
-    return found
+            values[chosen] = compute(*(operand[chosen] for operand in operands))
+            open_ &= ~chosen
+    return values
 
 
 def _in_double(function: Any, *operands: Any) -> Any:

@@ -67,19 +67,19 @@ def _dtypes_apart(name: str, left: dtypes.DType, right: dtypes.DType) -> str | N
 
 def _wrong_rank(name: str, ranks: tuple[tuple[Any, int], ...]) -> str | None:
     """PyTorch's text for operands of which one has not the rank it should have."""
-    found = [array.ndim for array, _ in ranks]
+    present = [array.ndim for array, _ in ranks]
     number = next(number for number, (array, rank) in enumerate(ranks) if array.ndim != rank)
     if name == "dot":
-        return f"1D tensors expected, but got {found[0]}D and {found[1]}D tensors"
+        return f"1D tensors expected, but got {present[0]}D and {present[1]}D tensors"
     if name == "mm":
         return f"{('self', 'mat2')[number]} must be a matrix"
     if name == "bmm":
         return f"batch{number + 1} must be a 3D tensor"
     if name == "outer":
         operand = ("self", "vec2")[number]
-        return f"outer: Expected 1-D argument {operand}, but got {found[number]}-D"
+        return f"outer: Expected 1-D argument {operand}, but got {present[number]}-D"
     if name == "mv":
-        return f"vector + matrix @ vector expected, got 1, {found[0]}, {found[1]}"
+        return f"vector + matrix @ vector expected, got 1, {present[0]}, {present[1]}"
     return None
 
 
@@ -125,13 +125,13 @@ def _not_multiplied(name: str, left: list[int], right: list[int]) -> str:
         sizes = f"{left[0]}x{left[1]} and {right[0]}x{right[1]}"
         return f"mat1 and mat2 shapes cannot be multiplied ({sizes})"
     batch = "" if name == "bmm" else sizes_apart(left[:-2], right[:-2])
-    expected, found = [left[0], left[-1]], right[:2]
+    expected, actual = [left[0], left[-1]], right[:2]
     if name != "bmm":  # PyTorch folds the dimensions of the batch into one
         common = prod(np.broadcast_shapes(left[:-2], right[:-2])) if not batch else 0
-        expected, found = [common, left[-1]], [common, *right[-2:-1]]
+        expected, actual = [common, left[-1]], [common, *right[-2:-1]]
     return batch or (
         f"Expected size for first two dimensions of batch2 tensor to be: {expected} but got:"
-        f" {found}."
+        f" {actual}."
     )
 
 
@@ -360,9 +360,9 @@ def _addr_array(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) 
     for argument, factor in (("beta", beta), ("alpha", alpha)):
         check_factor(argument, factor, self, vec1, vec2)
     self, vec1, vec2 = (dtypes.cast(each, dtype) for each in (self, vec1, vec2))
-    made = _sum("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
-    made = dtypes.cast(made, dtype)  # bools stay bools
-    return laid_out_like_operands(made, self, vec1[:, None], vec2)
+    total = _sum("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
+    total = dtypes.cast(total, dtype)  # bools stay bools
+    return laid_out_like_operands(total, self, vec1[:, None], vec2)
 
 
 addr = op(

@@ -72,8 +72,10 @@ class ChannelStatistics(Statistics):
     ) -> Any:
         if not self._is_single(input) or prod(self.shape[2:]) <= _LANES:
             return None
-        found = in_c.batch_norm_backward(grad, input, mean, rstd, weight, mask[0])
-        return found and [each if need else None for each, need in zip(found, mask, strict=True)]
+        gradients = in_c.batch_norm_backward(grad, input, mean, rstd, weight, mask[0])
+        return gradients and [
+            each if need else None for each, need in zip(gradients, mask, strict=True)
+        ]
 
     def _is_single(self, values: Any) -> bool:
         """Whether the rounding of PyTorch's kernel can be reproduced, which is another one for rows
@@ -95,9 +97,9 @@ class ChannelStatistics(Statistics):
         grad, centred = grad.reshape(planes), wide(input).reshape(planes) - mean
         count = np.float32(self.shape[0] * plane)
         slope = _over_planes(centred * grad) * rstd * rstd / count
-        left = multiply_add(grad - _over_planes(grad) / count, -centred, slope) * rstd
-        left = left if weight is None else left * weight.reshape(along)
-        return left.reshape(self.shape)
+        gradient = multiply_add(grad - _over_planes(grad) / count, -centred, slope) * rstd
+        gradient = gradient if weight is None else gradient * weight.reshape(along)
+        return gradient.reshape(self.shape)
 
 
 def _over_planes(values: Any) -> Any:
@@ -165,17 +167,17 @@ def _batch_normed(
                 f" '{argument}'. This input cannot have requires_grad True."
             )
     along = (1, channels, *(1,) * (len(shape) - 2))
-    given = None
+    moments = None
     if not training:
         if running_mean is None or running_var is None:
             absent = "running_mean" if running_mean is None else "running_var"
             raise runtime_error(f"{absent} must be defined in evaluation mode")
-        given = (running_mean.array.reshape(along), running_var.array.reshape(along))
+        moments = (running_mean.array.reshape(along), running_var.array.reshape(along))
     if isinstance(momentum, Tensor):
         momentum = momentum.item()
     beside = (weight, bias, running_mean, running_var)
     check_mixture(name, input, [tensor for tensor in beside if tensor is not None])
-    statistics = ChannelStatistics(shape, (0, *range(2, len(shape))), along, eps, given)
+    statistics = ChannelStatistics(shape, (0, *range(2, len(shape))), along, eps, moments)
     result, mean, rstd = native_batch_norm.apply(input, weight, bias, statistics)
     if training:
         if running_mean is not None:
@@ -256,11 +258,11 @@ def native_batch_norm_(
             1e-5)
     """
     running = (running_mean, running_var)
-    found = _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)
+    results = _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)
     if not training:
         empty = np.empty(0, input.array.dtype)
-        return found[0], Tensor(empty), Tensor(empty.copy())
-    return found[0], *(reshape(each, (each.array.size,)) for each in found[1:])
+        return results[0], Tensor(empty), Tensor(empty.copy())
+    return results[0], *(reshape(each, (each.array.size,)) for each in results[1:])
 
 
 def _no_elements(shape: Sizes) -> GradcliError:

@@ -118,10 +118,10 @@ def _group_norm_rule(
     mean, rstd = reshape(result1, kept), reshape(result2, kept)
     # PyTorch does not keep the bias: it may be written to. Only its shape is needed.
     bias = zeros(grad, bias_sizes)
-    found = native_group_norm_backward(
+    gradients = native_group_norm_backward(
         grad, input, mean, rstd, weight, bias, statistics, tuple(needs)
     )
-    return [each if need else None for each, need in zip(found, needs, strict=True)]
+    return [each if need else None for each, need in zip(gradients, needs, strict=True)]
 
 
 def _step_by_step(

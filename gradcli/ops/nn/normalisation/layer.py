@@ -41,22 +41,23 @@ class RowStatistics(Statistics):
 
     def in_c(self, input: Any, weight: Any, bias: Any) -> Any:
         rows = prod(self.shape[: self.dims[0]])
-        found = layer_norm_in_c(input, weight, bias, rows, self.eps)
-        if found is None:
+        results = layer_norm_in_c(input, weight, bias, rows, self.eps)
+        if results is None:
             return None
-        result, mean, rstd = found
+        result, mean, rstd = results
         kept = (*self.shape[: self.dims[0]], *(1 for _ in self.dims))
         return result.reshape(input.shape), mean.reshape(kept), rstd.reshape(kept)
 
     def backward_in_c(
         self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, mask: Any
     ) -> Any:
-        found = layer_norm_backward_in_c(grad, input, mean, rstd, weight, mask)
-        if found is None:
+        gradients = layer_norm_backward_in_c(grad, input, mean, rstd, weight, mask)
+        if gradients is None:
             return None
         sizes = (input.shape, self.shape[self.dims[0] :], self.shape[self.dims[0] :])
         return [
-            each if each is None else each.reshape(s) for each, s in zip(found, sizes, strict=True)
+            each if each is None else each.reshape(s)
+            for each, s in zip(gradients, sizes, strict=True)
         ]
 
     @staticmethod

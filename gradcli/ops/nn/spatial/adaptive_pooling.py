@@ -95,12 +95,12 @@ def _largest_array(self: Any, output_size: Sizes) -> tuple[Any, Any]:
 
 def _matrices(_output_size: Sizes, sizes: Sizes, counts: Sizes) -> list[Any]:
     """For each dimension the matrix that a row of elements is multiplied by."""
-    found = []
+    matrices = []
     for size, count in zip(sizes, counts, strict=True):
         place, window = np.arange(size)[:, None], np.arange(count)
         start, end = window * size // count, -(-(window + 1) * size // count)
-        found.append(((start <= place) & (place < end)) / (end - start))
-    return found
+        matrices.append(((start <= place) & (place < end)) / (end - start))
+    return matrices
 
 
 _MEAN = {
@@ -117,18 +117,18 @@ _LARGEST = {ndim: picking(f"adaptive_max_pool{ndim}d", ndim, _largest_array) for
 # --- what programs write ------------------------------------------------------------------------
 
 
-def _output_size(name: str, given: Any, sizes: Sizes) -> Sizes:
+def _output_size(name: str, requested: Any, sizes: Sizes) -> Sizes:
     """The sizes asked for; None keeps the input's. Raises E202 or E204 for what is no size."""
-    wanted = tuple(given) if isinstance(given, (tuple, list)) else (given,) * len(sizes)
+    wanted = tuple(requested) if isinstance(requested, (tuple, list)) else (requested,) * len(sizes)
     if len(wanted) != len(sizes):
         raise runtime_error(
-            f"{name}(): output_size must be one integer or {len(sizes)}, not {given}"
+            f"{name}(): output_size must be one integer or {len(sizes)}, not {requested}"
         )
     plain = []
     for size, own in zip(wanted, sizes, strict=True):
         size = own if size is None else size
         if type(size) is not int:
-            raise type_error(f"{name}(): output_size must be integers, not {given}")
+            raise type_error(f"{name}(): output_size must be integers, not {requested}")
         if size < 0:
             raise runtime_error(f"{name}(): a size of {size} is none")
         plain.append(size)

@@ -125,8 +125,8 @@ def _convolution_backward_decomposed(
     if output_mask[0]:
         sizes = () if geometry.transposed else tuple(input.shape[2:])
         turned = Geometry(geometry.windows, geometry.groups, not geometry.transposed, sizes)
-        found = convolution.apply(grad_output, weight, None, turned)
-        grads[0] = _cut(found, tuple(input.shape[2:]))
+        whole = convolution.apply(grad_output, weight, None, turned)
+        grads[0] = _cut(whole, tuple(input.shape[2:]))
     if output_mask[1]:
         read, placed = (grad_output, input) if geometry.transposed else (input, grad_output)
         grads[1] = _weight_gradient_decomposed(read, placed, geometry)
@@ -147,8 +147,8 @@ def _weight_gradient_decomposed(read: Tensor, placed: Tensor, geometry: Geometry
             transpose.apply(_group_of(each, group, geometry.groups), 0, 1)
             for each in (read, placed)
         ]
-        found = convolution.apply(*pair, None, Geometry(across, 1, False))
-        parts.append(transpose.apply(found, 0, 1))
+        whole = convolution.apply(*pair, None, Geometry(across, 1, False))
+        parts.append(transpose.apply(whole, 0, 1))
     gradient = parts[0] if len(parts) == 1 else cat.apply(parts, 0)
     return _cut(gradient, windows.kernel)
 
@@ -284,11 +284,11 @@ def _check(
         )
     if bias is not None:
         check_tensors(name, bias=bias)
-        made = kernels[1] * groups if transposed else kernels[0]
-        if bias.array.shape != (made,):
+        features = kernels[1] * groups if transposed else kernels[0]
+        if bias.array.shape != (features,):
             raise shape_error(
                 f"Given {'transposed=1, ' * transposed}weight of size {list(kernels)}, expected"
-                f" bias to be 1-dimensional with {made} elements, but got bias of size"
+                f" bias to be 1-dimensional with {features} elements, but got bias of size"
                 f" {list(bias.array.shape)} instead"
             )
 
@@ -371,8 +371,8 @@ def _expose_convolution(ndim: int) -> None:
         elif type(padding) is str and padding != "valid":
             raise runtime_error(f"{name}(): padding is 'same', 'valid' or sizes, not {padding!r}")
         else:
-            given = 0 if padding == "valid" else padding
-            paddings = per_dimension(name, "padding", given, ndim, 0)
+            sizes = 0 if padding == "valid" else padding
+            paddings = per_dimension(name, "padding", sizes, ndim, 0)
         windows = Windows(kernel, strides, paddings, dilations)
         counts = windows.counts(input.array.shape[-ndim:])
         if not pad and any(count < 1 for count in counts):

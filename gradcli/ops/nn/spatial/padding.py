@@ -121,10 +121,10 @@ def _by_source(name: str, source: Any) -> Op:
 
     def unpadded(grad_output: Tensor, self: Tensor, pad: Sequence[int]) -> Tensor:
         ndim = len(pad) // 2
-        found = [np.eye(size) for size in self.shape[-ndim:]]
+        matrices = [np.eye(size) for size in self.shape[-ndim:]]
         for dim, where in _sources(tuple(self.shape), pad, source):
-            found[dim - len(self.shape)] = np.eye(self.shape[dim])[where]
-        return along_dims(grad_output, found)
+            matrices[dim - len(self.shape)] = np.eye(self.shape[dim])[where]
+        return along_dims(grad_output, matrices)
 
     backward: Op = op(
         f"{name}_backward",

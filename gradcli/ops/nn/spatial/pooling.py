@@ -239,8 +239,8 @@ def linear_pool(
         return matrices(argument, sizes[-ndim:], counts[-ndim:])
 
     def pool_transposed(grad_output: Tensor, self: Tensor, argument: Any) -> Tensor:
-        found = of_sizes(argument, self.shape, grad_output.shape)
-        return along_dims(grad_output, [matrix.T for matrix in found])
+        maps = of_sizes(argument, self.shape, grad_output.shape)
+        return along_dims(grad_output, [matrix.T for matrix in maps])
 
     backward: Op = op(
         f"{name}_backward",

@@ -25,34 +25,34 @@ def per_dimension(name: str, argument: str, value: Any, count: int, least: int =
     smaller than `least`.
     """
     parts = value if isinstance(value, (tuple, list)) else (value,)
-    given = tuple(plain_integer(name, argument, size) for size in parts)
-    if len(given) not in (1, count) or any(size < least for size in given):
+    sizes = tuple(plain_integer(name, argument, size) for size in parts)
+    if len(sizes) not in (1, count) or any(size < least for size in sizes):
         raise runtime_error(
             f"{name}(): `{argument}` must be one integer or {count}, at least {least} each, and"
             f" {value} is not",
-            text=_not_per_dimension(name, argument, given, count, least),
+            text=_not_per_dimension(name, argument, sizes, count, least),
         )
-    return given * count if len(given) == 1 else given
+    return sizes * count if len(sizes) == 1 else sizes
 
 
 def _not_per_dimension(
-    name: str, argument: str, given: Sizes, count: int, least: int
+    name: str, argument: str, sizes: Sizes, count: int, least: int
 ) -> str | None:
     """PyTorch's text for a setting of windows, None where it has another."""
-    if len(given) not in (1, count):
+    if len(sizes) not in (1, count):
         number = ("one", "two", "three")[count - 1]
         if "pool" in name:
             ints = "ints" if count > 1 else "int"
             return f"{name}: {argument} must either be a single int, or a tuple of {number} {ints}"
         return (
             f"expected {argument} to be a single integer value or a list of {count} values to match"
-            f" the convolution dimensions, but got {argument}={list(given)}"
+            f" the convolution dimensions, but got {argument}={list(sizes)}"
         )
     if "pool" in name:
-        return "stride should not be zero" if 0 in given and argument != "dilation" else None
+        return "stride should not be zero" if 0 in sizes and argument != "dilation" else None
     if argument == "dilation":
         one_more = [1] if count == 1 else []
-        return f"dilation should be greater than zero, but got {[*one_more, *given * count][:2]}"
+        return f"dilation should be greater than zero, but got {[*one_more, *sizes * count][:2]}"
     return f"{'negative' if least == 0 else 'non-positive'} {argument} is not supported"
 
 

@@ -71,13 +71,13 @@ def _unpooled_sizes(
     )
     if output_size is None:
         return default
-    given = tuple(output_size)[-len(sizes) :]
-    for wanted, usual, step in zip(given, default, stride, strict=False):
+    requested = tuple(output_size)[-len(sizes) :]
+    for wanted, usual, step in zip(requested, default, stride, strict=False):
         if not usual - step < wanted < usual + step:
             raise value_error(
-                f"{name}(): the output size {given} cannot have been pooled to {sizes}"
+                f"{name}(): the output size {requested} cannot have been pooled to {sizes}"
             )
-    return given
+    return requested
 
 
 def _expose_unpool(ndim: int) -> None:
