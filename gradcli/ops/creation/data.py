@@ -335,6 +335,11 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     return to(self, checked_dtype("type", dtype, self.dtype))
 
 
+def _on_memory_of(data: Tensor | None) -> Tensor:
+    """A tensor outside the graph on a tensor's memory; an empty one for None."""
+    return Tensor(np.empty(0, dtypes.default_dtype().numpy_dtype)) if data is None else alias(data)
+
+
 @function("Buffer", module="torch.nn")
 def buffer(data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
     """`torch.nn.Buffer(data)`: a tensor on the data's memory that a module which it is assigned to
@@ -346,9 +351,7 @@ def buffer(data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
         raise type_error(
             f"Buffer() takes a tensor, not {_described(data)}", raises="AttributeError"
         )
-    result = (
-        Tensor(np.empty(0, dtypes.default_dtype().numpy_dtype)) if data is None else alias(data)
-    )
+    result = _on_memory_of(data)
     meta_of(result).persistent = persistent
     return requires_grad_(result, data is not None and data.requires_grad)
 
@@ -366,8 +369,6 @@ def parameter(data: Tensor | None = None, requires_grad: bool = True) -> Tensor:
             text=f"'{type(data).__name__}' object has no attribute 'detach'",
             raises="AttributeError",
         )
-    result = (
-        Tensor(np.empty(0, dtypes.default_dtype().numpy_dtype)) if data is None else alias(data)
-    )
+    result = _on_memory_of(data)
     meta_of(result).is_parameter = True
     return requires_grad_(result, requires_grad)

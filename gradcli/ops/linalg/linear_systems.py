@@ -156,11 +156,7 @@ def lu_arrays(matrices: Any) -> tuple[Any, Any, Any]:
         lu, pivots, info = _factored(lu)
     else:
         pivots, info = _eliminate(lu)
-    return (
-        lu.reshape(matrices.shape),
-        pivots.reshape(*batch, count),
-        info.reshape(batch),
-    )
+    return lu.reshape(matrices.shape), pivots.reshape(*batch, count), info.reshape(batch)
 
 
 _SMALL = 16
@@ -307,10 +303,8 @@ def _solution(matrices: Any, right: Any) -> Any:
     except np.linalg.LinAlgError:
         return None
     dims = (-2, -1)
-    size, solved_size = (np.max(np.abs(each), axis=dims) for each in (wide, solution))
-    growth = (
-        np.max(np.abs(matrices), axis=dims) * solved_size * _NEARLY * np.finfo(matrices.dtype).eps
-    )
+    size, reach = (np.max(np.abs(each), axis=dims) for each in (wide, solution))
+    growth = np.max(np.abs(matrices), axis=dims) * reach * _NEARLY * np.finfo(matrices.dtype).eps
     return solution if (growth < size).all() else None
 
 

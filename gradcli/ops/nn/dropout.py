@@ -152,15 +152,6 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
     return _alpha_dropped(input, p, _channels("feature_alpha_dropout", input))
 
 
-def _expose_channels() -> None:
-    for ndim, counts, sample in (
-        (1, (2, 3), "ones(1, 2, 3)"),
-        (2, (3, 4), SAMPLES[2]),
-        (3, (4, 5), SAMPLES[3]),
-    ):
-        _of_channels(f"dropout{ndim}d", counts, sample)
-
-
 def _of_channels(name: str, counts: tuple[int, int], sample: str) -> None:
     """`dropout` of whole channels; without a batch dimension a tensor gets one for the noise."""
 
@@ -185,4 +176,6 @@ def _of_channels(name: str, counts: tuple[int, int], sample: str) -> None:
     )
 
 
-_expose_channels()
+_of_channels("dropout1d", (2, 3), "ones(1, 2, 3)")
+_of_channels("dropout2d", (3, 4), SAMPLES[2])
+_of_channels("dropout3d", (4, 5), SAMPLES[3])

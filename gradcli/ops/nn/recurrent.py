@@ -57,12 +57,10 @@ def _steps(operands: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor, T
 def _recorded(grads: Sequence[Any], operands: Sequence[Tensor], reverse: bool) -> Any:
     """The gradients with their graph."""
     results = _steps(operands, reverse)
-    pairs = [
-        (result, grad) for result, grad in zip(results, grads, strict=False) if grad is not None
-    ]
+    pairs = [(out, grad) for out, grad in zip(results, grads, strict=False) if grad is not None]
     wanted = [tensor for tensor in operands if tensor.requires_grad]
     gradients = backward.grad(
-        [result for result, _ in pairs],
+        [out for out, _ in pairs],
         wanted,
         [grad for _, grad in pairs],
         create_graph=True,
@@ -93,16 +91,16 @@ def _layer_rule(
     # Of half precision, whose gradients are rounded once.
     arrays = [None if each is None else each.array for each in grads]
     operands = [each.array for each in inputs]
-    found = _gradients(arrays, operands, result0.array, result3.array, reverse)
-    return [None if each is None else Tensor(each) for each in found]
+    gradients = _gradients(arrays, operands, result0.array, result3.array, reverse)
+    return [None if each is None else Tensor(each) for each in gradients]
 
 
 def _gradients(
-    grads: Sequence[Any], given: Sequence[Any], output: Any, steps: Any, reverse: bool
+    grads: Sequence[Any], operands: Sequence[Any], output: Any, steps: Any, reverse: bool
 ) -> list[Any]:
     """The gradients of arrays, computed in single precision."""
-    dtype = given[0].dtype
-    input, weight0, weight1, _, _, hx_, cx_ = map(wide, given)
+    dtype = operands[0].dtype
+    input, weight0, weight1, _, _, hx_, cx_ = map(wide, operands)
     one, two, three = [None if each is None else wide(each) for each in grads[:3]]
     gradients = lstm_layer_gradients(
         (one, two, three), input, weight0, weight1, (hx_, cx_), wide(output), steps, reverse

@@ -196,10 +196,7 @@ amin, amin_ = _extreme_over("amin", np.minimum)
 
 def _aminmax_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> tuple[Any, Any]:
     check_not_empty("aminmax", self, dims)
-    return (
-        fold(np.minimum, self, dims, keepdim),
-        fold(np.maximum, self, dims, keepdim),
-    )
+    return fold(np.minimum, self, dims, keepdim), fold(np.maximum, self, dims, keepdim)
 
 
 def _aminmax_rule(

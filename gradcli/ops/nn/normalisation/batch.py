@@ -72,10 +72,8 @@ class ChannelStatistics(Statistics):
     ) -> Any:
         if not self._is_single(input) or prod(self.shape[2:]) <= _LANES:
             return None
-        gradients = in_c.batch_norm_backward(grad, input, mean, rstd, weight, mask[0])
-        return gradients and [
-            each if need else None for each, need in zip(gradients, mask, strict=True)
-        ]
+        grads = in_c.batch_norm_backward(grad, input, mean, rstd, weight, mask[0])
+        return grads and [each if need else None for each, need in zip(grads, mask, strict=True)]
 
     def _is_single(self, values: Any) -> bool:
         """Whether the rounding of PyTorch's kernel can be reproduced, which is another one for rows

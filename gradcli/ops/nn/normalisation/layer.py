@@ -51,13 +51,12 @@ class RowStatistics(Statistics):
     def backward_in_c(
         self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any, mask: Any
     ) -> Any:
-        gradients = layer_norm_backward_in_c(grad, input, mean, rstd, weight, mask)
-        if gradients is None:
+        grads = layer_norm_backward_in_c(grad, input, mean, rstd, weight, mask)
+        if grads is None:
             return None
         sizes = (input.shape, self.shape[self.dims[0] :], self.shape[self.dims[0] :])
         return [
-            each if each is None else each.reshape(s)
-            for each, s in zip(gradients, sizes, strict=True)
+            each if each is None else each.reshape(s) for each, s in zip(grads, sizes, strict=True)
         ]
 
     @staticmethod

@@ -104,12 +104,7 @@ def _matrices(_output_size: Sizes, sizes: Sizes, counts: Sizes) -> list[Any]:
 
 
 _MEAN = {
-    ndim: linear_pool(
-        f"_adaptive_avg_pool{ndim}d",
-        _mean_array,
-        _mean_transposed,
-        _matrices,
-    )
+    ndim: linear_pool(f"_adaptive_avg_pool{ndim}d", _mean_array, _mean_transposed, _matrices)
     for ndim in (2, 3)
 }
 _LARGEST = {ndim: picking(f"adaptive_max_pool{ndim}d", ndim, _largest_array) for ndim in (2, 3)}

@@ -123,12 +123,7 @@ def picking(
 
 
 _MAX = {
-    ndim: picking(
-        f"max_pool{ndim}d_with_indices",
-        ndim,
-        largest_of_windows,
-        windowed=True,
-    )
+    ndim: picking(f"max_pool{ndim}d_with_indices", ndim, largest_of_windows, windowed=True)
     for ndim in (2, 3)
 }
 
