@@ -33,6 +33,12 @@ def wrong_operand(op: Any, name: str, value: Any) -> GradcliError:
     )
 
 
+def check_tensor(op: Any, name: str, value: Any) -> None:
+    """Raise E202 for an operand that is no tensor."""
+    if type(value) is not Tensor:
+        raise wrong_operand(op, name, value)
+
+
 def type_name(value: Any) -> str:
     """The name of a value's type in the language."""
     return "Tensor" if type(value) is Tensor else type(value).__name__

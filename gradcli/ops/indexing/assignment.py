@@ -18,7 +18,7 @@ from gradcli.errors import GradcliError, dtype_error, shape_error, type_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, operators
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.codegen.runtime import type_name, wrong_operand
+from gradcli.ops.codegen.runtime import check_tensor, type_name
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.basic import (
@@ -197,8 +197,7 @@ def _key_of(name: str, tensor: Tensor, indices: Any, values: Any, accumulate: bo
     for number, part in enumerate(indices):
         if not isinstance(part, Tensor):
             raise type_error(f"{name}(): index {number} must be a tensor, not {type_name(part)}")
-    if not isinstance(values, Tensor):
-        raise wrong_operand(index_put, "values", values)
+    check_tensor(index_put, "values", values)
     # A 0-dim index would drop its dimension; as a vector of one it broadcasts with the others.
     parts = tuple(part if part.array.ndim else Tensor(part.array.reshape(1)) for part in indices)
     shown, picked = apply_slicing(tensor, parts)
@@ -314,8 +313,7 @@ def diagonal_replaced(x, values, offset=0, axis1=0, axis2=1):
 def _replaced(
     entry: Op, input: Tensor, src: Any, part: Function, bounds: tuple[Any, ...]
 ) -> Tensor:
-    if not isinstance(src, Tensor):
-        raise wrong_operand(entry, "src", src)
+    check_tensor(entry, "src", src)
     shape = part(input.array, *bounds).shape
     if src.array.shape != shape:
         raise shape_error(

@@ -18,7 +18,7 @@ from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import dtype_error, index_error, shape_error, type_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, in_place, method
-from gradcli.ops.codegen.runtime import type_name, wrong_operand
+from gradcli.ops.codegen.runtime import check_tensor, type_name
 from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
@@ -32,8 +32,7 @@ from gradcli.ops.shape.views import reshape
 
 def _checked_mask(name: str, tensor: Tensor, mask: Any) -> None:
     """Raise E202, E203 or E301 unless the mask is a bool tensor that goes with the tensor."""
-    if not isinstance(mask, Tensor):
-        raise wrong_operand(masked_select, "mask", mask)
+    check_tensor(masked_select, "mask", mask)
     if mask.array.dtype != np.bool_:
         raise dtype_error(
             f"{name}(): the mask must be a bool tensor, and this one is {mask.dtype}",
@@ -94,8 +93,7 @@ def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     _checked_mask("masked_fill", input, mask)
     if isinstance(value, (bool, int, float, complex)):
         return masked_fill_number.apply(input, mask, checked_number(value, input.dtype))
-    if not isinstance(value, Tensor):
-        raise wrong_operand(masked_fill_tensor, "value", value)
+    check_tensor(masked_fill_tensor, "value", value)
     if value.array.ndim:
         raise shape_error(
             f"masked_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
@@ -211,8 +209,7 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
             3.]))
     """
     _checked_mask("masked_scatter", input, mask)
-    if not isinstance(source, Tensor):
-        raise wrong_operand(masked_scatter, "source", source)
+    check_tensor(masked_scatter, "source", source)
     if source.array.dtype is not input.array.dtype:
         raise dtype_error(
             f"masked_scatter(): the tensor is {input.dtype}, the source {source.dtype}"
@@ -304,8 +301,7 @@ def put(array, index, values, accumulate=False):
 
 def _checked_flat(name: str, tensor: Tensor, index: Any) -> None:
     """Raise E202, E203 or E302 unless the index holds positions in the tensor."""
-    if not isinstance(index, Tensor):
-        raise wrong_operand(take, "index", index)
+    check_tensor(take, "index", index)
     if index.array.dtype != np.int64:
         raise dtype_error(f"{name}(): the index must be torch.int64, and this one is {index.dtype}")
     size = tensor.array.size
@@ -371,8 +367,7 @@ def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Te
 
     Example: torch.put(tensor([[2., 1.], [1., 3.]]), tensor([0, 3]), tensor([7., 8.]))
     """
-    if not isinstance(source, Tensor):
-        raise wrong_operand(put, "source", source)
+    check_tensor(put, "source", source)
     if source.array.dtype is not input.array.dtype:
         raise dtype_error(f"put(): the tensor is {input.dtype}, the source {source.dtype}")
     _checked_flat("put", input, index)

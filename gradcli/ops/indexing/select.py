@@ -22,7 +22,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function, in_place, method
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.codegen.runtime import check_tensor
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS
 from gradcli.ops.definition.op import Op, op
@@ -220,8 +220,7 @@ def checked_source(name: str, input: Tensor, dim: int, index: Any, source: Any, 
     """The dimension counted from the front; raises E202, E203, E301 or E302 unless the source gives
     a part for each position of the index. Positions are looked at last, as in PyTorch.
     """
-    if not isinstance(source, Tensor):
-        raise wrong_operand(index_add, "source", source)
+    check_tensor(index_add, "source", source)
     at = normal_dim(name, dim, input.array.ndim)
     _check_vector(name, input, index)
     same_dtype(name, input, source)

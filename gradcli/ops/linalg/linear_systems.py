@@ -57,6 +57,15 @@ def check_square(name: str, tensor: Tensor) -> None:
         )
 
 
+def incompatible(name: str, left: bool, matrices: Any, right: Any) -> str:
+    """PyTorch's text for right sides whose last sizes do not fit those of the matrices."""
+    sizes = ["x".join(map(str, each)) for each in (matrices, right)]
+    return (
+        f"linalg.{name}: Incompatible shapes of A and B for the equation"
+        f" {'AX' if left else 'XA'} = B ({sizes[0]} and {sizes[1]})"
+    )
+
+
 _INTEGRAL = dtype_names("bool", "int", raises="RuntimeError")
 _ANY = dtype_names("bool", "int", "half", raises="RuntimeError")
 _REFUSED = {

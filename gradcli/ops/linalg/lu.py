@@ -24,6 +24,7 @@ from gradcli.ops.linalg.linear_systems import (
     check_square,
     column_major,
     first,
+    incompatible,
     lu_arrays,
     lu_solved,
     row_order,
@@ -350,9 +351,7 @@ def _check_solved(LU: Tensor, pivots: Tensor, B: Tensor, left: bool) -> None:
     if right[-2 if left else -1] != factors[-1]:
         raise shape_error(
             f"lu_solve(): factors of {factors} and right sides of {right} do not fit",
-            text=f"linalg.lu_solve: Incompatible shapes of A and B for the equation"
-            f" {'AX' if left else 'XA'} = B ({factors[-2]}x{factors[-1]} and"
-            f" {right[-2]}x{right[-1]})",
+            text=incompatible("lu_solve", left, factors[-2:], right[-2:]),
         )
     shape = tuple(pivots.array.shape)
     if not shape:

@@ -30,6 +30,7 @@ from gradcli.ops.linalg.linear_systems import (
     check_nonsingular,
     check_precision,
     column_major,
+    incompatible,
     lu_arrays,
     lu_solved,
     permutation_sign,
@@ -141,9 +142,7 @@ def _solve(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]
     if not right or right[-1 if vector or not left else -2] != matrices[-1]:
         raise shape_error(
             f"{name}(): matrices of {matrices} and right sides of {right} do not fit",
-            text=f"linalg.solve: Incompatible shapes of A and B for the equation"
-            f" {'AX' if left else 'XA'} = B ({'x'.join(map(str, matrices[-2:]))} and"
-            f" {'x'.join(map(str, (*right, 1) if vector else right[-2:]))})",
+            text=incompatible("solve", left, matrices[-2:], (*right, 1) if vector else right[-2:]),
         )
     solution, info = solve_ex.apply(A, B, left, vector)
     return solution, info

@@ -19,6 +19,7 @@ from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
     check_matrices,
     column_major,
+    incompatible,
     linear_algebra_error,
     substituted,
 )
@@ -81,11 +82,7 @@ def _check_system(name: str, A: Tensor, B: Tensor, left: bool = True) -> None:
     check_same_dtype(name, A, B)
     matrices, right = tuple(A.array.shape), tuple(B.array.shape)
     if right[-2 if left else -1] != matrices[-1]:
-        raise shape_error(
-            f"linalg.{name}: Incompatible shapes of A and B for the equation"
-            f" {'AX' if left else 'XA'} = B ({'x'.join(map(str, matrices[-2:]))} and"
-            f" {'x'.join(map(str, right[-2:]))})"
-        )
+        raise shape_error(incompatible(name, left, matrices[-2:], right[-2:]))
 
 
 @function("solve_triangular", module="torch.linalg")
