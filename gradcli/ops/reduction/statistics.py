@@ -98,10 +98,10 @@ def _var_gradient(grad: Any, self: Any, dims: Axes, correction: float, keepdim: 
 
 
 def _std_gradient(
-    grad: Any, self: Any, std: Any, dims: Axes, correction: float, keepdim: bool
+    grad: Any, self: Any, result: Any, dims: Axes, correction: float, keepdim: bool
 ) -> Any:
     # Where all elements are equal the derivative does not exist; 0 is taken.
-    of_variance = masked_fill_number(grad / (std * 2.0), std == 0, 0)
+    of_variance = masked_fill_number(grad / (result * 2.0), result == 0, 0)
     return _var_gradient(of_variance, self, dims, correction, keepdim)
 
 
@@ -117,9 +117,7 @@ std = op(
     "std",
     _std_array,
     half=rounded_once,
-    self=lambda grad, self, result, dims, correction, keepdim: _std_gradient(
-        grad, self, result, dims, correction, keepdim
-    ),
+    self=_std_gradient,
     hazard=Hazard(nothing="std of so few elements divides by 0"),
     numpy=".std(axis, keepdims)",
 )
