@@ -93,8 +93,7 @@ def find(name: str, load: Load) -> Found | None:
         namespace = _PREFIXES.get(prefix)
         return None if namespace is None else _find_in(namespace, last, load)
     for namespace in NAMESPACES:
-        match = _find_in(namespace, last, load)
-        if match is not None:
+        if (match := _find_in(namespace, last, load)) is not None:
             return match
     return None
 
@@ -330,9 +329,8 @@ def named_by_numpy(function: Any) -> str | None:
         pointwise = [op for op in registry.values() if op.pointwise]
         same_name = (op.name for op in pointwise if _ufunc(op) is function)
         other_name = (op.name for op in pointwise if getattr(np, op.numpy, None) is function)
-        name_here = next(same_name, None) or next(other_name, None)
-        if name_here is not None:
-            return name_here
+        if (entry_name := next(same_name, None) or next(other_name, None)) is not None:
+            return entry_name
     return name if numpy_of(name) == name else None
 
 

@@ -101,8 +101,7 @@ def misfit(
         return failure
     if any(kind in str(failure) for kind in _NO_NUMBERS):
         return type_error(f"{op.name}: an argument is no number")
-    impossible = no_such_shape(failure)
-    if impossible is not None:
+    if (impossible := no_such_shape(failure)) is not None:
         return impossible
     if isinstance(failure, TypeError) and not _apart(op, operands):
         dtypes_given = dict.fromkeys(str(o.dtype) for o in operands if type(o) is Tensor)

@@ -199,8 +199,7 @@ def _packing_class(kind: type[Node]) -> type[Node]:
     """The subclass for nodes whose saved tensors are packed: it unpacks them while a method
     runs.
     """
-    packing = _packing_classes.get(kind)
-    if packing is not None:
+    if (packing := _packing_classes.get(kind)) is not None:
         return packing
 
     def run(node: Any, grads: Any, keep: bool) -> tuple[Any, ...]:

@@ -325,8 +325,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """
     if dtype is None:
         return _TYPE_NAMES[self.dtype]
-    named = _named_dtype(dtype)
-    if named is not None:
+    if (named := _named_dtype(dtype)) is not None:
         return to(self, named)
     if isinstance(dtype, str):
         raise value_error(f"invalid type: {dtype!r}")

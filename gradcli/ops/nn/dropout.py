@@ -146,8 +146,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
     Example: torch.feature_alpha_dropout(tensor([[2., 1.], [1., 3.]]))
     """
     _check_probability("feature_alpha_dropout", input, p)
-    known = _undrawn(input, p, training)
-    if known is not None:
+    if (known := _undrawn(input, p, training)) is not None:
         return known
     return _alpha_dropped(input, p, _channels("feature_alpha_dropout", input))
 

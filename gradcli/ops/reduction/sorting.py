@@ -65,8 +65,7 @@ def _sort_array(self: Any, dim: int, descending: bool, stable: bool) -> tuple[An
         raise dtype_error("sort() is not defined for complex tensors")
     if not self.ndim:
         return self[()], np.int64(0)
-    in_rows = sorted_rows(self, dim, descending, stable)
-    if in_rows is not None:
+    if (in_rows := sorted_rows(self, dim, descending, stable)) is not None:
         return laid_out_like(self, in_rows[0]), laid_out_like(self, in_rows[1])
     keeps = stable or not selection.SORT_END < self.shape[dim] <= selection.LONGEST
     order = _order(self, dim, descending, None if keeps else selection.order)
@@ -124,8 +123,7 @@ def msort(input: Tensor) -> Tensor:
 def _topk_array(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
     if not self.ndim:
         return self[()], np.int64(0)
-    in_rows = largest_of_rows(self, k, dim, largest)
-    if in_rows is not None:
+    if (in_rows := largest_of_rows(self, k, dim, largest)) is not None:
         return in_rows
     named = partial(selection.select, count=k) if k else None
     order = _order(self, dim, largest, named, slice(0, k))

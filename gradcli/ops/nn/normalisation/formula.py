@@ -100,8 +100,7 @@ def normalised(
     input: Any, weight: Any = None, bias: Any = None, statistics: Any = None
 ) -> tuple[Any, Any, Any]:
     """The normalised elements, the mean, and one over the standard deviation."""
-    from_c = statistics.in_c(input, weight, bias)
-    if from_c is not None:
+    if (from_c := statistics.in_c(input, weight, bias)) is not None:
         return from_c
     values = wide(input).reshape(statistics.shape)
     mean, rstd = statistics.of(values)
@@ -122,8 +121,7 @@ def normalised_by_channel(
     input: Any, weight: Any = None, bias: Any = None, statistics: Any = None
 ) -> tuple[Any, Any, Any]:
     """The same as a line for each channel, a slope and an offset: as PyTorch's batch norm does."""
-    from_c = statistics.in_c(input, weight, bias)
-    if from_c is not None:
+    if (from_c := statistics.in_c(input, weight, bias)) is not None:
         return from_c
     values = wide(input).reshape(statistics.shape)
     mean, rstd = statistics.of(values)
