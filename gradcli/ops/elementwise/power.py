@@ -206,11 +206,6 @@ pow_base = pointwise(
 )
 
 
-def _no_operand(input: Any, exponent: Any) -> tuple[str, Any]:
-    """The name and the value of the argument that is neither a tensor nor beside one."""
-    return ("self", input) if type(input) is not Tensor else ("exponent", exponent)
-
-
 @function("pow", method=True, inplace=True)
 def power(input: Any, exponent: Any) -> Tensor:
     """The input to a power. One of the two may be a number.
@@ -224,7 +219,8 @@ def power(input: Any, exponent: Any) -> Tensor:
             return pow_tensor.apply(input, exponent)
         return pow_base.apply(*with_number(exponent, input))
     if type(input) is not Tensor or type(exponent) not in (int, float, bool, complex):
-        raise wrong_operand(pow_tensor, *_no_operand(input, exponent))
+        wrong = ("self", input) if type(input) is not Tensor else ("exponent", exponent)
+        raise wrong_operand(pow_tensor, *wrong)
     tensor, number = with_number(input, exponent)
     if tensor.dtype.category == "int" and exponent < 0:
         raise runtime_error(

@@ -46,21 +46,14 @@ def _permutation(pivots: Any, rows: int, dtype: Any) -> Any:
     return xp.ascontiguousarray((order[..., None, :] == positions).astype(dtype))
 
 
-def _lower(lu: Any) -> Any:
-    """L, of as many columns as there are pivots, with ones on the diagonal."""
-    rows, columns = lu.shape[-2:]
-    count = min(rows, columns)
-    return np.tril(lu[..., :count], -1) + module_of(lu).eye(rows, count, dtype=lu.dtype)
-
-
-def _upper(lu: Any) -> Any:
-    return np.triu(lu[..., : min(lu.shape[-2:]), :])
-
-
 def _unpacked(LU_data: Any, LU_pivots: Any) -> tuple[Any, Any, Any]:
-    P = _permutation(LU_pivots, LU_data.shape[-2], LU_data.dtype)
-    xp = module_of(LU_data)
-    return xp.ascontiguousarray(_lower(LU_data)), xp.ascontiguousarray(_upper(LU_data)), P
+    rows, columns = LU_data.shape[-2:]
+    count, dtype, xp = min(rows, columns), LU_data.dtype, module_of(LU_data)
+    # L has as many columns as there are pivots, and ones on its diagonal.
+    L = np.tril(LU_data[..., :count], -1) + xp.eye(rows, count, dtype=dtype)
+    U = np.triu(LU_data[..., :count, :])
+    P = _permutation(LU_pivots, rows, dtype)
+    return xp.ascontiguousarray(L), xp.ascontiguousarray(U), P
 
 
 def _part(value: Any, dim: int, start: int, end: int) -> Any:

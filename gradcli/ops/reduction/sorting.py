@@ -227,21 +227,6 @@ def _insertion_points(bounds: Any, values: Any, side: Any) -> Any:
     return start
 
 
-def _check_sequences(sequences: Tensor, values: Any) -> None:
-    """Raise E202 for values that are neither a tensor nor a number, E301 where the sequences'
-    leading sizes are not those of the values.
-    """
-    if type(values) not in NUMBERS:
-        check_tensors("searchsorted", input=values)
-    shape = tuple(sequences.array.shape)
-    wanted = tuple(values.array.shape) if type(values) is Tensor else ()
-    if not shape or (len(shape) > 1 and (not wanted or shape[:-1] != wanted[:-1])):
-        raise shape_error(
-            f"searchsorted(): the sequences' shape {shape} and the values' {wanted} differ before"
-            " the last dimension"
-        )
-
-
 @function("searchsorted")
 def searchsorted(
     sorted_sequence: Tensor,
@@ -259,7 +244,15 @@ def searchsorted(
     Example: torch.searchsorted(tensor([1., 2., 3.]), tensor([2.5]))
     """
     check_reduced("searchsorted", sorted_sequence)
-    _check_sequences(sorted_sequence, input)
+    if type(input) not in NUMBERS:
+        check_tensors("searchsorted", input=input)
+    shape = tuple(sorted_sequence.array.shape)
+    leading = tuple(input.array.shape) if type(input) is Tensor else ()
+    if not shape or (len(shape) > 1 and (not leading or shape[:-1] != leading[:-1])):
+        raise shape_error(
+            f"searchsorted(): the sequences' shape {shape} and the values' {leading} differ before"
+            " the last dimension"
+        )
     operands = [each.array if type(each) is Tensor else each for each in (sorted_sequence, input)]
     check_dtype("searchsorted", dtypes.result_dtype(operands), dtype_names("bool", "complex"))
     bounds = sorted_sequence.array

@@ -130,11 +130,8 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor
     """The magnitudes of the differences, their mean or their sum."""
     check_same_shape("l1_loss", input, target)
     number = reduction_number(reduction)
-    return reduced(abs_(_difference(*broadcast_tensors(input, target))), number)
-
-
-def _difference(input: Tensor, target: Tensor) -> Tensor:
-    return input - target
+    input, target = broadcast_tensors(input, target)
+    return reduced(abs_(input - target), number)
 
 
 # --- squares near, magnitudes far ---------------------------------------------------------------

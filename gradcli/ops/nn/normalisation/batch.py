@@ -207,12 +207,9 @@ def batch_norm(
     Example: F.batch_norm(tensor([[2., 1.], [1., 3.]]), zeros(2), ones(2))
     """
     if training:
-        check_several("batch_norm", input.array.shape, *_split(input.array.shape))
+        shape = input.array.shape
+        check_several("batch_norm", shape, shape[0] if shape else 1, tuple(shape[2:]))
     return torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-
-
-def _split(shape: Sizes) -> tuple[int, Sizes]:
-    return (shape[0] if shape else 1), tuple(shape[2:])
 
 
 @function("batch_norm", effects=(WRITES,))
