@@ -4,14 +4,12 @@ For Python programs: `gradcli.run("y = x * x", x=3.0).grads`, and what else `__a
 it is imported when it is first used.
 """
 
-import sys
-
 TYPE_CHECKING = False  # importing typing would cost more than all the rest
 if TYPE_CHECKING:
-    from gradcli.doors.python.answer import Answer as Answer
     from gradcli.doors.python.host import GradcliWarning as GradcliWarning
     from gradcli.doors.python.program import grad as grad
     from gradcli.doors.python.program import run as run
+    from gradcli.doors.python.questions import Answer as Answer
     from gradcli.doors.python.questions import blame as blame
     from gradcli.doors.python.questions import check as check
     from gradcli.doors.python.questions import derive as derive
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Answer": "doors.python.answer",
+    "Answer": "doors.python.questions",
     "GradcliWarning": "doors.python.host",
     "grad": "doors.python.program",
     "run": "doors.python.program",
@@ -59,20 +57,3 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     return getattr(import_module(f"gradcli.{_HOMES[name]}"), name)
-
-
-class _Package(type(sys)):  # type: ignore[misc]
-    """This package: `explain` is the function for Python, also where the folder of that name has
-    been imported, which would take its place.
-    """
-
-    @property
-    def explain(self) -> object:
-        return __getattr__("explain")
-
-    @explain.setter
-    def explain(self, folder: object) -> None:
-        pass
-
-
-sys.modules[__name__].__class__ = _Package

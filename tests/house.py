@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from functools import cache
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,14 +44,22 @@ do not see each other.
 
 INSIDE = {
     "arrays": "files kernels fusion random layout gpu native",
+    "arrays.kernels": "windows linalg sums",
     "autograd": "custom inplace recording engine",
     "cli": "commands documents sweep",
+    "doors": "notebook agents editors python",
     "language": "compiler functions objects parser hints tree",
+    "language.compiler": "statements expressions",
+    "language.parser": "actions errors",
     "library": "drawing numpy python torch",
+    "library.python": "reports system numbers classes",
+    "library.torch": "func distributions optim data nn",
+    "library.torch.nn": "utils layers",
     "ops": (
         "signal nn linalg special reduction elementwise indexing shape "
         "creation arithmetic binding codegen definition"
     ),
+    "ops.nn": "normalisation spatial loss",
     "questions": "check derive explain blame notes why plot port",
     "recorded": "formulas symbols",
     "running": "arguments process",
@@ -65,9 +74,9 @@ CAUSES = ("start-up", "family", "command")
 ops that few programs need, it is a command's body.
 """
 
-MOST_ENTRIES = 17
-MOST_ENTRIES_OF_THE_PACKAGE = 26
+MOST_ENTRIES = 15
 LONGEST_FUNCTION = 60
+SHORTEST_MODULE = 40
 
 LONG = {
     "gradcli.autograd.engine.engine: _run_ready": (
@@ -81,16 +90,41 @@ LONG = {
 }
 """The functions that are longer, and why."""
 
+WITH_CODE = {
+    "gradcli": "the version, which the build reads",
+}
+"""The folders whose `__init__` holds more than a sentence, and what."""
+
+BY_NAME = {
+    "gradcli": "what `import gradcli` has, which loads nothing at once",
+    "gradcli.arrays.gpu.runtime": "CuPy, where a tensor goes to a GPU",
+    "gradcli.arrays.native.dispatch": "the C core, which an installation may lack",
+    "gradcli.cli.group": "commands, by the word that a person types",
+    "gradcli.library.modules": "tables of names, by the module that a program imports",
+    "gradcli.ops.binding.lazy": "families, by the name that a program looks up",
+    "gradcli.ops.definition.ref": "families, by the names that a stub declares",
+    "gradcli.packages": "packages that an installation may lack",
+}
+"""The modules that import others by name, and which."""
+
+TABLES = ("inplace_operators", "methods", "operators", "properties", "setters", "unary_operators")
+"""The tables of the catalogue, beside those in `modules`, that map the names of programs."""
+
+ROOT = ("gradcli", "gradcli.__main__", "gradcli.build_backend")
+"""What stands outside of the rooms: whoever asks for the version imports the first one."""
+
 
 class Import(NamedTuple):
     """One import of a module of ours.
 
     Attributes:
-        importer, imported: the modules.
+        importer, imported: the modules; of an `import_module` with a text that is not whole, the
+            folder that it names.
         line: where it stands.
         inside: whether it stands inside a function.
         types: whether it serves type annotations only.
         cause: what stands behind `# lazy:` in its line.
+        by_name: whether it is a call of `import_module`.
     """
 
     importer: str
@@ -99,40 +133,95 @@ class Import(NamedTuple):
     inside: bool
     types: bool
     cause: str
-
-
-def files() -> list[Path]:
-    return sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
+    by_name: bool = False
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file; whoever walks one of the package's takes it from here."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def files() -> list[Path]:
+    """The modules of the package."""
+    return sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
+
+
 def module_of(path: Path) -> str:
+    """The dotted name of a file of the package."""
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {module_of(path): path for path in files()}
+class Module(NamedTuple):
+    """A module of the house: its text and tree, and whether it is a folder's `__init__`."""
+
+    text: str
+    tree: ast.Module
+    is_folder: bool
 
 
-def imports_of(path: Path, text: str, tree: ast.Module) -> Iterator[Import]:
-    """All imports of ours in a file, wherever they stand."""
-    lines = text.splitlines()
+def built() -> House:
+    """The house as it stands."""
+    modules = {}
+    for path in files():
+        text = path.read_text(encoding="utf-8")
+        modules[module_of(path)] = Module(text, parsed(path), path.name == "__init__.py")
+    return House(modules)
 
-    def visit(node: ast.AST, inside: bool, types: bool) -> Iterator[Import]:
-        for child in _statements(node):
-            if isinstance(child, ast.ImportFrom | ast.Import):
-                cause = lines[child.lineno - 1].partition("# lazy: ")[2]
-                for module in _imported(child, path):
-                    yield Import(module_of(path), module, child.lineno, inside, types, cause)
-            within = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
-            for_types = (
-                isinstance(child, ast.If)
-                and isinstance(child.test, ast.Name)
-                and child.test.id == "TYPE_CHECKING"
-            )
-            yield from visit(child, inside or within, types or for_types)
 
-    yield from visit(tree, False, False)
+class House:
+    """All modules, by their dotted names, and what the rules ask of them."""
+
+    def __init__(self, modules: Mapping[str, Module]) -> None:
+        self.modules = modules
+
+    @cached_property
+    def imports(self) -> list[Import]:
+        """All imports of ours, wherever they stand."""
+        return [each for name in self.modules for each in self._imports_of(name)]
+
+    def _imports_of(self, name: str) -> Iterator[Import]:
+        text, tree, _ = self.modules[name]
+        lines = text.splitlines()
+
+        def visit(node: ast.AST, inside: bool, types: bool) -> Iterator[Import]:
+            for child in _statements(node):
+                if isinstance(child, ast.ImportFrom | ast.Import):
+                    cause = lines[child.lineno - 1].partition("# lazy: ")[2]
+                    for module in self._imported(child):
+                        yield Import(name, module, child.lineno, inside, types, cause)
+                within = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+                for_types = (
+                    isinstance(child, ast.If)
+                    and isinstance(child.test, ast.Name)
+                    and child.test.id == "TYPE_CHECKING"
+                )
+                yield from visit(child, inside or within, types or for_types)
+
+        yield from visit(tree, False, False)
+        for found in re.finditer(r"import_module\(f?\"(gradcli\.[\w.]+)", text):
+            line = text.count("\n", 0, found.start()) + 1
+            yield Import(name, found[1].rstrip("."), line, True, False, "", by_name=True)
+
+    def _imported(self, node: ast.ImportFrom | ast.Import) -> Iterator[str]:
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            home = node.module or ""
+            whole = [f"{home}.{alias.name}" for alias in node.names]
+            names = [name if name in self.modules else home for name in whole]
+        yield from dict.fromkeys(name for name in names if name.split(".")[0] == "gradcli")
+
+    def graph(self, *, types: bool, inside: bool) -> dict[str, set[str]]:
+        """Which modules each one imports; those for types, and inside functions, on request."""
+        below: dict[str, set[str]] = {name: set() for name in self.modules}
+        for each in self.imports:
+            counts = (types or not each.types) and (inside or not each.inside)
+            ours = each.imported in self.modules and each.imported not in ROOT
+            if counts and ours and each.importer != each.imported and each.importer not in ROOT:
+                below[each.importer].add(each.imported)
+        return below
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -141,82 +230,111 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
         yield from getattr(node, part, ())
 
 
-def _imported(node: ast.ImportFrom | ast.Import, path: Path) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        names = [alias.name for alias in node.names]
-    else:
-        assert node.level == 0, f"{path}:{node.lineno}: a relative import"
-        given = node.module or ""
-        whole = [f"{given}.{alias.name}" for alias in node.names]
-        names = [name if name in MODULES else given for name in whole]
-    yield from dict.fromkeys(name for name in names if name.split(".")[0] == "gradcli")
-
-
 # --- rules --------------------------------------------------------------------------------------
 
 
-def upward(imports: list[Import]) -> Iterator[str]:
+def upward(house: House) -> Iterator[str]:
     """Imports that point up, from room to room or inside one."""
-    levels = {
-        room: number for number, line in enumerate(ROOMS) for room in line.split(" | ")
-    }  # the package itself, which everyone may ask for its version, has none
-    for each in imports:
-        mine, theirs = each.importer.split("."), each.imported.split(".")
-        if len(mine) < 2 or len(theirs) < 2 or mine[1] == "build_backend":
+    levels = {room: number for number, line in enumerate(ROOMS) for room in line.split(" | ")}
+    for each in house.imports:
+        if each.importer in ROOT[::2] or each.imported in ROOT:
             continue
-        above, below = levels[mine[1]], levels[theirs[1]]
-        if above > below or (above == below and mine[1] != theirs[1]):
+        mine, theirs = each.importer.split(".")[1:], each.imported.split(".")[1:]
+        above, below = levels[mine[0]], levels[theirs[0]]
+        if above > below or (above == below and mine[0] != theirs[0]):
             yield f"{each.importer}: {each.imported}"
-        elif mine[1] == theirs[1] and not each.types:
-            order = INSIDE.get(mine[1], "").split()
-            folders = [name for name in (mine[2], *theirs[2:3]) if name in order]
-            if len(folders) == 2 and order.index(folders[0]) > order.index(folders[1]):
+        elif mine[0] == theirs[0] and not each.types:
+            pairs = zip(mine, theirs, strict=False)
+            depth = next((depth for depth, (a, b) in enumerate(pairs) if a != b), len(mine))
+            order = INSIDE.get(".".join(mine[:depth]), "").split()
+            folders = (*mine[depth : depth + 1], *theirs[depth : depth + 1])
+            places = [order.index(folder) for folder in folders if folder in order]
+            if len(places) == 2 and places[0] > places[1]:
                 yield f"{each.importer}: {each.imported}"
 
 
-def circles(imports: list[Import]) -> list[list[str]]:
-    """Modules that import each other, directly or in turn; imports for types only do not count."""
-    below: dict[str, set[str]] = {module: set() for module in MODULES}
-    for each in imports:
-        if not each.types and each.imported in MODULES and each.importer != each.imported:
-            below[each.importer].add(each.imported)
-    reached = {module: _reached(module, below) for module in MODULES}
-    found = {
-        tuple(sorted(other for other in reached[module] if module in reached[other]))
-        for module in MODULES
-    }
-    return [list(circle) for circle in sorted(found) if circle]
+def unordered(house: House) -> Iterator[str]:
+    """Rooms of several folders whose order `INSIDE` does not have, or has of other folders."""
+    folders: dict[str, set[str]] = {}
+    for name, module in house.modules.items():
+        parent, _, own = name.partition("gradcli.")[2].rpartition(".")
+        if module.is_folder and parent:
+            folders.setdefault(parent, set()).add(own)
+    for room, inner in folders.items():
+        if len(inner) > 1 and inner != set(INSIDE.get(room, "").split()):
+            yield f"gradcli.{room}: {' '.join(sorted(inner))}"
 
 
-def _reached(module: str, below: dict[str, set[str]]) -> set[str]:
-    """The modules that are reached from one, itself only where it is in a circle."""
-    seen: set[str] = set()
-    todo = [module]
-    while todo:
-        new = below[todo.pop()] - seen
-        seen |= new
-        todo += new
-    return seen
+def circles(house: House) -> Iterator[str]:
+    """Modules that import each other, directly or in turn, if only for types."""
+    for group in strongly_connected(house.graph(types=True, inside=True)):
+        if len(group) > 1:
+            yield " ".join(sorted(group))
 
 
-def hidden(imports: list[Import]) -> Iterator[str]:
+def strongly_connected(below: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """The strongly connected components of a graph, those below first: Tarjan's algorithm, without
+    recursion.
+    """
+    numbers: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+    for start in below:
+        work = [] if start in numbers else [(start, iter(below[start]))]
+        if work:
+            numbers[start] = lowest[start] = len(numbers)
+            stack.append(start)
+        while work:
+            node, rest = work[-1]
+            for child in rest:
+                if child not in numbers:
+                    numbers[child] = lowest[child] = len(numbers)
+                    stack.append(child)
+                    work.append((child, iter(below[child])))
+                    break
+                lowest[node] = min(lowest[node], lowest[child])
+            else:
+                work.pop()
+                if work:
+                    lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[node])
+                if lowest[node] == numbers[node]:
+                    at = stack.index(node)
+                    found.append(stack[at:])
+                    for each in stack[at:]:
+                        lowest[each] = len(below)  # done: no path back
+                    del stack[at:]
+    return found
+
+
+def hidden(house: House) -> Iterator[str]:
     """Imports inside functions that name none of the causes."""
-    for each in imports:
-        if each.inside and not each.cause.startswith(CAUSES):
+    for each in house.imports:
+        if each.inside and not each.by_name and not each.cause.startswith(CAUSES):
             yield f"{each.importer}: {each.imported}"
 
 
-def crowded() -> Iterator[str]:
+def untrue(house: House) -> Iterator[str]:
+    """Imports inside functions that save nothing: the module is imported with the importer."""
+    below = house.graph(types=False, inside=False)
+    reached: dict[str, set[str]] = {}
+    for group in strongly_connected(below):
+        whole = {*group}.union(*(reached.get(b, {b}) for a in group for b in below[a]))
+        reached |= dict.fromkeys(group, whole)
+    for each in house.imports:
+        if each.cause and each.imported in reached[each.importer] and each.imported not in ROOT:
+            yield f"{each.importer}: {each.imported}"
+
+
+def crowded(house: House) -> Iterator[str]:
     """Folders of more modules and folders than a reader takes in at once."""
-    for folder in sorted({path.parent for path in files()}):
-        entries = {
-            path.name
-            for path in folder.iterdir()
-            if path.suffix == ".py" or (path.is_dir() and any(path.rglob("*.py")))
-        } - {"__init__.py", "__main__.py", "__pycache__"}
-        most = MOST_ENTRIES_OF_THE_PACKAGE if folder == PACKAGE else MOST_ENTRIES
-        if len(entries) > most:
-            yield f"{module_of(folder / '__init__.py')}: {len(entries)} entries"
+    entries: dict[str, int] = {}
+    for name in house.modules:
+        parent = name.rpartition(".")[0]
+        entries[parent] = entries.get(parent, 0) + 1
+    for folder, count in entries.items():
+        if folder not in ("", "gradcli") and count > MOST_ENTRIES:
+            yield f"{folder}: {count} entries"
 
 
 def _length(node: ast.stmt) -> int:
@@ -224,55 +342,110 @@ def _length(node: ast.stmt) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
-def long_functions(path: Path, node: ast.AST) -> Iterator[str]:
+def long_functions(house: House) -> Iterator[str]:
     """Functions of more lines than a reader takes in at once, docstrings apart."""
-    for child in _statements(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            lines = _length(child)
-            if lines > LONGEST_FUNCTION and ast.get_docstring(child):
-                lines -= _length(child.body[0])
-            if lines > LONGEST_FUNCTION and f"{module_of(path)}: {child.name}" not in LONG:
-                yield f"{module_of(path)}: {child.name}"
-        yield from long_functions(path, child)
+
+    def of(module: str, node: ast.AST) -> Iterator[str]:
+        for child in _statements(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = _length(child)
+                if lines > LONGEST_FUNCTION and ast.get_docstring(child):
+                    lines -= _length(child.body[0])
+                if lines > LONGEST_FUNCTION and f"{module}: {child.name}" not in LONG:
+                    yield f"{module}: {child.name}"
+            yield from of(module, child)
+
+    for name, module in house.modules.items():
+        yield from of(name, module.tree)
 
 
-WITH_CODE = {
-    "gradcli": "the version, which the build reads",
+def short_modules(house: House) -> Iterator[str]:
+    """Modules of a few lines that one other module imports as it is imported itself: they belong
+    into that one. A command is imported by its name, and a folder's `__init__` is its sentence.
+    """
+    readers: dict[str, list[bool]] = {}
+    for each in house.imports:
+        readers.setdefault(each.imported, []).append(each.inside)
+    for name, module in house.modules.items():
+        lines = module.text.count("\n")
+        if not module.is_folder and lines < SHORTEST_MODULE and readers.get(name) == [False]:
+            yield f"{name}: {lines} lines"
+
+
+def code_in_inits(house: House) -> Iterator[str]:
+    """Folders whose `__init__` holds more than its sentence."""
+    for name, module in house.modules.items():
+        body = module.tree.body
+        has_code = len(body) != 1 or not isinstance(body[0], ast.Expr)
+        if module.is_folder and has_code and name not in WITH_CODE:
+            yield name
+
+
+def looked_up(house: House) -> Iterator[str]:
+    """Functions that another module defines and this one finds by a string: an arrow that no tool
+    sees. To store a function in a table is to name it; a look-up by a variable serves a program.
+    """
+    bound = re.compile(r"^(\w+) = (?:catalogue\.)?modules\[\"", re.MULTILINE)
+    own = {name: bound.findall(module.text) for name, module in house.modules.items()}
+    every = {alias for aliases in own.values() for alias in aliases}
+    sign = re.compile(
+        rf"\b(modules|{'|'.join((*TABLES, *every))})(\[|\.get\()|\b(import_module|Ref)\("
+    )
+    for name, module in house.modules.items():
+        if sign.search(module.text) is None:
+            continue
+        tables = {*TABLES, *own[name]}
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ImportFrom):
+                tables |= {
+                    each.name for each in node.names if each.name in own.get(node.module or "", ())
+                }
+            elif isinstance(node, ast.Call) and _last(node.func) in ("import_module", "Ref"):
+                by_name = _last(node.func) == "import_module"
+                if name not in BY_NAME if by_name else name != "gradcli.ops.definition.refs":
+                    yield f"{name}: {ast.unparse(node)}"
+        for node in ast.walk(module.tree):
+            table, key = _key(node)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                outer, _ = _key(table)
+                if _last(table) in tables or _last(outer) == "modules":
+                    yield f"{name}: {ast.unparse(node)}"
+
+
+def _last(node: ast.AST | None) -> str | None:
+    """The name that an expression ends in."""
+    return getattr(node, "attr", getattr(node, "id", None))
+
+
+def _key(node: ast.AST | None) -> tuple[ast.expr, ast.expr] | tuple[None, None]:
+    """The table that an expression reads and the key, of `table[key]` and `table.get(key)`."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        return node.value, node.slice
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+        return (node.func.value, node.args[0]) if node.func.attr == "get" else (None, None)
+    return None, None
+
+
+RULES = {
+    "imports that point up": upward,
+    "rooms without an order": unordered,
+    "circles": circles,
+    "imports inside functions": hidden,
+    "lazy imports that save nothing": untrue,
+    "crowded folders": crowded,
+    "long functions": long_functions,
+    "short modules": short_modules,
+    "code in __init__": code_in_inits,
+    "look-ups by string": looked_up,
 }
-"""The folders whose `__init__` holds more than a sentence, and what."""
 
 
-def has_code(tree: ast.Module) -> bool:
-    """Whether an `__init__` holds more than its sentence."""
-    return len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr)
-
-
-def breaches() -> dict[str, list[str]]:
-    """The places that break each rule."""
-    imports: list[Import] = []
-    long: list[str] = []
-    inits: list[str] = []
-    for path in files():
-        text = path.read_text(encoding="utf-8")
-        tree = ast.parse(text)
-        imports += imports_of(path, text, tree)
-        long += long_functions(path, tree)
-        if path.name == "__init__.py" and module_of(path) not in WITH_CODE and has_code(tree):
-            inits.append(module_of(path))
-    return {
-        "imports that point up": sorted(set(upward(imports))),
-        "circles": [" ".join(circle) for circle in circles(imports)],
-        "imports inside functions": sorted(set(hidden(imports))),
-        "crowded folders": list(crowded()),
-        "long functions": sorted(long),
-        "code in __init__": inits,
-    }
-
-
-def report() -> str:
+def breaches(house: House) -> list[str]:
     """Each place that breaks a rule, in a line."""
-    return "".join(f"{rule}: {place}\n" for rule, places in breaches().items() for place in places)
+    return [
+        f"{rule}: {place}" for rule, find in RULES.items() for place in sorted(set(find(house)))
+    ]
 
 
 if __name__ == "__main__":
-    print(report(), end="")
+    print(*breaches(built()), sep="\n")

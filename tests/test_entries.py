@@ -21,7 +21,7 @@ from gradcli.session import Session
 from gradcli.show.help.op_page import example_of, op_names
 from gradcli.trace.ir import Effect
 from tests.declared import mismatches
-from tests.house import PACKAGE
+from tests.house import PACKAGE, parsed
 from tests.rows import each_row
 
 bring_all()
@@ -42,7 +42,7 @@ def _named(*names: str) -> list[Any]:
 # --- rules --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("entry", registry.values(), ids=list(registry))
+@each_row("entry", registry.values())
 def test_rules_and_inputs_of_an_entry_match(entry: Op) -> None:
     assert mismatches(entry) == []
 
@@ -73,7 +73,7 @@ def _lists_of_ops(path: Path, names: set[str]) -> bool:
     text = path.read_text("utf-8")
     if sum(word in names for word in _LITERALS.findall(text)) < 6:  # nothing to be parsed for
         return False
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(path)):
         parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
         texts = [part.value for part in parts if isinstance(part, ast.Constant)]
         known = [text for text in texts if text in names]

@@ -18,6 +18,7 @@ from gradcli.library.load_save import FILES
 from gradcli.limits import Limits
 from gradcli.repl.history import EntryHistory
 from tests.command_line import ROOT, CommandLine
+from tests.house import parsed
 from tests.running import run
 
 # --- who may touch files --------------------------------------------------------------------------
@@ -27,6 +28,7 @@ OF_ITS_OWN = {
     "running/arguments/shell_completion.py": "the shell's own completion of file names",
     "repl/dot_commands/inspect.py": "the picture that `.show` opens",
     "repl/dot_commands/session.py": "the name behind `.read`, behind the check of it",
+    "cli/group.py": "the folders of questions",
     "cli/main.py": "the null device",
     "running/process/interruption.py": "the temporary files of what is being written",
     "running/process/memory.py": "/proc and /sys",
@@ -56,7 +58,7 @@ def _touching(path: Path) -> Iterator[str]:
     text = path.read_text(encoding="utf-8")
     if not _CALLS.search(text):  # most files, which need not be parsed
         return
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(path)):
         if not isinstance(node, ast.Call):
             continue
         called = node.func

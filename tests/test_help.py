@@ -68,7 +68,7 @@ def known_names(every_op: list[Found], monkeypatch: pytest.MonkeyPatch) -> None:
 # --- pages --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*topics(), *CODES, *WARNINGS])
+@each_row("name", [*topics(), *CODES, *WARNINGS])
 def test_every_page_fits_into_80_columns(name: str) -> None:
     """But for indented code, which is never wrapped."""
     text = page(name, Style(False, 80))
@@ -175,10 +175,15 @@ def test_every_option_is_documented() -> None:
 
 
 def test_every_module_of_a_command_is_in_the_table() -> None:
-    folder = Path(group.__file__).parent / "commands"
-    declared = [path.stem for path in folder.glob("*.py") if "def command(" in path.read_text()]
-    named = {name.replace("-", "_") for name in words.COMMANDS} - {words.PROGRAM, *group.HOMES}
-    assert sorted(declared) == sorted({*named, "one_shot"})
+    package = Path(group.__file__).parents[1]
+    files = [*package.glob("cli/commands/*.py"), *package.glob("*/*/command.py")]
+    declared = [
+        path.parent.name if path.stem == "command" else path.stem
+        for path in files
+        if "def command(" in path.read_text()
+    ]
+    named = {name.replace("-", "_") for name in words.COMMANDS} - {words.PROGRAM, *group.DOORS}
+    assert sorted(declared) == sorted({*named, "one_shot", "editors", "agents"})
 
 
 # --- the list -----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any
 
@@ -27,14 +28,20 @@ EXAMPLES = """\
 """
 
 
-QUESTIONS = ("why", "blame", "derive", "check", "explain", "plot", "port")
+DOORS = {"lsp": "gradcli.doors.editors.command", "mcp": "gradcli.doors.agents.command"}
+"""The commands that stand in a door's own folder."""
 
-HOMES = {
-    **{name: f"gradcli.questions.{name}.command" for name in QUESTIONS},
-    "lsp": "gradcli.doors.editors.command",
-    "mcp": "gradcli.doors.agents.command",
-}
-"""The module of each command that stands with its question, or in a door's own folder."""
+_QUESTIONS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "questions")
+
+
+def _home_of(name: str) -> str:
+    """The module of a command: a door's, that of the question of its name, or its own file."""
+    if name in DOORS:
+        return DOORS[name]
+    if os.path.isdir(os.path.join(_QUESTIONS, name)):
+        return f"gradcli.questions.{name}.command"
+    file = "one_shot" if name == PROGRAM else name.replace("-", "_")
+    return f"gradcli.cli.commands.{file}"
 
 
 class Gradcli(click.Group):
@@ -48,9 +55,7 @@ class Gradcli(click.Group):
         """The command of a name, whose module is imported; None where there is none."""
         if cmd_name not in COMMANDS:
             return None
-        module = "one_shot" if cmd_name == PROGRAM else cmd_name.replace("-", "_")
-        place = HOMES.get(cmd_name, f"gradcli.cli.commands.{module}")
-        command: click.Command = import_module(place).command
+        command: click.Command = import_module(_home_of(cmd_name)).command
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

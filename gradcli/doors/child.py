@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from gradcli.doors.python import program, questions
-from gradcli.doors.python.answer import Answer
+from gradcli.doors.python.questions import Answer
 from gradcli.doors.python.session import Session
 from gradcli.errors import GradcliError
 from gradcli.show.diagnostics.human import diagnostic

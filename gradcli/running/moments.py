@@ -15,7 +15,6 @@ from gradcli.library.torch.nn.paths import named_parameters
 from gradcli.record import Record
 
 if TYPE_CHECKING:
-    from gradcli.running.rerun import Executed, Rerun
     from gradcli.running.run import Run
 
 
@@ -84,49 +83,6 @@ def leaves(run: Run) -> Iterator[tuple[str, Tensor]]:
         for called, each in [(name, value), *((f"{name}[{n}]", each) for n, each in held)]:
             if type(each) is Tensor and each.is_leaf and each.requires_grad:
                 yield called, each
-
-
-def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
-    """When the leaves got the values that the output was computed from, and these values; nothing
-    of leaves that the program does not write to before.
-    """
-    written = any(leaf.version or "[" in name for name, leaf in here.leaves.items())
-    if not written and ".data" not in rerun.text:
-        return {}, {}
-    writes: list[Writes] = []
-    there = rerun.execute(
-        dtype="float64", prepare=lambda run: writes.append(Writes(run, ".data" in rerun.text))
-    )
-    if there.output is None:
-        return {}, {}
-    first: dict[int, int] = {}
-    for node in there.run.session.graph(there.output).nodes:
-        for edge in node.edges:
-            if edge.node is not None and edge.node.leaf is not None:
-                leaf, made = id(edge.node.leaf), node.node.sequence_nr
-                first[leaf] = min(first.get(leaf, made), made)
-    numbers = {
-        name: number
-        for name, leaf in there.leaves.items()
-        if id(leaf) in first
-        and (number := writes[0].ahead_of(leaf, first[id(leaf)], "[" in name)) is not None
-    }
-    known: dict[int, list[tuple[Tensor, Any]]] = {}
-
-    def read(number: int, found: list[Tensor]) -> None:
-        known[number] = [(leaf, np.array(to_host(leaf.array), float)) for leaf in found]
-
-    again = rerun.execute(
-        dtype="float64", prepare=lambda run: at_statements(run, set(numbers.values()), read)
-    )
-    moments: dict[str, Moment] = {}
-    values: dict[str, Any] = {}
-    for name, number in numbers.items():
-        wanted = again.leaves.get(name)
-        for position, (each, array) in enumerate(known.get(number, ())):
-            if each is wanted:
-                moments[name], values[name] = Moment(number, position), array
-    return moments, values
 
 
 def at_statements(

@@ -12,8 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.recorded.annotated_graph import AnnotatedGraph, follows_leaves
 from gradcli.recorded.ledger import ledger
 from gradcli.recorded.result import Result
-from gradcli.show.graph.dot import dot
-from gradcli.show.graph.mermaid import mermaid
+from gradcli.show.graph.markup import dot, mermaid
 from gradcli.show.page.document import page_document
 from gradcli.show.page.page import page
 from gradcli.show.pictures.picture import Path, part_counts, picture_of

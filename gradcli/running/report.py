@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Warned
 from gradcli.language.hints.spelling import closest
 from gradcli.language.objects.repr import display
-from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.binding.functions import torch
 from gradcli.recorded.gradients import NONE, Gradient, has_infinity, has_nan
 from gradcli.recorded.result import Result
 from gradcli.running.arguments.options import PICTURES, Options
@@ -181,7 +181,7 @@ def seed_of(session: Session, argument: Argument, output: Tensor) -> Tensor:
         return value
     with session.running(argument.span):
         try:
-            made: Tensor = modules["torch"]["tensor"](value, dtype=output.dtype)
+            made: Tensor = torch.tensor(value, dtype=output.dtype)
         except GradcliError as error:
             raise argument.wrong(error.message, error.help) from error
         if made.array.ndim == 0 and output.array.size == 1:

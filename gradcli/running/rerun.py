@@ -15,7 +15,14 @@ from gradcli.errors import GradcliError, Source, Span
 from gradcli.library.torch.nn.module import Module
 from gradcli.record import Record
 from gradcli.running.arguments.values import Argument
-from gradcli.running.moments import Moments, at_moments, leaves
+from gradcli.running.moments import (
+    Moment,
+    Moments,
+    Writes,
+    at_moments,
+    at_statements,
+    leaves,
+)
 from gradcli.running.report import differentiated, find_output
 from gradcli.running.run import Run
 
@@ -294,3 +301,46 @@ def leaves_of(run: Run) -> Arrays:
         for name, value in run.session.values.items()
         if type(value) is Tensor and value.is_leaf and value.dtype.is_floating_point
     }
+
+
+def moments_of(rerun: Rerun, here: Executed) -> tuple[Moments, dict[str, Any]]:
+    """When the leaves got the values that the output was computed from, and these values; nothing
+    of leaves that the program does not write to before.
+    """
+    written = any(leaf.version or "[" in name for name, leaf in here.leaves.items())
+    if not written and ".data" not in rerun.text:
+        return {}, {}
+    writes: list[Writes] = []
+    there = rerun.execute(
+        dtype="float64", prepare=lambda run: writes.append(Writes(run, ".data" in rerun.text))
+    )
+    if there.output is None:
+        return {}, {}
+    first: dict[int, int] = {}
+    for node in there.run.session.graph(there.output).nodes:
+        for edge in node.edges:
+            if edge.node is not None and edge.node.leaf is not None:
+                leaf, made = id(edge.node.leaf), node.node.sequence_nr
+                first[leaf] = min(first.get(leaf, made), made)
+    numbers = {
+        name: number
+        for name, leaf in there.leaves.items()
+        if id(leaf) in first
+        and (number := writes[0].ahead_of(leaf, first[id(leaf)], "[" in name)) is not None
+    }
+    known: dict[int, list[tuple[Tensor, Any]]] = {}
+
+    def read(number: int, found: list[Tensor]) -> None:
+        known[number] = [(leaf, np.array(to_host(leaf.array), float)) for leaf in found]
+
+    again = rerun.execute(
+        dtype="float64", prepare=lambda run: at_statements(run, set(numbers.values()), read)
+    )
+    moments: dict[str, Moment] = {}
+    values: dict[str, Any] = {}
+    for name, number in numbers.items():
+        wanted = again.leaves.get(name)
+        for position, (each, array) in enumerate(known.get(number, ())):
+            if each is wanted:
+                moments[name], values[name] = Moment(number, position), array
+    return moments, values

@@ -13,6 +13,7 @@ from gradcli.arrays.files.data_file import DataFile
 from gradcli.cli.sweep.reading import WRONG, arguments_of, pieces
 from gradcli.errors import GradcliError
 from gradcli.record import Record
+from gradcli.running.arguments.files import arrays_of
 from gradcli.running.arguments.name_uses import name_uses
 from gradcli.running.arguments.options import Options
 from gradcli.running.arguments.values import Argument
@@ -125,8 +126,6 @@ def _line(document: dict[str, Any], number: int) -> bytes:
 def _with_arrays(number: int, run: Run, value: Any, own: Container[str]) -> Outcome:
     """The output and the gradients of a run as arrays; raises E507 where it has no tensor."""
     import numpy as np  # lazy: start-up: NumPy
-
-    from gradcli.running.arguments.files import arrays_of  # lazy: start-up: NumPy
 
     with run.within_memory():
         result = run.result(value)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradcli.errors import GradcliError, Warned
+from gradcli.repl import dispatch as dispatch  # who answers what a program asks to see
 from gradcli.running.arguments.words import UsageError
 from gradcli.running.process.terminal import Terminal
 from gradcli.show.answer import Answer

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from html import escape
 from typing import Any
 
-from gradcli.doors.python.answer import Answer
 from gradcli.doors.python.host import Host, pass_on, raising
 from gradcli.doors.python.inputs import arguments_of, check_used, options_of, split
+from gradcli.errors import Warned
 from gradcli.questions.blame import command as blaming
 from gradcli.questions.check import command as checking
 from gradcli.questions.derive import command as deriving
@@ -159,3 +161,29 @@ def host_of(asked: Asked) -> Host:
     """What keeps the answers of a call."""
     assert isinstance(asked.terminal, Host)
     return asked.terminal
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a question found.
+
+    Attributes:
+        text: as the command line prints it.
+        data: as `--json` prints it, with its schema.
+        passed: False where `check` found a wrong gradient, or `blame` a number that is not finite.
+        warnings: what is likely a mistake in the program.
+    """
+
+    text: str
+    data: dict[str, Any]
+    passed: bool
+    warnings: tuple[Warned, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"

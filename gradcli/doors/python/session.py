@@ -9,10 +9,9 @@ import numpy as np
 
 from gradcli.autograd.engine import backward as engine
 from gradcli.autograd.tensor import Tensor
-from gradcli.doors.python.answer import Answer
 from gradcli.doors.python.host import Host, pass_on, raising
 from gradcli.doors.python.inputs import SETTINGS, arguments_of, check_used, options_of, split
-from gradcli.doors.python.questions import answered
+from gradcli.doors.python.questions import Answer, answered
 from gradcli.doors.python.result import Result, array_of, python_value
 from gradcli.errors import GradcliError
 from gradcli.questions.blame import command as blaming

@@ -35,14 +35,12 @@ from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import type_name
-from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype
 from gradcli.ops.creation.settings import PRESERVED, by_rows, wants_channels_last
 from gradcli.ops.definition.doc import NEVER, describe, in_numpy
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.definition.ref import ref
+from gradcli.ops.definition.refs import real_part
 from gradcli.state import active
-
-real_part = ref("elementwise.complex.real_part")
 
 clone = op(
     "clone",
@@ -115,7 +113,9 @@ def wanted(
     flags: list[Any] = []
     if values:
         first, *flags = values
-        if _is_dtype(first) and dtype is device is None:
+        if type(first) in (bool, float, complex) and dtype is device is None:
+            dtype = PYTHON_TYPES[type(first)]  # PyTorch takes the number for its type
+        elif _is_dtype(first) and dtype is device is None:
             dtype = first
         elif isinstance(first, Tensor) and dtype is device is None:
             dtype, device = first.dtype, first.device
@@ -233,7 +233,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     return row_order.apply(self)
 
 
-row_order = op(
+row_order: Op = op(
     "contiguous",
     lambda self: self.copy(order="C"),
     leading=True,

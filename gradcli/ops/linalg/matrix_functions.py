@@ -8,8 +8,10 @@ from typing import Any
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels.linalg.matrix_exponential import matrix_exponential
 from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.arithmetic import reciprocal, zeros
-from gradcli.ops.binding.catalogue import function, methods
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.creation.copies import copy_, row_order
 from gradcli.ops.creation.sequences import eye
 from gradcli.ops.definition.doc import CHECKS
@@ -93,6 +95,9 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 # --- the condition number -----------------------------------------------------------------------
 
 
+_ORDERS = (None, "fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+
+
 @function("cond", module="torch.linalg", autocast="float32")
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number of matrices: in the norm `p` the product of the norms of the matrix and
@@ -101,6 +106,8 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     A singular matrix gives inf, one without elements 0.
     """
     check_matrices("cond", square=False, A=A)
+    if p not in _ORDERS:
+        raise runtime_error(f"linalg.cond got an invalid norm type: {p}")
     if isinstance(p, str) or (p not in (None, 2, -2) and A.array.size):
         check_square(f"cond(ord={p})", A)
     if not A.array.size:
@@ -123,6 +130,6 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     inverse, info = inv_ex.apply(A)
     singular = Tensor((info.array != 0)[..., None, None])
     # As in PyTorch the inverse itself is written to, which its own derivative needs: E404.
-    methods["masked_fill_"](inverse, singular, math.inf)
+    methods.masked_fill_(inverse, singular, math.inf)
     number = matrix_norm(A, p) * matrix_norm(inverse, p)
     return nan_to_num.apply(number, math.inf, math.inf, -math.inf)

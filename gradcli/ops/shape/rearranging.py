@@ -12,13 +12,13 @@ from gradcli.arrays.layout.strides import copied_in_order, laid_out_like
 from gradcli.autograd.inplace.writes import check_graph
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, index_error, runtime_error, shape_error
-from gradcli.ops.binding.arguments import plain_integer
+from gradcli.ops.binding.arguments import check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.definition.ref import ref
+from gradcli.ops.definition.refs import sum_dims
 from gradcli.ops.shape.slicing import diagonal, diagonal_backward, diagonal_dims, diagonal_of
 from gradcli.ops.shape.views import reshape, view
 
@@ -144,16 +144,22 @@ def rot90_(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """The plane of two dimensions turned `k` times by a right angle, from the first towards the
     second.
     """
-    _check_dims("rot90", input, 2)
+    check_tensors("rot90", input=input)
+    problem = ""
     if len(dims) != 2:
-        raise runtime_error(f"rot90(): a plane has two dimensions, not {len(dims)}")
+        problem = f"expected total rotation dims == 2, but got dims = {len(dims)}"
+    elif input.array.ndim < 2:
+        problem = f"expected total dims >= 2, but got total dims = {input.array.ndim}"
+    elif dims[0] == dims[1] or abs(dims[0] - dims[1]) == input.array.ndim:
+        problem = (
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        )
+    if problem:
+        raise runtime_error(f"rot90(): {problem}", text=problem)
     return rot90.apply(input, k, diagonal_dims("rot90", input.array.ndim, dims[0], dims[1]))
 
 
 # --- repeat -------------------------------------------------------------------------------------
-
-
-sum_dims = ref("reduction.sum.sum_dims")
 
 
 def _repeat_rule(grad: Any, self_sizes: tuple[int, ...], repeats: Sequence[int]) -> Any:

@@ -30,9 +30,8 @@ from gradcli.questions.why.detachments import beside
 from gradcli.recorded.names import arguments_of
 from gradcli.running.arguments.values import Argument
 from gradcli.running.arguments.words import UsageError
-from gradcli.running.moments import moments_of
 from gradcli.running.report import seed_of
-from gradcli.running.rerun import evaluate
+from gradcli.running.rerun import evaluate, moments_of
 from gradcli.show.answer import Answer
 from gradcli.show.style import one_line
 

@@ -15,7 +15,7 @@ from gradcli.questions.derive import tell as derivation
 from gradcli.questions.derive.derive import agrees, derive
 from gradcli.questions.derive.jacobians import jacobians, reach
 from gradcli.questions.derive.latex import latex
-from gradcli.questions.derive.tell_json import derivation_document
+from gradcli.questions.derive.tell import derivation_document
 from gradcli.questions.derive.textbook import textbook
 from gradcli.recorded.symbols.text import text_of
 from gradcli.running.arguments.name_uses import called_names, free_names, operand_names

@@ -15,6 +15,7 @@ from gradcli.questions.derive.recurrence import elided
 from gradcli.recorded.symbols.substitution import rebuilt
 from gradcli.recorded.symbols.text import text_of
 from gradcli.recorded.symbols.tree import Call, Constant, Name, Symbol
+from gradcli.show.result_json import number
 
 _CLOSE = {"float16": "1e-2", "bfloat16": "1e-1", "float64": "1e-9", "complex128": "1e-9"}
 """How close numbers of a dtype must come; 1e-4 for the others."""
@@ -219,3 +220,33 @@ def _qualified(symbol: Symbol) -> Symbol:
 
 
 _SPECIAL = frozenset({"erfcx", "log_ndtr", "i0e", "i1", "i1e", "ndtri", "zeta", "entr"})
+
+
+SCHEMA = "gradcli.derivation/1"
+
+
+def derivation_document(found: Derivation, output: str | None) -> dict[str, Any]:
+    """The formulas as a JSON object: inputs, lines in order, each input's gradient."""
+    return {
+        "schema": SCHEMA,
+        "output": output,
+        "kind": found.kind,
+        "inputs": [{"name": name, **_array_object(array)} for name, array in found.inputs.items()],
+        "lines": [
+            {
+                "name": line.name,
+                "formula": text_of(line.formula),
+                "shape": list(line.array.shape),
+                "dtype": line.array.dtype.name,
+            }
+            for line in found.lines
+        ],
+        "gradients": [
+            {"of": found.paths.get(name, name), "name": called, **_array_object(found.values[name])}
+            for name, called in found.gradients.items()
+        ],
+    }
+
+
+def _array_object(array: Any) -> dict[str, Any]:
+    return {"shape": list(array.shape), "dtype": array.dtype.name, "value": number(array)}

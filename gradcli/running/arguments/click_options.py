@@ -400,7 +400,7 @@ def options_of(given: dict[str, Any]) -> Options:
 
 def _check_inputs(given: dict[str, Any]) -> None:
     """Raise a usage error for what `--inputs` leaves no room for."""
-    if given["format"] in ("text", "table", *PICTURES):
+    if given["format"] not in (None, "json", "jsonl"):
         raise UsageError(f"--inputs prints JSON Lines, and not --format {given['format']}")
     output = given["output"]
     if output is not None and not output.endswith(COLLECTED):

@@ -7,12 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from gradcli.running.process.interruption import AT_END, started
-
-if TYPE_CHECKING:
-    from gradcli.running.process.terminal import Terminal
+from gradcli.show.style import Style
 
 _PATIENCE = 2.0
 """Seconds that pass without a word, and after each thing that is printed there."""
@@ -73,8 +71,22 @@ class Progress:
             self._shown = False
 
 
+class Screen(Protocol):
+    """What the line is drawn on: a `Terminal`.
+
+    Attributes:
+        quiet: whether nothing is to be said beside results.
+        progress: the line that is there, None for none.
+        error_style: the style of standard error.
+    """
+
+    quiet: bool
+    progress: Progress | None
+    error_style: Style
+
+
 @contextmanager
-def watched(terminal: Terminal, describe: Callable[[], str]) -> Iterator[None]:
+def watched(terminal: Screen, describe: Callable[[], str]) -> Iterator[None]:
     """Show on a terminal how long the block has been at work, and what `describe` says of it; a
     block inside such a block shows nothing of its own.
     """

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from difflib import SequenceMatcher
 from typing import NoReturn
 
 from gradcli.arrays.files.gate import program_stamps
 from gradcli.running.process.terminal import Terminal
-from gradcli.show.changes import changes
+from gradcli.show.style import Style, escaped
 
 _BETWEEN = 0.2
 """Seconds between two looks at the files."""
@@ -61,3 +62,30 @@ def _wait_for_change(path: str, seen: dict[str, tuple[int, int]]) -> None:
         if now != seen and now == last and path in now:
             return
         last = now
+
+
+_AROUND = 2
+"""Lines of what stayed that are shown around what changed."""
+
+_MOST = 2_000
+"""Lines of an output that are compared; of a longer one the last."""
+
+
+def changes(before: str, after: str, style: Style) -> str:
+    """The lines that went (`-`) and came (`+`), with those around them; "" where none did."""
+    old, new = (text.splitlines()[-_MOST:] for text in (before, after))
+    if old == new:
+        return ""
+    lines: list[str] = []
+    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_AROUND):
+        if group[0][1] > 0 or lines:
+            lines.append(style.paint("…", "quiet"))
+        for tag, first, last, start, end in group:
+            if tag == "equal":
+                lines += [f"  {escaped(line)}".rstrip() for line in old[first:last]]
+                continue
+            lines += [style.paint(f"- {escaped(line)}", "error") for line in old[first:last]]
+            lines += [style.paint(f"+ {escaped(line)}", "series2") for line in new[start:end]]
+        if group[-1][2] < len(old):
+            lines.append(style.paint("…", "quiet"))
+    return "\n".join(line for n, line in enumerate(lines) if n == 0 or line != lines[n - 1]) + "\n"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
@@ -12,7 +15,6 @@ from gradcli.language.drawing import COLORS, Mark, Panel, Plot
 from gradcli.language.drawing import panel as empty_panel
 from gradcli.library.drawing.maps import rgb
 from gradcli.show.plots.contours import heights, segments
-from gradcli.show.plots.image import data_uri
 from gradcli.show.plots.scales import (
     Scale,
     color_range,
@@ -550,3 +552,22 @@ def _marker(kind: str, x: float, y: float, size: float, paint: str = "") -> str:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{max(radius, 0.3):.1f}" {paint}/>'
     inner = "L".join(f"{x + a * size * 0.9:.1f} {y + b * size * 0.9:.1f}" for a, b in corners)
     return f'<path d="M{inner}Z" {paint}/>'
+
+
+def png(pixels: Any) -> bytes:
+    """An array of shape (rows, columns, 4) of uint8 as a PNG file."""
+    rows, columns = pixels.shape[:2]
+    lines = np.concatenate([np.zeros((rows, 1), np.uint8), pixels.reshape(rows, -1)], axis=1)
+    header = struct.pack(">IIBBBBB", columns, rows, 8, 6, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts
+    )
+
+
+def data_uri(colors: Any, alpha: Any) -> str:
+    """Colours of shape (rows, columns, 3) from 0 to 1 as the address of a PNG that they make."""
+    opaque = np.broadcast_to(alpha, colors.shape[:2])[:, :, None]
+    pixels = np.rint(np.concatenate([colors, opaque], axis=2) * 255).astype(np.uint8)
+    return f"data:image/png;base64,{b64encode(png(pixels)).decode()}"

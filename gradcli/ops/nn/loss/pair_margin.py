@@ -12,7 +12,8 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul, neg, rsub
 from gradcli.ops.binding.arguments import check_constants, check_floating, check_not_integral
-from gradcli.ops.binding.catalogue import function, methods
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.functions import methods
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.clamp import clamp_min_number, minimum
 from gradcli.ops.elementwise.comparison import choose
@@ -135,7 +136,7 @@ def margin_ranking_loss(
     number = reduction_number(reduction)
     _check_ndim("margin_ranking_loss", input1, input2, target)
     lacking = -target * (input1 - input2) + margin
-    return reduced(methods["clamp_min_"](lacking, 0), number)
+    return reduced(methods.clamp_min_(lacking, 0), number)
 
 
 def _wrong_ranks(name: str, tensors: tuple[Tensor, ...]) -> str:
