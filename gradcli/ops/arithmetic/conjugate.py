@@ -10,6 +10,7 @@ from gradcli.arrays.fusion.lazy_conjugation import PLAIN, LazyConjugation, Refle
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.writes import base_array
 from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op, pointwise
 
 COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
@@ -66,9 +67,13 @@ def reflection_of(tensor: Tensor) -> Reflection:
 
 # The views have memory of their own, kept equal to the tensor's: `arrays/lazy_conjugation.py`.
 
-conjugate: Op = op("_conj", lambda self: np.conj(self), view=True, self=lambda grad: conj(grad))
+conjugate: Op = op(
+    "_conj", lambda self: np.conj(self), view=True, self=lambda grad: conj(grad), raises=BY_KINDS
+)
 
-neg_view: Op = op("_neg_view", lambda self: -self, view=True, self=lambda grad: -grad)
+neg_view: Op = op(
+    "_neg_view", lambda self: -self, view=True, self=lambda grad: -grad, raises=BY_KINDS
+)
 
 conj_physical: Op = pointwise("conj_physical", lambda self: np.conj(self), linear=True)
 

@@ -37,7 +37,7 @@ from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype
 from gradcli.ops.creation.settings import PRESERVED, by_rows, wants_channels_last
-from gradcli.ops.definition.doc import NEVER, describe, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, NEVER, describe, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.definition.refs import real_part
 from gradcli.state import active
@@ -64,6 +64,7 @@ cast_to_floating = op(
     leading=True,
     # The engine casts the gradient back to the input's dtype.
     self=lambda grad: grad,
+    raises=BY_KINDS,
 )
 # Integers and bools have no gradient.
 cast_to_integer = op(
@@ -72,6 +73,7 @@ cast_to_integer = op(
     constant=("self",),
     keeps_layout=True,
     leading=True,
+    raises=BY_KINDS,
 )
 
 
@@ -96,6 +98,7 @@ to_device: Op = op(
     leading=True,
     node="ToCopyBackward0",
     self=lambda grad, device, home: to_device(grad, home, device),
+    raises=BY_KINDS,
 )
 
 
@@ -250,6 +253,7 @@ channels_last, channels_moved = (
         leading=True,
         node=node,
         self=lambda grad: grad,
+        raises=BY_KINDS,
     )
     for name, node in (
         ("contiguous.channels_last", "CloneBackward0"),
@@ -306,6 +310,7 @@ copied = op(
     scratch=True,
     self=lambda grad: zeros_like(grad),
     src=lambda grad: grad,
+    raises=BY_KINDS,
 )
 writes.clone = lambda tensor: clone.apply(tensor)
 writes.copied = lambda tensor, source: copied.apply(tensor, source)
@@ -342,6 +347,7 @@ filled = op(
     lambda self, value: module_of(self).full(self.shape, value, self.dtype),
     node="FillBackward2",
     self=lambda grad: zeros_like(grad),
+    raises=BY_KINDS,
 )
 # The engine sums the value's gradient to its shape, 0-dim.
 filled_with_tensor = op(
@@ -352,12 +358,14 @@ filled_with_tensor = op(
     node="FillBackward3",
     self=lambda grad: zeros_like(grad),
     value=lambda grad: grad,
+    raises=BY_KINDS,
 )
 zeroed = op(
     "zero",
     lambda self: module_of(self).zeros(self.shape, self.dtype),
     leading=True,
     self=lambda grad: zeros_like(grad),
+    raises=BY_KINDS,
 )
 
 
@@ -397,6 +405,7 @@ fill_number = op(
     keeps_layout=True,
     self=lambda grad: zeros_like(grad),
     numpy="full_like",
+    raises=BY_KINDS,
 )
 fill_tensor = op(
     "fill",
@@ -405,6 +414,7 @@ fill_tensor = op(
     keeps_layout=True,
     self=lambda grad: zeros_like(grad),
     value=lambda grad: grad,
+    raises=BY_KINDS,
 )
 
 

@@ -42,7 +42,7 @@ from gradcli.ops.creation.random import (
     shaped,
     uniform_over,
 )
-from gradcli.ops.definition.doc import CHECKS, RANDOM, WRITES
+from gradcli.ops.definition.doc import BY_KINDS, CHECKS, RANDOM, WRITES
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.state import active
@@ -89,6 +89,7 @@ def _redrawn(name: str, node_name: str) -> Op:
         lambda self, values: values,
         node=node_name,
         self=lambda grad: zeros_like(grad),
+        raises=BY_KINDS,
     )
 
 
@@ -98,18 +99,21 @@ _bernoulli_of_number = op(
     lambda self, values: values,
     node="NotImplemented",
     self=no_derivative("bernoulli", "draw from a detached tensor"),
+    raises=BY_KINDS,
 )
 _normal_of_mean = op(
     "normal",
     lambda mean, values: values,
     node="NormalBackward1",
     mean=lambda grad: zeros_like(grad),
+    raises=BY_KINDS,
 )
 _normal_of_std = op(
     "normal",
     lambda std, values: values,
     node="NormalBackward2",
     std=lambda grad: zeros_like(grad),
+    raises=BY_KINDS,
 )
 _normal_of_both = op(
     "normal",
@@ -118,6 +122,7 @@ _normal_of_both = op(
     # The engine sums what was broadcast: zeros either way.
     mean=lambda grad: zeros_like(grad),
     std=lambda grad: zeros_like(grad),
+    raises=BY_KINDS,
 )
 
 

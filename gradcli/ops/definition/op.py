@@ -24,7 +24,15 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, not_installed
-from gradcli.ops.definition.doc import BY_KINDS, NO_DOC, NO_HAZARD, VECTOR, Hazard, OpDoc
+from gradcli.ops.definition.doc import (
+    BY_KINDS,
+    BY_VALUES,
+    NO_DOC,
+    NO_HAZARD,
+    VECTOR,
+    Hazard,
+    OpDoc,
+)
 from gradcli.ops.definition.dtype_support import NOTHING, Unsupported
 from gradcli.ops.definition.half_precision import Way, computed_by
 
@@ -101,8 +109,7 @@ class Op:
         effects: its side effects, of `gradcli.ops.definition.doc.EFFECTS` without `CHECKS`.
         raises: what decides whether the forward function or a rule raises an error, one of
             `gradcli.ops.definition.doc.RAISES`. Compiled loops drop, delay and move only what no
-            value makes raise, so an entry that some value makes raise says `BY_VALUES`;
-            `tests/test_entry_raises.py` finds those that do not.
+            value makes raise, so it is `BY_VALUES` unless the entry says better.
         lint: warns of a slip that a node of it shows when it is made; None for most.
         apply: records the op on tensors; generated when it is first called.
         compile: generates `apply`; installed by `gradcli.ops.codegen.apply`.
@@ -184,7 +191,7 @@ class Op:
         hazard: Hazard = NO_HAZARD,
         decomposition: Function | None = None,
         effects: tuple[str, ...] = (),
-        raises: str = BY_KINDS,
+        raises: str = BY_VALUES,
         lint: Callable[[Node], None] | None = None,
         **rules: Function,
     ) -> None:
@@ -313,6 +320,6 @@ def _operand_count(forward: Function) -> int:
 
 def pointwise(name: str, forward: Function, **facts: Any) -> Op:
     """Register an elementwise op: operands are promoted to one dtype and broadcast, and
-    may be numbers.
+    may be numbers. Where no entry says otherwise, no value makes it raise.
     """
-    return op(name, forward, pointwise=True, **facts)
+    return op(name, forward, pointwise=True, **{"raises": BY_KINDS, **facts})

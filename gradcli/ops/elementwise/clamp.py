@@ -14,6 +14,7 @@ from gradcli.errors import GradcliError, dtype_error, runtime_error
 from gradcli.ops.arithmetic.arithmetic import with_number
 from gradcli.ops.binding.arguments import check_number, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import op, pointwise
@@ -154,12 +155,7 @@ def _clamp_arrays(self: Any, min: Any = None, max: Any = None) -> Any:
 
 
 clamp_to_tensors = op(
-    "clamp",
-    _clamp_arrays,
-    keeps_layout=True,
-    self=_inside,
-    min=_below,
-    max=_above,
+    "clamp", _clamp_arrays, keeps_layout=True, self=_inside, min=_below, max=_above, raises=BY_KINDS
 )
 
 

@@ -33,7 +33,7 @@ from gradcli.ops.binding.catalogue import (
 )
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand
-from gradcli.ops.definition.doc import NEVER, READS, SCALAR
+from gradcli.ops.definition.doc import BY_KINDS, NEVER, READS, SCALAR
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op, op, pointwise
 
@@ -241,7 +241,9 @@ def _isclose_array(self: Any, other: Any, rtol: float, atol: float, equal_nan: b
     return laid_out_like_operands(close, self, other)
 
 
-_isclose = op("isclose", _isclose_array, constant=("self", "other"), keeps_layout=True)
+_isclose = op(
+    "isclose", _isclose_array, constant=("self", "other"), keeps_layout=True, raises=BY_KINDS
+)
 
 
 @function("isclose", method=True)

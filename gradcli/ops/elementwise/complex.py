@@ -27,6 +27,7 @@ from gradcli.ops.arithmetic.conjugate import (
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import expose, expose_written, function, in_place
 from gradcli.ops.creation.copies import clone, contiguous, copy_
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
@@ -49,6 +50,7 @@ view_as_real: Op = op(
     view=True,
     self=lambda grad: view_as_complex(_in_pairs(grad)),
     numpy="np.stack([np.real({0}), np.imag({0})], -1)",
+    raises=BY_KINDS,
 )
 
 view_as_complex: Op = op(
@@ -57,6 +59,7 @@ view_as_complex: Op = op(
     view=True,
     self=view_as_real,
     numpy="({head}[..., 0] + 1j * {head}[..., 1])",
+    raises=BY_KINDS,
 )
 
 
@@ -249,6 +252,7 @@ complex_: Op = op(
     real=lambda grad: real_part(grad),
     imag=lambda grad: imaginary_part(grad),
     numpy="({0} + 1j * ({1}))",
+    raises=BY_KINDS,
 )
 
 
@@ -272,6 +276,7 @@ polar: Op = op(
     keeps_layout=True,
     joint=_polar_rule,
     numpy="(({0}) * np.exp(1j * ({1})))",
+    raises=BY_KINDS,
 )
 
 

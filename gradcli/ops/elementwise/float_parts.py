@@ -13,7 +13,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_floating, expose_of_tensors, in_single
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.definition.doc import STEPS
+from gradcli.ops.definition.doc import BY_KINDS, STEPS
 from gradcli.ops.definition.dtype_support import NOT_FLOATING, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
@@ -62,6 +62,7 @@ frexp = op(
     keeps_layout=True,
     leading=True,
     self=lambda grads, exponent: grads[0] / _power_of_two(exponent),
+    raises=BY_KINDS,
 )
 
 

@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.catalogue import function, methods
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import clone
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Function, Op, op, registry
 from gradcli.ops.elementwise.complex import view_as_complex_, view_as_real_
 from gradcli.ops.indexing.strided import as_strided_
@@ -41,7 +41,9 @@ def _copy_of(view: Op, **facts: Any) -> Op:
 
     forward.parameters = view.parameters  # type: ignore[attr-defined]
     facts = {"node": f"{view.node_name}_copy", "outputs": view.outputs, **facts}
-    return op(facts.pop("name", f"{view.name}_copy"), forward, **facts, **view.rules)
+    return op(
+        facts.pop("name", f"{view.name}_copy"), forward, **facts, **view.rules, raises=BY_KINDS
+    )
 
 
 _COPIES = {key: _copy_of(registry[key]) for key in _VIEWS.split()}

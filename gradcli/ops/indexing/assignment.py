@@ -20,6 +20,7 @@ from gradcli.ops.binding.catalogue import function, operators
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import check_tensor, type_name
 from gradcli.ops.creation.copies import copy_, fill_
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.basic import (
     Key,
@@ -274,6 +275,7 @@ def selected_replaced(x, values, axis, index):
     x[(slice(None),) * (axis % x.ndim) + (index,)] = values
     return x
 """,
+    raises=BY_KINDS,
 )
 
 slice_scatter: Op = op(
@@ -290,6 +292,7 @@ def slice_replaced(x, values, axis, start, end, step=1):
     x[(slice(None),) * (axis % x.ndim) + (slice(start, end, step),)] = values
     return x
 """,
+    raises=BY_KINDS,
 )
 
 diagonal_scatter: Op = op(
@@ -307,6 +310,7 @@ def diagonal_replaced(x, values, offset=0, axis1=0, axis2=1):
     x[..., i + max(-offset, 0), i + max(offset, 0)] = values
     return np.moveaxis(x, (-2, -1), (axis1, axis2))
 """,
+    raises=BY_KINDS,
 )
 
 

@@ -19,7 +19,7 @@ from gradcli.errors import dtype_error, index_error, shape_error, type_error, va
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, in_place, method
 from gradcli.ops.codegen.runtime import check_tensor, type_name
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS, READS
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS, READS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
 from gradcli.ops.shape.joining import cat, stack_
@@ -60,6 +60,7 @@ masked_fill_number: Op = op(
     _filled,
     constant=("mask",),
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
+    raises=BY_KINDS,
 )
 
 
@@ -71,6 +72,7 @@ masked_fill_tensor: Op = op(
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
     # The engine sums the gradient to the value's shape, 0-dim.
     value=lambda grad, mask: masked_select(grad, mask),
+    raises=BY_KINDS,
 )
 
 

@@ -20,6 +20,7 @@ from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import fill_, row_order
 from gradcli.ops.creation.fill import plain_number
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_add
 from gradcli.ops.shape.partial_writes import assign
@@ -58,6 +59,7 @@ as_strided: Op = op(
     view=True,
     # Several elements of a window may be one element of memory: their gradients add up.
     self=_strided_backward,
+    raises=BY_KINDS,
 )
 
 
@@ -132,6 +134,7 @@ as_strided_scatter: Op = op(
     src=lambda grad, self_sizes, size, stride, offset: as_strided(
         row_order(grad), size, stride, offset, tuple(row_strides(self_sizes))
     ),
+    raises=BY_KINDS,
 )
 
 
@@ -160,6 +163,7 @@ as_strided_written: Op = op(
     node="AsStridedBackward1",
     keeps_layout=True,
     self=_strided_backward,
+    raises=BY_KINDS,
 )
 
 

@@ -19,7 +19,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.definition.doc import BY_VALUES
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.unary import is_complex
 from gradcli.ops.linalg.linear_systems import (
@@ -95,7 +95,9 @@ def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
     return gradient if of_R is None else gradient + Q @ of_R
 
 
-qr: Op = op("linalg_qr", _qr_array, outputs=("Q", "R"), keeps_layout=True, A=_qr_rule)
+qr: Op = op(
+    "linalg_qr", _qr_array, outputs=("Q", "R"), keeps_layout=True, A=_qr_rule, raises=BY_KINDS
+)
 
 
 @function("qr", module="torch.linalg", autocast="float32", numpy="linalg.qr")

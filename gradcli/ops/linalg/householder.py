@@ -15,6 +15,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import INTEGRAL, dtype_names
 from gradcli.ops.definition.op import Op, op, takes_tensors
 from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column_major
@@ -81,6 +82,7 @@ householder_product: Op = op(
     ),
     inputs=("input", "tau"),
     unsupported=INTEGRAL | dtype_names("half"),
+    raises=BY_KINDS,
 )
 
 
@@ -99,6 +101,7 @@ ormqr_: Op = op(
     ),
     inputs=("self", "input2", "input3"),
     unsupported=INTEGRAL | dtype_names("half"),
+    raises=BY_KINDS,
 )
 
 

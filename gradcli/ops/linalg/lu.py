@@ -16,7 +16,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
@@ -167,6 +167,7 @@ lu_factor: Op = op(
     outputs=("LU", "pivots", "info"),
     differentiable=(0,),
     A=_factored_rule,
+    raises=BY_KINDS,
 )
 
 
@@ -268,6 +269,7 @@ linalg_lu_entry: Op = op(
     outputs=("L", "U", "P"),
     differentiable=(0, 1),
     A=lambda grads, L, U, P: _factors_gradient(grads[0], grads[1], P, L, U),
+    raises=BY_KINDS,
 )
 
 

@@ -14,7 +14,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods
 from gradcli.ops.creation.copies import copy_, row_order
 from gradcli.ops.creation.sequences import eye
-from gradcli.ops.definition.doc import CHECKS
+from gradcli.ops.definition.doc import BY_KINDS, CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.rounding import nan_to_num
 from gradcli.ops.linalg.decompositions import svdvals
@@ -46,6 +46,7 @@ matrix_exp: Op = op(
     "linalg_matrix_exp",
     lambda self: matrix_exponential(self),
     self=_exponential_rule,
+    raises=BY_KINDS,
 )
 
 

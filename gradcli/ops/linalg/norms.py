@@ -23,7 +23,7 @@ from gradcli.ops.codegen.promotion import check_subtraction
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
-from gradcli.ops.definition.doc import Hazard, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, Hazard, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import where
@@ -100,6 +100,7 @@ vector_norm = op(
         grad, self, result, ord, dims, keepdim
     ),
     hazard=Hazard(zeros="linalg_vector_norm has no slope where all is 0"),
+    raises=BY_KINDS,
 )
 
 
@@ -293,6 +294,7 @@ dist = op(
     self=_dist_rule,
     other=lambda grad, self, other, result, p: -_dist_rule(grad, self, other, result, p),
     hazard=Hazard(zeros="dist has no slope where all is 0"),
+    raises=BY_KINDS,
 )
 
 
@@ -336,7 +338,7 @@ def _renorm_rule(grad: Any, self: Any, p: float, dim: int, maxnorm: float) -> An
     return where(norm > maxnorm, shortened, grad)
 
 
-renorm: Op = op("renorm", _renorm_array, self=_renorm_rule)
+renorm: Op = op("renorm", _renorm_array, self=_renorm_rule, raises=BY_KINDS)
 
 
 def _checked_dim(input: Tensor, p: Any, dim: int, maxnorm: Any) -> int:

@@ -18,7 +18,7 @@ from gradcli.ops.binding.arguments import check_same_dtype, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.copies import cast_to
-from gradcli.ops.definition.doc import BY_VALUES, CHECKS
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES, CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose
 from gradcli.ops.elementwise.complex import imaginary_part
@@ -58,6 +58,7 @@ inv_ex: Op = op(
     outputs=("inverse", "info"),
     differentiable=(0,),
     A=lambda grads, inverse: -(adjoint_of(inverse) @ (grads[0] @ adjoint_of(inverse))),
+    raises=BY_KINDS,
 )
 
 
@@ -129,6 +130,7 @@ solve_ex: Op = op(
     differentiable=(0,),
     inputs=("A", "B"),
     joint=_solve_rule,
+    raises=BY_KINDS,
 )
 
 
@@ -267,6 +269,7 @@ slogdet: Op = op(
     keeps_layout=True,
     outputs=("sign", "logabsdet"),
     A=_slogdet_rule,
+    raises=BY_KINDS,
 )
 
 

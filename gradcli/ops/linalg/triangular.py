@@ -13,7 +13,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, checked_values
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import named
-from gradcli.ops.definition.doc import CHECKS
+from gradcli.ops.definition.doc import BY_KINDS, CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
@@ -73,6 +73,7 @@ def solve_triangular(a, b, upper, left=True, unitriangular=False):
         return np.linalg.solve(a, b)
     return np.linalg.solve(a.swapaxes(-2, -1), b.swapaxes(-2, -1)).swapaxes(-2, -1)
 """,
+    raises=BY_KINDS,
 )
 
 
@@ -143,6 +144,7 @@ _triangular_solve: Op = op(
     outputs=("solution", "cloned_coefficient"),
     inputs=("self", "A"),
     joint=_older_rule,
+    raises=BY_KINDS,
 )
 
 
@@ -230,6 +232,7 @@ def _cholesky(name: str) -> Op:
         keeps_layout=True,
         self=_cholesky_rule,
         numpy="linalg.cholesky(upper)",
+        raises=BY_KINDS,
     )
 
 
@@ -318,6 +321,7 @@ cholesky_solve: Op = op(
     keeps_layout=True,
     inputs=("self", "input2"),
     joint=_cholesky_solve_rule,
+    raises=BY_KINDS,
 )
 
 
@@ -352,6 +356,7 @@ cholesky_inverse: Op = op(
     _cholesky_inverted,
     keeps_layout=True,
     self=_cholesky_inverse_rule,
+    raises=BY_KINDS,
 )
 
 

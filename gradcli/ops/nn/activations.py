@@ -25,7 +25,7 @@ from gradcli.ops.arithmetic.half_precision import is_unrecorded_half, rounded_ru
 from gradcli.ops.binding.arguments import check_floating, check_not_integral, in_single
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.definition.doc import in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, in_numpy
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.op import Function, Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
@@ -347,9 +347,12 @@ glu_backward = op(
     ),
     grad_output=_glu_backward_rule_grad,
     self=_glu_backward_rule_self,
+    raises=BY_KINDS,
 )
 
-glu_ = op("glu", _glu_array, half=rounded_once, keeps_layout=True, self=glu_backward)
+glu_ = op(
+    "glu", _glu_array, half=rounded_once, keeps_layout=True, self=glu_backward, raises=BY_KINDS
+)
 
 
 @function("glu", module="torch.nn.functional")

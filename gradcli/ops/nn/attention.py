@@ -17,7 +17,7 @@ from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import cast_to_floating
-from gradcli.ops.definition.doc import RANDOM
+from gradcli.ops.definition.doc import BY_KINDS, RANDOM
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.products.matmul import matmul
@@ -42,6 +42,7 @@ safe_softmax: Op = op(
     _safe_softmax_array,
     decomposition=lambda self, dim: softmax_.apply(self, dim),
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
+    raises=BY_KINDS,
 )
 
 
@@ -139,6 +140,7 @@ fused_attention_backward: Op = op(
     keeps_layout=True,
     inputs=("grad_out", "query", "key", "value", "attended"),
     joint=lambda grads: _no_second(grads),
+    raises=BY_KINDS,
 )
 
 fused_attention: Op = op(
@@ -151,6 +153,7 @@ fused_attention: Op = op(
     joint=lambda grad, query, key, value, mask, result, scale: fused_attention_backward(
         grad, query, key, value, result, mask, scale
     ),
+    raises=BY_KINDS,
 )
 
 # --- what programs write ------------------------------------------------------------------------

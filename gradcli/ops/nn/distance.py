@@ -15,7 +15,7 @@ from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import Dims, normal_dims
 from gradcli.ops.creation.copies import clone, contiguous, to
-from gradcli.ops.definition.doc import Hazard
+from gradcli.ops.definition.doc import BY_KINDS, Hazard
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min
@@ -81,6 +81,7 @@ norm_along = op(
         grad, self, result, p, dim, keepdim
     ),
     hazard=Hazard(zeros="norm has no slope where all is 0"),
+    raises=BY_KINDS,
 )
 
 
@@ -164,6 +165,7 @@ cdist_backward = op(
     x1=_no_second,
     x2=_no_second,
     cdist=_no_second,
+    raises=BY_KINDS,
 )
 
 
@@ -182,6 +184,7 @@ cdist_ = op(
 def cdist(x, y, p=2):
     return np.linalg.norm(x[..., :, None, :] - y[..., None, :, :], p, axis=-1)
 """,
+    raises=BY_KINDS,
 )
 
 
@@ -224,6 +227,7 @@ pdist_backward = op(
     grad=_no_second_pdist,
     self=_no_second_pdist,
     pdist=_no_second_pdist,
+    raises=BY_KINDS,
 )
 
 pdist_ = op(
@@ -231,6 +235,7 @@ pdist_ = op(
     _pdist_array,
     node="PdistBackward0",
     self=lambda grad, self, p, result: pdist_backward(grad, self, p, result),
+    raises=BY_KINDS,
 )
 
 

@@ -28,7 +28,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.promotion import of_halves
 from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.creation.random import uniform_array
-from gradcli.ops.definition.doc import RANDOM, effects, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, RANDOM, effects, in_numpy
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
 from gradcli.ops.definition.half_precision import is_half, rounded_once
 from gradcli.ops.definition.op import Op, op, pointwise
@@ -515,6 +515,7 @@ prelu_kernel_backward = op(
     joint=_prelu_backward_rule,
     inputs=("grad_output", "self", "weight"),
     outputs=("grad_self", "grad_weight"),
+    raises=BY_KINDS,
 )
 
 prelu_kernel = pointwise(

@@ -10,6 +10,7 @@ from gradcli.arrays.kernels.sums.cascade_sum import wide
 from gradcli.autograd.engine import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.functions import methods
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import sigmoid, tanh
 from gradcli.ops.linalg.products.matmul import linear
@@ -122,4 +123,5 @@ mkldnn_rnn_layer: Op = op(
     differentiable=(0, 1, 2),
     inputs=("input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_"),
     joint=_layer_rule,
+    raises=BY_KINDS,
 )

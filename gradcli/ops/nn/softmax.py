@@ -29,7 +29,7 @@ from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.random import generator_of, shaped
-from gradcli.ops.definition.doc import RANDOM, Hazard
+from gradcli.ops.definition.doc import BY_KINDS, RANDOM, Hazard
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.lints import implicit_dim
 from gradcli.ops.definition.op import Op, op
@@ -164,6 +164,7 @@ softmax_backward: Op = op(
         - _sum_along(output * grad_output, dim) * grad
         - grad_output * _sum_along(output * grad, dim)
     ),
+    raises=BY_KINDS,
 )
 
 softmax_ = op(
@@ -183,6 +184,7 @@ def softmax(x, axis):
     e = np.exp(x - x.max(axis=axis, keepdims=True))
     return e / e.sum(axis=axis, keepdims=True)
 """,
+    raises=BY_KINDS,
 )
 
 # --- its logarithm ------------------------------------------------------------------------------
@@ -264,6 +266,7 @@ log_softmax_backward = op(
     output=lambda grad, grad_output, output, dim: (
         -_sum_along(grad_output, dim) * exp(output) * grad
     ),
+    raises=BY_KINDS,
 )
 
 log_softmax_ = op(
@@ -284,6 +287,7 @@ def log_softmax(x, axis):
     shifted = x - x.max(axis=axis, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
 """,
+    raises=BY_KINDS,
 )
 
 # --- what programs write ------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.dims import Dims, normal_dims
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Function, op
 from gradcli.ops.reduction.sum import check_reduced, fold, reduction
 
@@ -20,7 +20,7 @@ def _truth(name: str, ufunc: Any) -> Function:
         truth = fold(ufunc, self.astype(np.bool_), dims, keepdim)
         return truth.astype(np.uint8) if self.dtype == np.uint8 else truth
 
-    entry = op(name, forward, constant=("self",))
+    entry = op(name, forward, constant=("self",), raises=BY_KINDS)
 
     @reduction(name)
     def reduce(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
@@ -43,6 +43,7 @@ count_nonzero = op(
     "count_nonzero",
     lambda self, dims: fold(np.add, self != 0, dims, dtype=np.int64),
     constant=("self",),
+    raises=BY_KINDS,
 )
 
 

@@ -24,7 +24,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import named
 from gradcli.ops.creation.copies import to
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
@@ -85,6 +85,7 @@ cumsum: Op = op(
     lambda self, dim, dtype=None: _accumulated(np.add, self, dim, dtype),
     self=lambda grad, dim: grad if _has_one_step(grad, dim) else _sum_from_the_end(grad, dim),
     numpy=".cumsum(axis)",
+    raises=BY_KINDS,
 )
 
 # --- cumprod ------------------------------------------------------------------------------------
@@ -154,6 +155,7 @@ cumprod: Op = op(
     half=rounded_once,
     self=_cumprod_rule,
     numpy=".cumprod(axis)",
+    raises=BY_KINDS,
 )
 
 
@@ -226,6 +228,7 @@ def {name}(x, axis):
     places = np.where(x == values, np.arange(x.shape[axis]).reshape(sizes), 0)
     return values, np.maximum.accumulate(places, axis)
 """,
+        raises=BY_KINDS,
     )
 
     @reduction(name)
@@ -283,6 +286,7 @@ logcumsumexp = op(
     self=_logcumsumexp_rule,
     unsupported=INTEGRAL,
     numpy="np.logaddexp.accumulate({0}, {1})",
+    raises=BY_KINDS,
 )
 
 
@@ -391,6 +395,7 @@ prod_all = op(
     lambda self, dtype=None: _prod_array(self, None, False, dtype),
     self=lambda grad, self, result, dtype: _prod_rule(grad, self, result, None, dtype),
     numpy=".prod(axis, keepdims)",
+    raises=BY_KINDS,
 )
 
 
@@ -401,6 +406,7 @@ prod_dim = op(
     self=lambda grad, self, result, dim, keepdim, dtype: _prod_rule(
         restore_dims(grad, (dim,), keepdim), self, restore_dims(result, (dim,), keepdim), dim, dtype
     ),
+    raises=BY_KINDS,
 )
 
 

@@ -16,7 +16,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
 from gradcli.ops.binding.results import named
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
@@ -88,6 +88,7 @@ def _extreme_of_all(name: str, node_name: str, ufunc: Any) -> Op:
         node=node_name,
         self=shared_evenly,
         unsupported=COMPLEX,
+        raises=BY_KINDS,
     )
 
 
@@ -121,6 +122,7 @@ def _extreme_along(name: str, argument: Function) -> Op:
             grads[0], dim, indices, self_sizes, keepdim
         ),
         unsupported=dtype_names("complex", raises="RuntimeError"),
+        raises=BY_KINDS,
     )
 
 
@@ -173,6 +175,7 @@ def _extreme_over(name: str, ufunc: Any) -> tuple[Op, Function]:
         self=_shared_by_count,
         unsupported=COMPLEX,
         numpy=f".{name[1:]}(axis, keepdims)",
+        raises=BY_KINDS,
     )
 
     @reduction(name)
@@ -216,6 +219,7 @@ aminmax = op(
     outputs=("min", "max"),
     self=_aminmax_rule,
     unsupported=COMPLEX,
+    raises=BY_KINDS,
 )
 
 
@@ -251,6 +255,7 @@ def _index_of_extreme(name: str, argument: Function) -> Function:
         constant=("self",),
         unsupported=dtype_names("bool", "complex", raises="RuntimeError"),
         numpy=f".{name}(axis, keepdims)",
+        raises=BY_KINDS,
     )
 
     @reduction(name)

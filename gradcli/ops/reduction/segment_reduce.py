@@ -14,6 +14,7 @@ from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
 from gradcli.ops.binding.arguments import check_floating, check_tensors, listed
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.indexing.select import index_add, index_select
@@ -111,6 +112,7 @@ segment_reduce_backward: Op = op(
     grad=_no_second,
     output=_no_second,
     data=_no_second,
+    raises=BY_KINDS,
 )
 
 segment_reduce_: Op = op(
@@ -119,6 +121,7 @@ segment_reduce_: Op = op(
     data=lambda grad, result, data, reduce, lengths, axis, initial: segment_reduce_backward(
         grad, result, data, reduce, lengths, axis, initial
     ),
+    raises=BY_KINDS,
 )
 
 

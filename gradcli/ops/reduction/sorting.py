@@ -21,6 +21,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import named
 from gradcli.ops.codegen.promotion import NUMBERS
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import op
 from gradcli.ops.reduction.extrema import picked, put_selected
@@ -85,6 +86,7 @@ def sort(x, axis=-1, descending=False):
     places = np.argsort(-x if descending else x, axis, stable=True)
     return np.take_along_axis(x, places, axis), places
 """,
+    raises=BY_KINDS,
 )
 
 
@@ -142,6 +144,7 @@ def topk(x, k, axis=-1, largest=True, in_order=True):
     places = np.take(np.argsort(-x if largest else x, axis, stable=True), range(k), axis)
     return np.take_along_axis(x, places, axis), places
 """,
+    raises=BY_KINDS,
 )
 
 
@@ -187,6 +190,7 @@ def kthvalue(x, k, axis=-1, keepdims=False):
     found = np.take_along_axis(x, places, axis), places
     return found if keepdims else tuple(np.squeeze(each, axis) for each in found)
 """,
+    raises=BY_KINDS,
 )
 
 

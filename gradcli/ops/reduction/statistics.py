@@ -15,7 +15,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.dims import normal_dim, normal_dims
 from gradcli.ops.binding.results import named
-from gradcli.ops.definition.doc import Hazard, describe, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, Hazard, describe, in_numpy
 from gradcli.ops.definition.dtype_support import (
     COMPLEX,
     Unsupported,
@@ -112,6 +112,7 @@ var = op(
     self=_var_gradient,
     hazard=Hazard(nothing="var of so few elements divides by 0"),
     numpy=".var(axis, keepdims)",
+    raises=BY_KINDS,
 )
 std = op(
     "std",
@@ -120,6 +121,7 @@ std = op(
     self=_std_gradient,
     hazard=Hazard(nothing="std of so few elements divides by 0"),
     numpy=".std(axis, keepdims)",
+    raises=BY_KINDS,
 )
 
 
@@ -165,6 +167,7 @@ var_mean = op(
     outputs=("result0", "result1"),
     self=_var_mean_rule,
     hazard=Hazard(nothing="var_mean of so few elements divides by 0"),
+    raises=BY_KINDS,
 )
 std_mean = op(
     "std_mean",
@@ -173,6 +176,7 @@ std_mean = op(
     outputs=("result0", "result1"),
     self=_std_mean_rule,
     hazard=Hazard(nothing="std_mean of so few elements divides by 0"),
+    raises=BY_KINDS,
 )
 
 
@@ -245,6 +249,7 @@ def _median_of_all(name: str, node_name: str, ignore_nan: bool) -> Op:
         node=node_name,
         self=shared_evenly,
         unsupported=_BOOL_OR_COMPLEX,
+        raises=BY_KINDS,
     )
 
 
@@ -271,6 +276,7 @@ def _picked_along(name: str, node_name: str, pick: Function, unsupported: Unsupp
             grads[0], dim, indices, self_sizes, keepdim
         ),
         unsupported=unsupported,
+        raises=BY_KINDS,
     )
 
 

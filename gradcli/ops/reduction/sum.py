@@ -39,7 +39,7 @@ from gradcli.ops.binding.functions import torch
 from gradcli.ops.codegen.promotion import EVERYDAY, NATIVE_SCALARS
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.fill import checked_dtype
-from gradcli.ops.definition.doc import Hazard
+from gradcli.ops.definition.doc import BY_KINDS, Hazard
 from gradcli.ops.definition.dtype_support import check_floating_dtype
 from gradcli.ops.definition.op import Function, op
 from gradcli.ops.definition.refs import exp
@@ -161,6 +161,7 @@ sum_all = op(
     reads_lazy=True,
     self=lambda grad, self_sizes: expand(grad, self_sizes),
     numpy=".sum(axis, keepdims)",
+    raises=BY_KINDS,
 )
 
 sum_dims = op(
@@ -171,6 +172,7 @@ sum_dims = op(
     self=lambda grad, self_sizes, dims, keepdim: expand(
         restore_dims(grad, dims, keepdim), self_sizes
     ),
+    raises=BY_KINDS,
 )
 
 
@@ -280,6 +282,7 @@ nansum = op(
         expand(grad if dims is None else restore_dims(grad, dims, keepdim), self.shape)
         * (self == self)
     ),
+    raises=BY_KINDS,
 )
 
 
@@ -337,6 +340,7 @@ mean_all = op(
     self=_mean_rule,
     hazard=Hazard(nothing="the mean of nothing divides 0 by 0"),
     numpy=".mean(axis, keepdims)",
+    raises=BY_KINDS,
 )
 
 mean_dims = op(
@@ -348,6 +352,7 @@ mean_dims = op(
         expand(restore_dims(grad, dims, keepdim), self_sizes) / reduced_count(self_sizes, dims)
     ),
     hazard=Hazard(nothing="the mean of nothing divides 0 by 0"),
+    raises=BY_KINDS,
 )
 
 
@@ -393,6 +398,7 @@ def logsumexp(x, axis, keepdims=False):
         return np.log(np.exp(x).sum(axis=axis, keepdims=keepdims))
     return np.logaddexp.reduce(x, axis=axis, keepdims=keepdims)
 """,
+    raises=BY_KINDS,
 )
 
 

@@ -18,6 +18,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.functions import torch
 from gradcli.ops.codegen.runtime import listed
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.reshaping import flatten, meshgrid, raised_1d, raised_2d, raised_3d
 from gradcli.ops.shape.slicing import select, slice_
@@ -64,6 +65,7 @@ cat: Op = op(
     lists=("tensors",),
     tensors=_cut_cat,
     numpy="concatenate",
+    raises=BY_KINDS,
 )
 
 
@@ -85,6 +87,7 @@ stack: Op = op(
         select(grad, dim, i) for i in range(len(tensors_sizes))
     ],
     numpy="stack",
+    raises=BY_KINDS,
 )
 
 
@@ -226,7 +229,9 @@ def _cut_blocks(grad: Any, tensors_sizes: Sequence[tuple[int, ...]]) -> list[Any
     return parts
 
 
-block_diagonal: Op = op("block_diag", _block_diagonal, lists=("tensors",), tensors=_cut_blocks)
+block_diagonal: Op = op(
+    "block_diag", _block_diagonal, lists=("tensors",), tensors=_cut_blocks, raises=BY_KINDS
+)
 
 
 @function("block_diag")

@@ -16,7 +16,7 @@ from gradcli.ops.binding.arguments import check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.creation.copies import contiguous
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.definition.refs import sum_dims
 from gradcli.ops.shape.slicing import diagonal, diagonal_backward, diagonal_dims, diagonal_of
@@ -38,6 +38,7 @@ flip: Op = op(
     keeps_layout=True,
     linear=True,
     numpy="flip",
+    raises=BY_KINDS,
 )
 
 
@@ -82,6 +83,7 @@ roll: Op = op(
     keeps_layout=True,
     self=lambda grad, shifts, dims: roll(grad, _opposite(shifts), dims),
     numpy="roll",
+    raises=BY_KINDS,
 )
 
 
@@ -136,6 +138,7 @@ rot90: Op = op(
     keeps_layout=True,
     self=lambda grad, k, dims: rot90(grad, -k, dims),
     numpy="rot90",
+    raises=BY_KINDS,
 )
 
 
@@ -185,6 +188,7 @@ repeat: Op = op(
 def repeated(x, *counts):
     return np.tile(x, counts[0] if isinstance(counts[0], tuple) else counts)
 """,
+    raises=BY_KINDS,
 )
 
 
@@ -232,6 +236,7 @@ def _triangle(name: str, forward: Any) -> Op:
         leading=True,
         self=lambda grad, diagonal: entry(grad, diagonal),
         numpy=name,
+        raises=BY_KINDS,
     )
 
     @function(name, method=True, inplace=True, check=check_graph)
@@ -254,6 +259,7 @@ diagonal_copy: Op = op(
     lambda self, offset: np.diagonal(self, offset).copy(),
     node="DiagonalBackward0_copy",
     self=lambda grad, self_sizes, offset: diagonal_backward(grad, self_sizes, offset, 0, 1),
+    raises=BY_KINDS,
 )
 
 
@@ -278,6 +284,7 @@ def diag_embed(values, offset=0, axis1=-2, axis2=-1):
     x[..., i + max(-offset, 0), i + max(offset, 0)] = values
     return np.moveaxis(x, (-2, -1), (axis1, axis2))
 """,
+    raises=BY_KINDS,
 )
 
 

@@ -16,7 +16,7 @@ from gradcli.errors import GradcliError, index_error, runtime_error, shape_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import FromTheEnd, normal_dim
-from gradcli.ops.definition.doc import NEVER
+from gradcli.ops.definition.doc import BY_KINDS, NEVER
 from gradcli.ops.definition.op import Op, op
 
 Sizes = tuple[int, ...]
@@ -38,6 +38,7 @@ select: Op = op(
     lambda self, dim, index: with_strides(self)[along(self.ndim, dim, index)],
     view=True,
     self=lambda grad, self_sizes, dim, index: select_backward(grad, self_sizes, dim, index),
+    raises=BY_KINDS,
 )
 
 
@@ -47,7 +48,7 @@ def _put_selected(grad_output: Any, self_sizes: Sizes, dim: int, index: int) -> 
     return whole
 
 
-select_backward: Op = op("select_backward", _put_selected, grad_output=select)
+select_backward: Op = op("select_backward", _put_selected, grad_output=select, raises=BY_KINDS)
 
 
 def checked_position(name: str, index: Any, size: int, dim: int) -> int:
@@ -103,6 +104,7 @@ slice_: Op = op(
     self=lambda grad, self_sizes, dim, start, end, step: slice_backward(
         grad, self_sizes, dim, start, end, step
     ),
+    raises=BY_KINDS,
 )
 
 
@@ -114,7 +116,7 @@ def _put_slice(
     return whole
 
 
-slice_backward: Op = op("slice_backward", _put_slice, grad_output=slice_)
+slice_backward: Op = op("slice_backward", _put_slice, grad_output=slice_, raises=BY_KINDS)
 
 
 @function("narrow", method=True)
@@ -174,6 +176,7 @@ diagonal: Op = op(
         grad, self_sizes, offset, dim1, dim2
     ),
     numpy="diagonal",
+    raises=BY_KINDS,
 )
 
 
@@ -191,7 +194,9 @@ def _put_diagonal(grad_output: Any, self_sizes: Sizes, offset: int, dim1: int, d
     return whole
 
 
-diagonal_backward: Op = op("diagonal_backward", _put_diagonal, grad_output=diagonal)
+diagonal_backward: Op = op(
+    "diagonal_backward", _put_diagonal, grad_output=diagonal, raises=BY_KINDS
+)
 
 
 def diagonal_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
@@ -237,6 +242,7 @@ unfold: Op = op(
     self=lambda grad, self_sizes, dimension, size, step: unfold_backward(
         grad, self_sizes, dimension, size, step
     ),
+    raises=BY_KINDS,
 )
 
 
@@ -271,6 +277,7 @@ unfold_backward: Op = op(
     _put_windows,
     decomposition=_put_windows_decomposed,
     grad_output=unfold,
+    raises=BY_KINDS,
 )
 
 

@@ -13,7 +13,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import listed
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, sizes_of
-from gradcli.ops.definition.doc import BATCH, READS, describe
+from gradcli.ops.definition.doc import BATCH, BY_KINDS, READS, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.joining import cat, stack
 from gradcli.ops.shape.slicing import along, slice_
@@ -62,6 +62,7 @@ def _split_entry(name: str, is_view: bool) -> Op:
 def split(x, sizes, axis=0):
     return np.split(x, np.cumsum(sizes)[:-1], axis)
 """,
+        raises=BY_KINDS,
     )
 
 
@@ -78,6 +79,7 @@ unbind: Op = op(
     self=lambda grads, self_sizes, dim: _rejoined(
         grads, [_without(self_sizes, dim)] * len(grads), dim, stack
     ),
+    raises=BY_KINDS,
 )
 
 

@@ -21,7 +21,7 @@ from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, one_by_one, 
 from gradcli.ops.codegen.promotion import NATIVE_SCALARS
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.creation.fill import checked_dtype
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Function, Op, op
 
 # --- expand -------------------------------------------------------------------------------------
@@ -77,6 +77,7 @@ expand: Op = op(
     # The engine sums the gradient to the input's shape.
     self=lambda grad: grad,
     numpy="broadcast_to",
+    raises=BY_KINDS,
 )
 
 
@@ -189,10 +190,12 @@ def _back_to_sizes(grad: Any, self_sizes: tuple[int, ...]) -> Any:
     return reshape(grad, self_sizes)
 
 
-view: Op = op("view", _view_array, view=True, self=_back_to_sizes)
+view: Op = op("view", _view_array, view=True, self=_back_to_sizes, raises=BY_KINDS)
 
 # What reshape() gives where a tensor that is not in row order can be viewed without a copy.
-reshape_alias: Op = op("_reshape_alias", _view_array, view=True, self=_back_to_sizes)
+reshape_alias: Op = op(
+    "_reshape_alias", _view_array, view=True, self=_back_to_sizes, raises=BY_KINDS
+)
 
 # A view of a temporary value: PyTorch does not record it as a view, so it is its own base.
 unsafe_view: Op = op(
@@ -200,6 +203,7 @@ unsafe_view: Op = op(
     lambda self, size: _view_array(self, size) if self.ndim else self.reshape(size),
     keeps_layout=True,
     self=_back_to_sizes,
+    raises=BY_KINDS,
 )
 
 
@@ -303,6 +307,7 @@ unsqueeze: Op = op(
     view=True,
     self=lambda grad, dim: squeeze_dim(grad, dim),
     numpy="expand_dims",
+    raises=BY_KINDS,
 )
 
 
@@ -332,6 +337,7 @@ def _squeeze(node_name: str, is_view: bool) -> Op:
         view=is_view,
         keeps_layout=True,
         self=lambda grad, self_sizes, dim: restore_dims(grad, _singles(self_sizes, (dim,)), False),
+        raises=BY_KINDS,
     )
 
 
@@ -343,6 +349,7 @@ def _squeeze_several(node_name: str, is_view: bool) -> Op:
         view=is_view,
         keeps_layout=True,
         self=lambda grad, self_sizes, dims: restore_dims(grad, _singles(self_sizes, dims), False),
+        raises=BY_KINDS,
     )
 
 
@@ -398,6 +405,7 @@ unsqueezed_in_place: Op = op(
     node="UnsqueezeBackward1",
     keeps_layout=True,
     self=squeeze_dim,
+    raises=BY_KINDS,
 )
 
 
@@ -420,9 +428,17 @@ transpose: Op = op(
     view=True,
     linear=True,
     numpy=".swapaxes",
+    raises=BY_KINDS,
 )
 
-t: Op = op("t", lambda self: with_strides(self).T, view=True, linear=True, numpy="{head}.T")
+t: Op = op(
+    "t",
+    lambda self: with_strides(self).T,
+    view=True,
+    linear=True,
+    numpy="{head}.T",
+    raises=BY_KINDS,
+)
 
 permute: Op = op(
     "permute",
@@ -430,6 +446,7 @@ permute: Op = op(
     view=True,
     self=lambda grad, dims: permute(grad, inverse_permutation(dims)),
     numpy=".transpose",
+    raises=BY_KINDS,
 )
 
 transposed_in_place: Op = op(
@@ -438,6 +455,7 @@ transposed_in_place: Op = op(
     node="TransposeBackward1",
     keeps_layout=True,
     self=transpose,
+    raises=BY_KINDS,
 )
 t_in_place: Op = op(
     "t_",
@@ -445,6 +463,7 @@ t_in_place: Op = op(
     node="TBackward1",
     keeps_layout=True,
     self=t,
+    raises=BY_KINDS,
 )
 
 

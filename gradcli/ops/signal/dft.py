@@ -16,6 +16,7 @@ from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import mul_number, zeros
 from gradcli.ops.creation.copies import copy_
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import real_part
 from gradcli.ops.shape.slicing import along, slice_
@@ -80,6 +81,7 @@ complex_to_complex: Op = op(
     self=lambda grad, dim, normalization, inverse: complex_to_complex(
         grad, dim, normalization, not inverse
     ),
+    raises=BY_KINDS,
 )
 
 
@@ -113,7 +115,9 @@ def _to_real_sizes(
     return real_part(complex_to_complex(grad, dim, normalization, True))
 
 
-real_to_complex: Op = op("_fft_r2c", _real_to_complex, keeps_layout=True, self=_to_real_sizes)
+real_to_complex: Op = op(
+    "_fft_r2c", _real_to_complex, keeps_layout=True, self=_to_real_sizes, raises=BY_KINDS
+)
 
 
 def _complex_to_real(self: Any, dim: Dims, normalization: str, last_dim_size: int) -> Any:
@@ -141,4 +145,6 @@ def _to_half_sizes(grad: Any, dim: Dims, normalization: str) -> Any:
     return result
 
 
-complex_to_real: Op = op("_fft_c2r", _complex_to_real, keeps_layout=True, self=_to_half_sizes)
+complex_to_real: Op = op(
+    "_fft_c2r", _complex_to_real, keeps_layout=True, self=_to_half_sizes, raises=BY_KINDS
+)

@@ -20,6 +20,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.arithmetic.half_precision import check_factor, factor_of_dtype
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.codegen.promotion import EVERYDAY
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import not_defined
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once_alike
 from gradcli.ops.definition.op import Op, op
@@ -181,6 +182,7 @@ dot = op(
     doc="The sum of two vectors' products.",
     example="torch.dot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     numpy="({0} @ {1})",
+    raises=BY_KINDS,
 )
 
 vdot = op(
@@ -190,6 +192,7 @@ vdot = op(
     other=lambda grad, self: grad * self,
     doc="The sum of two vectors' products, the first one conjugated.",
     example="torch.vdot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    raises=BY_KINDS,
 )
 
 
@@ -209,6 +212,7 @@ mv: Op = op(
     doc="The product of a matrix and a vector.",
     example="torch.mv(tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]))",
     numpy="({0} @ {1})",
+    raises=BY_KINDS,
 )
 
 
@@ -257,6 +261,7 @@ mm: Op = op(
     mat2=_of_right,
     doc="The product of two matrices.",
     example="torch.mm(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))",
+    raises=BY_KINDS,
 )
 
 
@@ -277,6 +282,7 @@ bmm: Op = op(
     mat2=lambda grad, self: bmm(conj(transpose(self, 1, 2)), grad),
     doc="The products of two batches of matrices.",
     example="torch.bmm(arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
+    raises=BY_KINDS,
 )
 
 for _entry in (dot, vdot, mv, mm, bmm):
@@ -351,6 +357,7 @@ addmm = op(
         "torch.addmm(tensor([[2., 1.], [1., 3.]]), tensor([[2., 1.], [1., 3.]]), "
         "tensor([[1., 0.], [2., 1.]]))"
     ),
+    raises=BY_KINDS,
 )
 
 addmv = op(
@@ -362,6 +369,7 @@ addmv = op(
     vec=lambda grad, mat, alpha: scaled(mv(conj(t(mat)), grad), conj(alpha)),
     doc="`beta * input + alpha * (mat @ vec)`.",
     example="torch.addmv(tensor([1., 1.]), tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]))",
+    raises=BY_KINDS,
 )
 
 
@@ -403,6 +411,7 @@ addr = op(
     vec2=lambda grad, vec1, alpha: scaled(mv(t(grad), conj(vec1)), conj(alpha)),
     doc="`beta * input + alpha * outer(vec1, vec2)`.",
     example="torch.addr(tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]), tensor([3., 4.]))",
+    raises=BY_KINDS,
 )
 
 
@@ -429,6 +438,7 @@ baddbmm = op(
     ),
     doc="`beta * input + alpha * (batch1 @ batch2)`, for batches of matrices.",
     example="torch.baddbmm(zeros(2, 2), arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
+    raises=BY_KINDS,
 )
 
 

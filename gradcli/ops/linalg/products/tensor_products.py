@@ -23,6 +23,7 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.binding.dims import normal_dims
 from gradcli.ops.creation.copies import clone
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_fill_tensor
@@ -291,6 +292,7 @@ addbmm = op(
     ),
     doc="`beta * input` and alpha times the sum of a batch's matrix products.",
     example="torch.addbmm(zeros(2, 2), arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
+    raises=BY_KINDS,
 )
 expose(addbmm, inplace=True)
 
@@ -317,7 +319,9 @@ def _trace_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
     )
 
 
-trace = op("trace", _trace_array, self=_trace_rule, unsupported=dtype_names("bool"))
+trace = op(
+    "trace", _trace_array, self=_trace_rule, unsupported=dtype_names("bool"), raises=BY_KINDS
+)
 
 
 @function("trace", method=True, autocast="float32")
@@ -381,6 +385,7 @@ trilinear: Op = op(
     i3=lambda grad, i1, i2, expand1, expand2, expand3, sumdim: trilinear(
         i1, i2, grad, expand1, expand2, sumdim, expand3
     ),
+    raises=BY_KINDS,
 )
 
 

@@ -16,6 +16,7 @@ from gradcli.ops.binding.arguments import check_number, check_same_dtype, check_
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import copy_
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.reduction.cumulative import cumprod, cumsum
@@ -44,6 +45,7 @@ cross: Op = op(
     self=lambda grad, other, dim: cross(conj(other), grad, dim),
     other=lambda grad, self, dim: cross(grad, conj(self), dim),
     numpy="cross",
+    raises=BY_KINDS,
 )
 
 

@@ -12,7 +12,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error, shape_error
 from gradcli.ops.binding.arguments import check_constants, check_floating, checked_values
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import CHECKS
+from gradcli.ops.definition.doc import BY_KINDS, CHECKS
 from gradcli.ops.definition.lints import check_scores
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min_number
@@ -94,6 +94,7 @@ bce_backward = op(
     target=lambda grad, grad_output, self, weight, reduction: shared(
         _weighted(-grad * grad_output / _variance(self), weight), reduction
     ),
+    raises=BY_KINDS,
 )
 
 binary_cross_entropy_ = op(
@@ -105,6 +106,7 @@ binary_cross_entropy_ = op(
     target=lambda grad, self, weight, reduction: shared(
         _weighted(-logit(self) * grad, weight), reduction
     ),
+    raises=BY_KINDS,
 )
 
 
@@ -183,6 +185,7 @@ binary_cross_entropy_with_logits_ = op(
     constant=("weight", "pos_weight"),
     self=_bce_logits_rule,
     target=_bce_logits_target_rule,
+    raises=BY_KINDS,
 )
 
 

@@ -12,7 +12,7 @@ from gradcli.errors import dtype_error, index_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import no_derivative, ones, zeros
 from gradcli.ops.binding.arguments import check_constants, checked_values
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import BY_VALUES
+from gradcli.ops.definition.doc import BY_KINDS, BY_VALUES
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min_number
@@ -253,6 +253,7 @@ multilabel_margin_loss_backward = op(
     constant=("is_target",),
     grad_output=_no_second,
     self=_no_second,
+    raises=BY_KINDS,
 )
 
 multilabel_margin_loss_ = op(

@@ -18,7 +18,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error, runtime_error, value_error
 from gradcli.ops.binding.arguments import check_floating, check_not_integral, in_dtype_of
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, in_numpy
 from gradcli.ops.definition.half_precision import by_kernel, rounded_once
 from gradcli.ops.definition.lints import check_same_shape
 from gradcli.ops.definition.op import op
@@ -98,6 +98,7 @@ mse_loss_backward = op(
     grad_output=lambda grad, self, target, reduction: shared((self - target) * 2 * grad, reduction),
     self=lambda grad, grad_output, reduction: shared(grad * 2 * grad_output, reduction),
     target=lambda grad, grad_output, reduction: shared(grad * -2 * grad_output, reduction),
+    raises=BY_KINDS,
 )
 
 mse_loss_ = op(
@@ -107,6 +108,7 @@ mse_loss_ = op(
     keeps_layout=True,
     self=mse_loss_backward,
     target=lambda grad, self, target, reduction: mse_loss_backward(grad, target, self, reduction),
+    raises=BY_KINDS,
 )
 
 
@@ -176,6 +178,7 @@ smooth_l1_loss_backward = op(
     target=lambda grad, grad_output, self, target, reduction, beta: shared(
         _smooth_l1_bend(self, target, -grad * grad_output, beta), reduction
     ),
+    raises=BY_KINDS,
 )
 
 smooth_l1_loss_ = op(
@@ -187,6 +190,7 @@ smooth_l1_loss_ = op(
     target=lambda grad, self, target, reduction, beta: smooth_l1_loss_backward(
         grad, target, self, reduction, beta
     ),
+    raises=BY_KINDS,
 )
 
 
@@ -255,6 +259,7 @@ huber_loss_backward = op(
     target=lambda grad, grad_output, self, target, reduction, delta: shared(
         _huber_bend(self, target, -grad * grad_output, delta), reduction
     ),
+    raises=BY_KINDS,
 )
 
 huber_loss_ = op(
@@ -266,6 +271,7 @@ huber_loss_ = op(
     target=lambda grad, self, target, reduction, delta: huber_loss_backward(
         grad, target, self, reduction, delta
     ),
+    raises=BY_KINDS,
 )
 
 

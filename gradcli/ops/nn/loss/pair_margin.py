@@ -14,6 +14,7 @@ from gradcli.ops.arithmetic.arithmetic import add, div, mul, neg, rsub
 from gradcli.ops.binding.arguments import check_constants, check_floating, check_not_integral
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.clamp import clamp_min_number, minimum
 from gradcli.ops.elementwise.comparison import choose
@@ -39,6 +40,7 @@ soft_margin_loss_backward: Op = op(
     constant=("target",),
     linear=True,
     self=_soft_margin_bend,
+    raises=BY_KINDS,
 )
 
 soft_margin_loss_ = op(
@@ -49,6 +51,7 @@ soft_margin_loss_ = op(
     keeps_layout=True,
     constant=("target",),
     self=soft_margin_loss_backward,
+    raises=BY_KINDS,
 )
 
 

@@ -21,7 +21,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
-from gradcli.ops.definition.doc import WRITES
+from gradcli.ops.definition.doc import BY_KINDS, WRITES
 from gradcli.ops.definition.half_precision import Way, by_kernel, rounded_once
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.unary import sqrt
@@ -341,6 +341,7 @@ def normalising(
         inputs=operands,
         constant=() if "bias" in operands else ("bias",),
         joint=double_rule,
+        raises=BY_KINDS,
     )
 
     def rule(
@@ -382,6 +383,7 @@ def normalising(
         inputs=("input", "weight", "bias"),
         joint=rule if "bias" in operands else rule_by_sizes,
         effects=effects,
+        raises=BY_KINDS,
     )
 
 

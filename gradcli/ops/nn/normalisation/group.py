@@ -19,6 +19,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.nn.normalisation.formula import (
@@ -97,6 +98,7 @@ native_group_norm_backward: Op = op(
     constant=("grad_out", "input", "mean", "rstd", "weight", "bias"),
     half=rounded_once,
     outputs=("result0", "result1", "result2"),
+    raises=BY_KINDS,
 )
 
 
@@ -213,6 +215,7 @@ native_group_norm = op(
     outputs=("result0", "result1", "result2"),
     inputs=("input", "weight", "bias"),
     joint=_group_norm_rule,
+    raises=BY_KINDS,
 )
 
 # --- what programs write ------------------------------------------------------------------------

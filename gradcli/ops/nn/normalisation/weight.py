@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.norms import vector_norm
 from gradcli.ops.reduction.sum import sum_dims
@@ -48,6 +49,7 @@ weight_norm_interface: Op = op(
     outputs=("result0", "result1"),
     differentiable=(0,),
     joint=_rule,
+    raises=BY_KINDS,
 )
 
 

@@ -22,7 +22,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import runtime_error, shape_error, type_error
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import SAMPLES, describe, in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, SAMPLES, describe, in_numpy
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.half_precision import rounded_once
 from gradcli.ops.definition.op import Function, Op, op
@@ -211,6 +211,7 @@ convolution_backward: Op = op(
     outputs=("result0", "result1", "result2"),
     inputs=("grad_output", "input", "weight"),
     joint=_convolution_double_backward,
+    raises=BY_KINDS,
 )
 
 
@@ -226,6 +227,7 @@ convolution: Op = op(
     keeps_layout=True,
     inputs=("input", "weight", "bias"),
     joint=_convolution_rule,
+    raises=BY_KINDS,
 )
 
 # --- what programs write ------------------------------------------------------------------------

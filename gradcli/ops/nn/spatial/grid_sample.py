@@ -18,7 +18,7 @@ from gradcli.errors import runtime_error, shape_error, value_error
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import BY_KINDS, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.products.matrix_products import bmm
 from gradcli.ops.nn.spatial.grid_curvature import of_slopes
@@ -69,9 +69,12 @@ base_grid = op(
     _of_base,
     constant=("value",),
     decomposition=lambda value, size, align_corners: _of_base(value, size, align_corners),
+    raises=BY_KINDS,
 )
 
-affine_grid_generator = op("affine_grid_generator", _affine_array, theta=_affine_rule)
+affine_grid_generator = op(
+    "affine_grid_generator", _affine_array, theta=_affine_rule, raises=BY_KINDS
+)
 
 
 @function("affine_grid", module="torch.nn.functional")
@@ -204,6 +207,7 @@ def _sampler(ndim: int) -> Op:
         inputs=("grad_output", "input", "grid"),
         joint=second,
         decomposition=sampled_backward_decomposed,
+        raises=BY_KINDS,
     )
     sampler = op(
         f"grid_sampler_{ndim}d",
@@ -213,6 +217,7 @@ def _sampler(ndim: int) -> Op:
         ),
         inputs=("input", "grid"),
         decomposition=sampled_decomposed,
+        raises=BY_KINDS,
     )
     return sampler
 

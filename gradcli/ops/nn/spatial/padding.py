@@ -18,6 +18,7 @@ from gradcli.ops.binding.catalogue import autocasting, function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import copy_
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.nn.spatial.matrices import along_dims
@@ -51,6 +52,7 @@ constant_pad_nd: Op = op(
     keeps_layout=True,
     leading=True,
     self=lambda grad, pad: constant_pad_nd(grad, tuple(-size for size in pad), 0),
+    raises=BY_KINDS,
 )
 
 
@@ -132,6 +134,7 @@ def _by_source(name: str, source: Any) -> Op:
         decomposition=unpadded,
         grad_output=lambda grad, pad: padded(grad, pad),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
+        raises=BY_KINDS,
     )
     padded: Op = op(
         name,
@@ -139,6 +142,7 @@ def _by_source(name: str, source: Any) -> Op:
         keeps_layout=True,
         self=lambda grad, self, pad: backward(grad, self, pad),
         unsupported=dtype_names("bool"),
+        raises=BY_KINDS,
     )
     return padded
 

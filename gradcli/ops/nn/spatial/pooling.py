@@ -131,6 +131,7 @@ _MAX_OF_LINE: Op = op(
     "max_pool1d",
     lambda self, windows, ceil_mode: largest_of_windows(self, windows, ceil_mode)[0],
     constant=("self",),
+    raises=BY_KINDS,
 )
 
 # --- the mean of a window -----------------------------------------------------------------------
@@ -244,6 +245,7 @@ def linear_pool(
         decomposition=pool_transposed,
         grad_output=lambda grad, argument: pool(grad, argument),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
+        raises=BY_KINDS,
     )
     pool: Op = op(
         name,
@@ -251,6 +253,7 @@ def linear_pool(
         keeps_layout=True,
         self=lambda grad, self, argument: backward(grad, self, argument),
         unsupported=unsupported,
+        raises=BY_KINDS,
     )
     return pool
 

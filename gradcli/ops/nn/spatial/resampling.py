@@ -20,7 +20,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, shape_error, type_error, value_error
 from gradcli.ops.binding.arguments import check_filled, check_floating
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.doc import in_numpy
+from gradcli.ops.definition.doc import BY_KINDS, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.nn.spatial.adaptive_pooling import adaptive_average
 from gradcli.ops.nn.spatial.matrices import along_dims
@@ -119,6 +119,7 @@ def _resampling(name: str) -> Op:
             grad_output, [matrix.T for matrix in _matrices(input_size, taps)]
         ),
         grad_output=lambda grad, taps: resample(grad, taps),
+        raises=BY_KINDS,
     )
     resample: Op = op(
         name,
@@ -126,6 +127,7 @@ def _resampling(name: str) -> Op:
         keeps_layout=True,
         decomposition=lambda self, taps: along_dims(self, _matrices(self.shape, taps)),
         self=lambda grad, self_sizes, taps: backward(grad, self_sizes, taps),
+        raises=BY_KINDS,
     )
     return resample
 
@@ -299,6 +301,7 @@ def pixel_shuffle(x, factor):
     parts = parts.transpose(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
     return parts.reshape(*before, channels // factor**2, height * factor, width * factor)
 """,
+    raises=BY_KINDS,
 )
 pixel_unshuffle_: Op = op(
     "pixel_unshuffle",
@@ -314,6 +317,7 @@ def pixel_unshuffle(x, factor):
     parts = parts.transpose(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
     return parts.reshape(*before, channels * factor**2, height, width)
 """,
+    raises=BY_KINDS,
 )
 
 
@@ -329,6 +333,7 @@ channel_shuffle_: Op = op(
     keeps_layout=True,
     node="ChannelShuffleBackward0",
     self=lambda grad, self_sizes, groups: channel_shuffle_(grad, self_sizes[1] // groups),
+    raises=BY_KINDS,
 )
 
 

@@ -11,6 +11,7 @@ from gradcli.errors import runtime_error, shape_error
 from gradcli.ops.binding.arguments import check_filled, plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import out_of_range
+from gradcli.ops.definition.doc import BY_KINDS
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.nn.spatial.numpy_forms import FOLD, WINDOWS
@@ -96,9 +97,12 @@ im2col: Op = op(
     _im2col_array,
     self=lambda grad, self_sizes, windows: col2im(grad, self_sizes[-2:], windows),
     unsupported=dtype_names("int"),
+    raises=BY_KINDS,
 )
 
-col2im: Op = op("col2im", _col2im_array, self=im2col, unsupported=dtype_names("int"))
+col2im: Op = op(
+    "col2im", _col2im_array, self=im2col, unsupported=dtype_names("int"), raises=BY_KINDS
+)
 
 
 @function("unfold", module="torch.nn.functional", numpy=WINDOWS)
