@@ -17,8 +17,8 @@ from gradcli.language.objects.classes.extensible import arguments_of
 from gradcli.library.torch.nn.layer import new_parameter, register, register_base
 from gradcli.library.torch.nn.layers.recurrent.cells import Recurrent, State, linear
 from gradcli.library.torch.nn.layers.recurrent.packed_sequences import PackedSequence
+from gradcli.ops.binding.catalogue import autocasting
 from gradcli.ops.binding.functions import F, methods
-from gradcli.ops.creation.autocast import autocast_to_lower_precision
 from gradcli.ops.indexing.basic import getitem
 from gradcli.ops.nn.recurrent import mkldnn_rnn_layer
 from gradcli.ops.shape.joining import cat_, stack_
@@ -152,7 +152,7 @@ class _Layers(Recurrent):
         rows = self.gates * self.hidden_size
         present = [self._zeros(input, rows) if weight is None else weight for weight in weights]
 
-        output, *last, _ = autocast_to_lower_precision(mkldnn_rnn_layer.apply)(
+        output, *last, _ = autocasting(mkldnn_rnn_layer.apply, "short")(
             input, *present, *state, suffix.endswith("_reverse")
         )
         return output, tuple(last)
