@@ -398,7 +398,7 @@ def looked_up(house: House) -> Iterator[str]:
         for node in ast.walk(module.tree):
             if isinstance(node, ast.ImportFrom):
                 tables |= {
-                    each.name for each in node.names if each.name in own.get(node.module, ())
+                    each.name for each in node.names if each.name in own.get(node.module or "", ())
                 }
             elif isinstance(node, ast.Call) and _last(node.func) in ("import_module", "Ref"):
                 by_name = _last(node.func) == "import_module"
