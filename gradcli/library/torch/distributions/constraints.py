@@ -96,6 +96,10 @@ class Constraint:
         return self.text
 
 
+Constraints = dict[str, Constraint]
+"""What each parameter has to be, by its name."""
+
+
 def _array(bound: Any) -> Any:
     return np.asarray(to_host(forced(bound.array))) if isinstance(bound, Tensor) else bound
 

@@ -20,6 +20,7 @@ from gradcli.library.torch.distributions.constraints import (
     SIMPLEX,
     UNIT,
     Constraint,
+    Constraints,
     interval,
     less_than,
 )
@@ -27,6 +28,7 @@ from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
     broadcast_all,
+    formula,
     minus,
     over,
     plus,
@@ -44,17 +46,14 @@ def standard_normal(shape: Any, like: Tensor) -> Tensor:
 class _Around(Distribution):
     """The base of those that lie around `loc`, as wide as `scale` says."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
+    constraints: ClassVar[Constraints] = {"loc": REAL, "scale": POSITIVE}
     support = REAL
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.set_up(validate_args, loc=loc, scale=scale)
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
+    mean = formula(lambda self: self.loc)
     mode = mean
 
 
@@ -64,13 +63,8 @@ class Normal(_Around):
     Example: torch.distributions.Normal(0., 1.).log_prob(tensor(0.5))
     """
 
-    @property
-    def stddev(self) -> Any:
-        return self.scale
-
-    @property
-    def variance(self) -> Any:
-        return methods.pow(self.scale, 2)
+    stddev = formula(lambda self: self.scale)
+    variance = formula(lambda self: methods.pow(self.scale, 2))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
@@ -105,13 +99,8 @@ class Normal(_Around):
 class Laplace(_Around):
     """Numbers around `loc` that fall off exponentially on both sides."""
 
-    @property
-    def variance(self) -> Any:
-        return times(2, methods.pow(self.scale, 2))
-
-    @property
-    def stddev(self) -> Any:
-        return times(2**0.5, self.scale)
+    variance = formula(lambda self: times(2, methods.pow(self.scale, 2)))
+    stddev = formula(lambda self: times(2**0.5, self.scale))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         least = torch.finfo(self.loc.dtype).eps - 1
@@ -136,13 +125,8 @@ class Laplace(_Around):
 class Cauchy(_Around):
     """Numbers around `loc`, so far away at times that they have no mean."""
 
-    @property
-    def mean(self) -> Any:
-        return torch.full(self.batch_shape, math.nan, dtype=self.loc.dtype)
-
-    @property
-    def variance(self) -> Any:
-        return torch.full(self.batch_shape, math.inf, dtype=self.loc.dtype)
+    mean = formula(lambda self: torch.full(self.batch_shape, math.nan, dtype=self.loc.dtype))
+    variance = formula(lambda self: torch.full(self.batch_shape, math.inf, dtype=self.loc.dtype))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         empty = torch.empty(self.shape_of(sample_shape), dtype=self.loc.dtype)
@@ -167,7 +151,7 @@ class Cauchy(_Around):
 class Uniform(Distribution):
     """Numbers from `low` up to `high`."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"low": REAL, "high": REAL}
+    constraints: ClassVar[Constraints] = {"low": REAL, "high": REAL}
     has_rsample = True
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
@@ -175,21 +159,10 @@ class Uniform(Distribution):
         if self.is_checked:
             self._check("parameter low", self.low, less_than(self.high))
 
-    @property
-    def mean(self) -> Any:
-        return over(self.high + self.low, 2)
-
-    @property
-    def mode(self) -> Any:
-        return times(math.nan, self.high)
-
-    @property
-    def stddev(self) -> Any:
-        return over(self.high - self.low, 12**0.5)
-
-    @property
-    def variance(self) -> Any:
-        return over(methods.pow(self.high - self.low, 2), 12)
+    mean = formula(lambda self: over(self.high + self.low, 2))
+    mode = formula(lambda self: times(math.nan, self.high))
+    stddev = formula(lambda self: over(self.high - self.low, 12**0.5))
+    variance = formula(lambda self: over(methods.pow(self.high - self.low, 2), 12))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         drawn = torch.rand(self.shape_of(sample_shape), dtype=self.low.dtype)
@@ -220,26 +193,18 @@ class Uniform(Distribution):
 class Exponential(Distribution):
     """Waiting times of events that come at a `rate`."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"rate": POSITIVE}
+    constraints: ClassVar[Constraints] = {"rate": POSITIVE}
     support = NONNEGATIVE
     has_rsample = True
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         self.set_up(validate_args, rate=rate)
 
-    @property
-    def mean(self) -> Any:
-        return methods.reciprocal(self.rate)
-
+    mean = formula(lambda self: methods.reciprocal(self.rate))
     stddev = mean
 
-    @property
-    def mode(self) -> Any:
-        return torch.zeros_like(self.rate)
-
-    @property
-    def variance(self) -> Any:
-        return methods.pow(self.rate, -2)
+    mode = formula(lambda self: torch.zeros_like(self.rate))
+    variance = formula(lambda self: methods.pow(self.rate, -2))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         empty = torch.empty(self.shape_of(sample_shape), dtype=self.rate.dtype)
@@ -263,24 +228,16 @@ class Exponential(Distribution):
 class Gamma(Distribution):
     """Sums of `concentration` waiting times at a `rate`."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE, "rate": POSITIVE}
+    constraints: ClassVar[Constraints] = {"concentration": POSITIVE, "rate": POSITIVE}
     support = NONNEGATIVE
     has_rsample = True
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         self.set_up(validate_args, concentration=concentration, rate=rate)
 
-    @property
-    def mean(self) -> Any:
-        return self.concentration / self.rate
-
-    @property
-    def mode(self) -> Any:
-        return methods.clamp(minus(self.concentration, 1) / self.rate, min=0)
-
-    @property
-    def variance(self) -> Any:
-        return self.concentration / methods.pow(self.rate, 2)
+    mean = formula(lambda self: self.concentration / self.rate)
+    mode = formula(lambda self: methods.clamp(minus(self.concentration, 1) / self.rate, min=0))
+    variance = formula(lambda self: self.concentration / methods.pow(self.rate, 2))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
@@ -333,7 +290,7 @@ class Chi2(Gamma):
 class Dirichlet(Distribution):
     """Shares that sum to 1."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE_VECTOR}
+    constraints: ClassVar[Constraints] = {"concentration": POSITIVE_VECTOR}
     support = SIMPLEX
     has_rsample = True
 
@@ -356,11 +313,9 @@ class Dirichlet(Distribution):
             - methods.sum(torch.lgamma(concentration), -1)
         )
 
-    @property
-    def mean(self) -> Any:
-        return self.concentration / methods.sum(self.concentration, -1, True)
+    mean = formula(lambda self: self.concentration / methods.sum(self.concentration, -1, True))
 
-    @property
+    @formula
     def variance(self) -> Any:
         total = methods.sum(self.concentration, -1, True)
         return (
@@ -380,7 +335,7 @@ class Dirichlet(Distribution):
             - methods.sum(minus(concentration, 1.0) * torch.digamma(concentration), -1)
         )
 
-    @property
+    @formula
     def mode(self) -> Any:
         above = methods.clamp(minus(self.concentration, 1), min=0.0)
         found = above / methods.sum(above, -1, True)
@@ -409,18 +364,14 @@ class Beta(Distribution):
         self.dirichlet = Dirichlet(both, validate_args)
         super().__init__(self.dirichlet.batch_shape, (), validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.concentration1 / (self.concentration1 + self.concentration0)
+    mean = formula(lambda self: self.concentration1 / (self.concentration1 + self.concentration0))
 
-    @property
+    @formula
     def variance(self) -> Any:
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (methods.pow(total, 2) * plus(total, 1))
 
-    @property
-    def mode(self) -> Any:
-        return methods.select(self.dirichlet.mode, -1, 0)
+    mode = formula(lambda self: methods.select(self.dirichlet.mode, -1, 0))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         return methods.select(self.dirichlet.rsample(sample_shape), -1, 0)
@@ -473,7 +424,7 @@ class MultivariateNormal(Distribution):
 
     __slots__ = ("factor",)
 
-    constraints: ClassVar[dict[str, Constraint]] = {
+    constraints: ClassVar[Constraints] = {
         "loc": REAL_VECTOR,
         "covariance_matrix": COVARIANCE,
         "precision_matrix": COVARIANCE,
@@ -535,13 +486,10 @@ class MultivariateNormal(Distribution):
         """A matrix for each of the batch."""
         return methods.expand(matrix, (*self.batch_shape, *self.event_shape, *self.event_shape))
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
+    mean = formula(lambda self: self.loc)
     mode = mean
 
-    @property
+    @formula
     def variance(self) -> Any:
         sums = methods.sum(methods.pow(self.factor, 2), -1)
         return methods.expand(sums, (*self.batch_shape, *self.event_shape))

@@ -15,6 +15,7 @@ from gradcli.library.torch.distributions.constraints import (
     REAL_VECTOR,
     SIMPLEX,
     Constraint,
+    Constraints,
     greater_than_eq,
     half_open_interval,
     multinomial,
@@ -32,6 +33,7 @@ from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
     broadcast_all,
+    formula,
     minus,
     plus,
     size_of,
@@ -43,7 +45,7 @@ from gradcli.ops.binding.functions import F, methods, operators, torch
 class NegativeBinomial(Distribution):
     """How many trials of the probability `probs` succeed until `total_count` have failed."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {
+    constraints: ClassVar[Constraints] = {
         "total_count": greater_than_eq(0),
         "probs": half_open_interval(0.0, 1.0),
         "logits": REAL,
@@ -60,18 +62,14 @@ class NegativeBinomial(Distribution):
     ) -> None:
         set_up_trials(self, total_count, probs, logits, validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.total_count * torch.exp(self.logits)
+    mean = formula(lambda self: self.total_count * torch.exp(self.logits))
 
-    @property
+    @formula
     def mode(self) -> Any:
         likely = minus(self.total_count, 1) * methods.exp(self.logits)
         return methods.clamp(methods.floor(likely), min=0.0)
 
-    @property
-    def variance(self) -> Any:
-        return self.mean / torch.sigmoid(-self.logits)
+    variance = formula(lambda self: self.mean / torch.sigmoid(-self.logits))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
@@ -92,7 +90,7 @@ class Multinomial(Distribution):
     __slots__ = ("categorical", "total_count")
 
     language_attributes = Distribution.language_attributes | {"param_shape", "total_count"}
-    constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
+    constraints: ClassVar[Constraints] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[Formulas] = CATEGORICAL
 
     def __init__(
@@ -123,13 +121,8 @@ class Multinomial(Distribution):
         """Counts of so many draws."""
         return multinomial(self.total_count)
 
-    @property
-    def mean(self) -> Any:
-        return times(self.probs, self.total_count)
-
-    @property
-    def variance(self) -> Any:
-        return times(self.total_count, self.probs) * minus(1, self.probs)
+    mean = formula(lambda self: times(self.probs, self.total_count))
+    variance = formula(lambda self: times(self.total_count, self.probs) * minus(1, self.probs))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = size_of(sample_shape)
@@ -215,11 +208,9 @@ class MixtureSameFamily(Distribution):
     def _mixed(self, values: Any) -> Any:
         return torch.sum(self._weights() * values, dim=-1 - len(self.event_shape))
 
-    @property
-    def mean(self) -> Any:
-        return self._mixed(self.component_distribution.mean)
+    mean = formula(lambda self: self._mixed(self.component_distribution.mean))
 
-    @property
+    @formula
     def variance(self) -> Any:
         within = self._mixed(self.component_distribution.variance)
         apart = self.component_distribution.mean - self._pad(self.mean)

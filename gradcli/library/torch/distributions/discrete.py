@@ -22,6 +22,7 @@ from gradcli.library.torch.distributions.constraints import (
     SIMPLEX,
     UNIT,
     Constraint,
+    Constraints,
     greater_than,
     integer_interval,
 )
@@ -29,6 +30,7 @@ from gradcli.library.torch.distributions.distribution import (
     Distribution,
     Formulas,
     broadcast_all,
+    formula,
     minus,
     over,
     plus,
@@ -67,7 +69,7 @@ CATEGORICAL = read_from("categorical", "logits", "probs")
 class _Binary(Distribution):
     """The base of those of an event of one probability."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
+    constraints: ClassVar[Constraints] = {"probs": UNIT, "logits": REAL}
     computed: ClassVar[Formulas] = BINARY
 
     def __init__(
@@ -83,18 +85,14 @@ class Bernoulli(_Binary):
     support = BOOLEAN
     has_enumerate_support = True
 
-    @property
-    def mean(self) -> Any:
-        return self.probs
+    mean = formula(lambda self: self.probs)
 
-    @property
+    @formula
     def mode(self) -> Any:
         likely = methods.to(torch.ge(self.probs, 0.5), self.probs.dtype)
         return torch.where(torch.eq(self.probs, 0.5), math.nan, likely)
 
-    @property
-    def variance(self) -> Any:
-        return self.probs * minus(1, self.probs)
+    variance = formula(lambda self: self.probs * minus(1, self.probs))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
@@ -134,17 +132,9 @@ class Geometric(_Binary):
                     f" found invalid values:\n{Tensor(np.asarray(self.probs.array)[zero])}"
                 )
 
-    @property
-    def mean(self) -> Any:
-        return minus(over(1.0, self.probs), 1.0)
-
-    @property
-    def mode(self) -> Any:
-        return torch.zeros_like(self.probs)
-
-    @property
-    def variance(self) -> Any:
-        return (minus(over(1.0, self.probs), 1.0)) / self.probs
+    mean = formula(lambda self: minus(over(1.0, self.probs), 1.0))
+    mode = formula(lambda self: torch.zeros_like(self.probs))
+    variance = formula(lambda self: (minus(over(1.0, self.probs), 1.0)) / self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
@@ -174,7 +164,7 @@ class Categorical(Distribution):
     """The number of a category, each of a probability of its own."""
 
     language_attributes = Distribution.language_attributes | {"enumerate_support", "param_shape"}
-    constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
+    constraints: ClassVar[Constraints] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
     computed: ClassVar[Formulas] = {
         "logits": lambda self: torch.log(clamped(self.probs)),
         "probs": lambda self: F.softmax(self.logits, -1),
@@ -205,15 +195,10 @@ class Categorical(Distribution):
         """The shape of the probabilities."""
         return next(iter(self.given.values())).shape
 
-    @property
-    def mean(self) -> Any:
-        return torch.full(self.batch_shape, math.nan, dtype=self.probs.dtype)
-
+    mean = formula(lambda self: torch.full(self.batch_shape, math.nan, dtype=self.probs.dtype))
     variance = mean
 
-    @property
-    def mode(self) -> Any:
-        return torch.argmax(self.probs, -1)
+    mode = formula(lambda self: torch.argmax(self.probs, -1))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
@@ -257,15 +242,10 @@ class OneHotCategorical(Distribution):
         shape = self.categorical.param_shape
         super().__init__(self.categorical.batch_shape, shape[-1:], validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.categorical.probs
+    mean = formula(lambda self: self.categorical.probs)
+    variance = formula(lambda self: self.probs * minus(1, self.probs))
 
-    @property
-    def variance(self) -> Any:
-        return self.probs * minus(1, self.probs)
-
-    @property
+    @formula
     def mode(self) -> Any:
         count = self.event_shape[0]
         return methods.to(F.one_hot(self.categorical.mode, count), self.probs.dtype)
@@ -285,21 +265,16 @@ class OneHotCategorical(Distribution):
 class Poisson(Distribution):
     """How many events come that come at a `rate`."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {"rate": NONNEGATIVE}
+    constraints: ClassVar[Constraints] = {"rate": NONNEGATIVE}
     support = COUNT
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         self.set_up(validate_args, rate=rate)
 
-    @property
-    def mean(self) -> Any:
-        return self.rate
-
+    mean = formula(lambda self: self.rate)
     variance = mean
 
-    @property
-    def mode(self) -> Any:
-        return torch.floor(self.rate)
+    mode = formula(lambda self: torch.floor(self.rate))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
@@ -324,11 +299,7 @@ def set_up_trials(
 class Binomial(Distribution):
     """How many of `total_count` trials succeed, each with the probability `probs`."""
 
-    constraints: ClassVar[dict[str, Constraint]] = {
-        "total_count": COUNT,
-        "probs": UNIT,
-        "logits": REAL,
-    }
+    constraints: ClassVar[Constraints] = {"total_count": COUNT, "probs": UNIT, "logits": REAL}
     computed: ClassVar[Formulas] = BINARY
 
     def __init__(
@@ -340,17 +311,13 @@ class Binomial(Distribution):
     ) -> None:
         set_up_trials(self, total_count, probs, logits, validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.total_count * self.probs
+    mean = formula(lambda self: self.total_count * self.probs)
 
-    @property
+    @formula
     def mode(self) -> Any:
         return torch.minimum(torch.floor(plus(self.total_count, 1) * self.probs), self.total_count)
 
-    @property
-    def variance(self) -> Any:
-        return self.total_count * self.probs * minus(1, self.probs)
+    variance = formula(lambda self: self.total_count * self.probs * minus(1, self.probs))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)

@@ -15,7 +15,8 @@ from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.objects.classes.extensible import Extensible
-from gradcli.library.torch.distributions.constraints import Constraint
+from gradcli.library.torch.distributions.constraints import Constraint, Constraints
+from gradcli.library.torch.nn.attributes import names
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.binding.functions import methods, operators, torch
 from gradcli.state import active
@@ -69,6 +70,11 @@ def read_from(part: str, *names: str) -> Formulas:
     return {name: attrgetter(f"{part}.{name}") for name in names}
 
 
+def formula(compute: Callable[[Any], Any]) -> Any:
+    """An attribute that is computed of a distribution whenever it is read."""
+    return property(compute)
+
+
 _VALIDATES = "distributions.validate_args"
 
 
@@ -84,24 +90,15 @@ class Distribution(Extensible):
     __slots__ = ("batch_shape", "event_shape", "given", "is_checked")
 
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"set_default_validate_args"})
-    language_attributes: ClassVar[frozenset[str]] = language_class_attributes | frozenset(
-        {
-            "_batch_shape",
-            "_event_shape",
-            "arg_constraints",
-            "batch_shape",
-            "cdf",
-            "entropy",
-            "event_shape",
-            "expand",
-        }
-        | {"has_enumerate_support", "has_rsample", "icdf", "log_prob", "mean", "mode"}
-        | {"perplexity", "rsample", "sample", "sample_n", "stddev", "support", "variance"}
+    language_attributes: ClassVar[frozenset[str]] = language_class_attributes | names(
+        "_batch_shape _event_shape arg_constraints batch_shape cdf entropy event_shape expand "
+        "has_enumerate_support has_rsample icdf log_prob mean mode perplexity rsample sample "
+        "sample_n stddev support variance"
     )
     home = "torch.distributions.{snake}"
     tables = ("torch.distributions",)
 
-    constraints: ClassVar[dict[str, Constraint]] = {}
+    constraints: ClassVar[Constraints] = {}
     support: ClassVar[Constraint | None] = None
     computed: ClassVar[Formulas] = {}
     has_rsample: ClassVar[bool] = False
@@ -245,22 +242,22 @@ class Distribution(Extensible):
         """The exponential of the entropy."""
         return torch.exp(self.entropy())
 
-    @property
+    @formula
     def mean(self) -> Tensor:
         """The mean."""
         raise self.missing("mean")
 
-    @property
+    @formula
     def mode(self) -> Tensor:
         """What is most likely."""
         raise self.missing("mode")
 
-    @property
+    @formula
     def variance(self) -> Tensor:
         """The variance."""
         raise self.missing("variance")
 
-    @property
+    @formula
     def stddev(self) -> Tensor:
         """The square root of the variance."""
         return methods.sqrt(self.variance)
@@ -343,10 +340,9 @@ class Independent(Distribution):
 
     __slots__ = ("base_dist", "reinterpreted_batch_ndims")
 
-    language_attributes = Distribution.language_attributes | {
-        "base_dist",
-        "reinterpreted_batch_ndims",
-    }
+    language_attributes = Distribution.language_attributes | names(
+        "base_dist reinterpreted_batch_ndims"
+    )
 
     def __init__(
         self,
@@ -383,17 +379,9 @@ class Independent(Distribution):
     def entropy(self) -> Tensor:
         return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Tensor:
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
+    mean = formula(lambda self: self.base_dist.mean)
+    mode = formula(lambda self: self.base_dist.mode)
+    variance = formula(lambda self: self.base_dist.variance)
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"

@@ -16,7 +16,7 @@ from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
 from gradcli.language.objects.classes.extensible import Extensible, Slotted, arguments_of
-from gradcli.library.torch.nn.attributes import kind_of
+from gradcli.library.torch.nn.attributes import kind_of, names
 from gradcli.library.torch.nn.module import clear_grad
 from gradcli.library.torch.optim.arithmetic import scaled_sum
 from gradcli.library.torch.optim.lints import FirstSteps, note_held
@@ -103,23 +103,11 @@ class Optimizer(Extensible, metaclass=Slotted):
 
     home = "torch.optim.{lower}"
     tables = ("torch.optim",)
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {
-            "add_param_group",
-            "defaults",
-            "load_state_dict",
-            "param_groups",
-            "register_load_state_dict_post_hook",
-            "register_load_state_dict_pre_hook",
-            "register_state_dict_post_hook",
-            "register_state_dict_pre_hook",
-            "register_step_post_hook",
-            "register_step_pre_hook",
-            "state",
-            "state_dict",
-            "step",
-            "zero_grad",
-        }
+    language_attributes: ClassVar[frozenset[str]] = names(
+        "add_param_group defaults load_state_dict param_groups register_load_state_dict_post_hook "
+        "register_load_state_dict_pre_hook register_state_dict_post_hook "
+        "register_state_dict_pre_hook register_step_post_hook register_step_pre_hook state "
+        "state_dict step zero_grad"
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"defaults", "param_groups", "state"})
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, type_error, value_error
 from gradcli.language.objects.classes.extensible import Extensible, store_value, stored_value
-from gradcli.library.torch.nn.attributes import kind_of
+from gradcli.library.torch.nn.attributes import kind_of, names
 from gradcli.library.torch.optim.optimizer import Group, Optimizer
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.binding.functions import methods
@@ -83,17 +83,8 @@ class LRScheduler(Extensible):
 
     home = "torch.optim.lr_scheduler"
     tables = ("torch.optim.lr_scheduler",)
-    language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {
-            "base_lrs",
-            "get_last_lr",
-            "get_lr",
-            "last_epoch",
-            "load_state_dict",
-            "optimizer",
-            "state_dict",
-            "step",
-        }
+    language_attributes: ClassVar[frozenset[str]] = names(
+        "base_lrs get_last_lr get_lr last_epoch load_state_dict optimizer state_dict step"
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset({"base_lrs", "last_epoch"})
 

@@ -14,6 +14,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
 from gradcli.language.objects.classes.extensible import arguments_of
+from gradcli.library.torch.nn.attributes import names
 from gradcli.library.torch.nn.layer import new_parameter, register, register_base
 from gradcli.library.torch.nn.layers.recurrent.cells import Recurrent, State, linear
 from gradcli.library.torch.nn.layers.recurrent.packed_sequences import PackedSequence
@@ -44,14 +45,9 @@ class _Layers(Recurrent):
     Example: isinstance(nn.LSTM(1, 1), nn.RNNBase)
     """
 
-    language_attributes = Recurrent.language_attributes | {
-        "_all_weights",
-        "_flat_weights",
-        "_flat_weights_names",
-        "all_weights",
-        "flatten_parameters",
-        "mode",
-    }
+    language_attributes = Recurrent.language_attributes | names(
+        "_all_weights _flat_weights _flat_weights_names all_weights flatten_parameters mode"
+    )
 
     @property
     def mode(self) -> str:
