@@ -13,9 +13,15 @@ from typing import Any
 from gradcli.autograd.batched import batched_tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, type_error, value_error
-from gradcli.library.torch.func.batching import load  # noqa: F401  (the rules)
+from gradcli.library.torch.func.batching import (  # noqa: F401  (the rules)
+    convolution,
+    indexing,
+    losses,
+    products,
+    shapes,
+)
 from gradcli.library.torch.func.batching.custom import no_tensor, shown_class
-from gradcli.library.torch.func.batching.frame import Frame
+from gradcli.library.torch.func.batching.interpreter import Interpreter
 from gradcli.library.torch.func.structure import leaves, rebuilt
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of
@@ -111,7 +117,7 @@ def _run(
 ) -> tuple[Any, list[Any], list[int | None]]:
     """What the function returned, its tensors for all examples, and where the examples are."""
     state = active.state
-    frame = state.batch = Frame(len(state.transforms) + 1, size, randomness, state.batch)
+    frame = state.batch = Interpreter(len(state.transforms) + 1, size, randomness, state.batch)
     state.transforms.append(frame)
     try:
         inputs = [

@@ -203,7 +203,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         computes the loss and its gradients anew.
         """
         if self._lint is not None:
-            self._lint = self._lint.begin(self)
+            self._lint = self._lint.begin(self.param_groups)
         if self.stepped is False:
             self.stepped = True
         before, after = self._hooks

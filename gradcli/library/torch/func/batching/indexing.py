@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.batching.rules import At, batching, behind
 from gradcli.library.torch.func.batching.shapes import rows
 from gradcli.ops.binding.arguments import checked_values
@@ -22,9 +23,6 @@ from gradcli.ops.indexing.select import index_select
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import expand, reshape, unsqueeze, view
 from gradcli.state import active
-
-if TYPE_CHECKING:
-    from gradcli.library.torch.func.batching.frame import Frame
 
 # --- the same positions for all examples --------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,14 +10,12 @@ from gradcli.arrays.layout.views import strides_of
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import shape_error
+from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.batching.rules import aligned, batching, behind, leading, shifted
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.reduction.sum import mean_dims, sum_dims
 from gradcli.ops.shape.views import expand, permute, reshape, transpose, view
-
-if TYPE_CHECKING:
-    from gradcli.library.torch.func.batching.frame import Frame
 
 # --- reductions of all elements -----------------------------------------------------------------
 
