@@ -8,6 +8,7 @@ re-entry the function is recorded as one node, which runs it again and different
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from gradcli.autograd.engine import backward
@@ -160,25 +161,15 @@ class _Recomputation:
             if self.call.stops and (number is None or number == self.count - 1):
                 raise _Complete
 
-        listener = PackingListener(keep, lambda nothing: nothing)
-        listener.install()
-        try:
-            with GradMode(self.grad_enabled):
-                self.call.again(_detached(self.call.args))
-        except _Complete:
-            pass
-        finally:
-            listener.remove()
+        hooks = PackingListener(keep, lambda nothing: nothing)
+        with suppress(_Complete), hooks, GradMode(self.grad_enabled):
+            self.call.again(_detached(self.call.args))
 
 
 def _without_reentry(call: _Call) -> Any:
     recomputation = _Recomputation(call)
-    listener = PackingListener(recomputation.pack, recomputation.unpack)
-    listener.install()
-    try:
+    with PackingListener(recomputation.pack, recomputation.unpack):
         return call.function(*call.args, **call.kwargs)
-    finally:
-        listener.remove()
 
 
 # --- with re-entry ------------------------------------------------------------------------------

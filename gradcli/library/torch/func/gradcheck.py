@@ -20,7 +20,7 @@ from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.engine import backward
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, join_graph, refresh, storage_of, with_history
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, assertion_error, attribute_error, runtime_error
 from gradcli.library.torch.func.forward_ad import DualLevel, make_dual, unpack_dual
 from gradcli.library.torch.func.vmap import vmap
 from gradcli.ops.arithmetic.arithmetic import zeros_like
@@ -117,10 +117,8 @@ class _Check:
         found = _several(self.function(*inputs))
         for output in found:
             if not isinstance(output, Tensor):
-                raise GradcliError(
-                    "E202",
-                    f"gradcheck(): the function has to return tensors, not {type(output).__name__}",
-                    raises="AttributeError",
+                raise attribute_error(
+                    f"gradcheck(): the function has to return tensors, not {type(output).__name__}"
                 )
         return found
 
@@ -149,11 +147,9 @@ class _Check:
             ("dtype", one.dtype, other.dtype),
         ):
             if first != second:
-                raise GradcliError(
-                    "E204",
+                raise assertion_error(
                     f"gradcheck(): the {what} of an output changes from {first} to {second} when"
-                    f" element {position} of {self._named(number)} moves",
-                    raises="AssertionError",
+                    f" element {position} of {self._named(number)} moves"
                 )
 
     def _gradients(self, output: Tensor) -> dict[int, Any]:
@@ -416,12 +412,7 @@ def _verdict(check: Callable[[], None], raise_exception: bool) -> bool:
 
 def _needs(name: str, wanted: bool, *needed: tuple[str, bool], text: str | None = None) -> None:
     if wanted and not any(value for _, value in needed):
-        raise GradcliError(
-            "E204",
-            f"{name} needs {' or '.join(each for each, _ in needed)}",
-            text=text,
-            raises="AssertionError",
-        )
+        raise assertion_error(f"{name} needs {' or '.join(each for each, _ in needed)}", text=text)
 
 
 @function(module=_MODULE)

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, runtime_error
+from gradcli.errors import GradcliError, attribute_error, runtime_error
 from gradcli.library.torch.nn.backward_hooks import BackwardHooks, Hook
 from gradcli.library.torch.nn.state_dict import OrderedDict
 from gradcli.library.torch.nn.traversal import Members
@@ -61,11 +61,9 @@ def _check_given(module: Any, args: tuple[Any, ...]) -> None:
     """
     for given in args:
         if type(given) is not Tensor:
-            raise GradcliError(
-                "E202",
+            raise attribute_error(
                 f"{type(module).__name__} takes tensors, not {type(given).__name__}",
                 text=f"'{type(given).__name__}' object has no attribute 'dim'",
-                raises="AttributeError",
             ) from None
 
 

@@ -12,6 +12,7 @@ from gradcli.library.torch.optim.optimizer import Group, Optimizer
 from gradcli.library.torch.optim.schedules import (
     LRScheduler,
     check_optimizer,
+    check_strategy,
     for_each,
     set_rate,
     written,
@@ -144,10 +145,7 @@ class OneCycleLR(LRScheduler):
             raise value_error(
                 f"Expected float between 0 and 1 pct_start, but got {written(pct_start)}"
             )
-        if anneal_strategy not in ("cos", "linear"):
-            raise value_error(
-                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
-            )
+        check_strategy(anneal_strategy)
         self.optimizer = optimizer
         self.total_steps = total_steps
         rising = float(pct_start * total_steps) - 1

@@ -14,7 +14,7 @@ from gradcli.autograd.inplace.writes import check_captured
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
-from gradcli.errors import GradcliError, runtime_error, type_error, value_error
+from gradcli.errors import GradcliError, attribute_error, runtime_error, type_error, value_error
 from gradcli.language.objects.classes.extensible import Extensible, Slotted, arguments_of
 from gradcli.library.torch.nn.attributes import kind_of, names
 from gradcli.library.torch.nn.module import clear_grad
@@ -183,11 +183,7 @@ class Optimizer(Extensible, metaclass=Slotted):
                 raise type_error(f"a group is a dict, not {kind_of(group)}")
             for parameter in group["params"]:
                 if not isinstance(parameter, Tensor):
-                    raise GradcliError(
-                        "E202",
-                        f"an optimizer changes tensors, not {kind_of(parameter)}",
-                        raises="AttributeError",
-                    )
+                    raise attribute_error(f"an optimizer changes tensors, not {kind_of(parameter)}")
         return self.param_groups
 
     # --- stepping -----------------------------------------------------------------------------
@@ -339,11 +335,7 @@ class Optimizer(Extensible, metaclass=Slotted):
         Raises E204 where it belongs to groups of other sizes.
         """
         if not isinstance(state_dict, dict):
-            raise GradcliError(
-                "E202",
-                f"load_state_dict() takes a dict, not {kind_of(state_dict)}",
-                raises="AttributeError",
-            )
+            raise attribute_error(f"load_state_dict() takes a dict, not {kind_of(state_dict)}")
         state_dict = self._called("load_pre", dict(state_dict))
         saved = state_dict["param_groups"]
         if len(self.param_groups) != len(saved):

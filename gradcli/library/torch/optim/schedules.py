@@ -57,6 +57,14 @@ def written(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) and not value.array.ndim else value
 
 
+def check_strategy(anneal_strategy: Any) -> None:
+    """Raise E204 for what is no way from one rate to another."""
+    if anneal_strategy not in ("cos", "linear"):
+        raise value_error(
+            f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+        )
+
+
 def set_rate(group: Group, rate: Any) -> None:
     """Give a group its rate: a rate that is a tensor stays that tensor, and is written to."""
     if isinstance(group["lr"], Tensor):

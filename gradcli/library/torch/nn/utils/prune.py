@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, type_error, value_error
+from gradcli.errors import GradcliError, assertion_error, type_error, value_error
 from gradcli.language.objects.classes.extensible import Extensible
 from gradcli.library.torch.nn.module import check_module
 from gradcli.library.torch.nn.utils.clipping import parameters_to_vector
@@ -82,11 +82,7 @@ class BasePruningMethod(Extensible):
 
 def _check_shape(scores: Tensor, t: Tensor) -> None:
     if scores.array.shape != t.array.shape:
-        raise GradcliError(
-            "E204",
-            "importance_scores should have the same shape as tensor t",
-            raises="AssertionError",
-        )
+        raise assertion_error("importance_scores should have the same shape as tensor t")
 
 
 def _hook_of(module: Any, name: str) -> tuple[int, Any] | None:
