@@ -172,12 +172,12 @@ class MixtureSameFamily(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         if not isinstance(mixture_distribution, Categorical):
-            raise _invalid(
+            raise value_error(
                 " The Mixture distribution needs to be an  instance of"
                 " torch.distributions.Categorical"
             )
         if not isinstance(component_distribution, Distribution):
-            raise _invalid(
+            raise value_error(
                 "The Component distribution needs to be an instance of"
                 " torch.distributions.Distribution"
             )
@@ -185,7 +185,7 @@ class MixtureSameFamily(Distribution):
         self.component_distribution = component_distribution
         count = mixture_distribution.logits.array.shape[-1]
         if component_distribution.batch_shape[-1] != count:
-            raise _invalid(
+            raise value_error(
                 f"`mixture_distribution component` ({count}) does not equal"
                 f" `component_distribution.batch_shape[-1]`"
                 f" ({component_distribution.batch_shape[-1]})"
@@ -238,10 +238,6 @@ class MixtureSameFamily(Distribution):
     def __repr__(self) -> str:
         parts = f"{self.mixture_distribution!r},\n  {self.component_distribution!r}"
         return f"MixtureSameFamily(\n  {parts})"
-
-
-def _invalid(text: str) -> GradcliError:
-    return value_error(text)
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):

@@ -302,13 +302,8 @@ class Distribution(Extensible):
         names = [name for each in slots for name in each if name not in common]
         return [name for name in names if hasattr(self, name)]
 
-    @property
-    def _batch_shape(self) -> Size:
-        return self.batch_shape
-
-    @property
-    def _event_shape(self) -> Size:
-        return self.event_shape
+    _batch_shape = formula(lambda self: self.batch_shape)
+    _event_shape = formula(lambda self: self.event_shape)
 
     def _event_of(self, name: str) -> tuple[int, ...]:
         dims = self.constraints[name].event_dim

@@ -226,10 +226,6 @@ def _of_rate(p: Any, q: Any) -> Any:
     return _infinite(p.rate)
 
 
-def _of_shape(p: Any, q: Any) -> Any:
-    return _infinite(p.concentration)
-
-
 UNLIKE: dict[tuple[type, type], Callable[[Any, Any], Any]] = {
     (Bernoulli, Poisson): lambda p, q: -p.entropy() - (p.probs * torch.log(q.rate) - q.rate),
     (Beta, Exponential): lambda p, q: -p.entropy() - torch.log(q.rate) + q.rate * _mean(p),
@@ -242,7 +238,10 @@ UNLIKE: dict[tuple[type, type], Callable[[Any, Any], Any]] = {
     (Exponential, Gamma): _exponential_gamma,
     (Exponential, Gumbel): _exponential_gumbel,
     (Exponential, Normal): _exponential_normal,
-    **dict.fromkeys([(Gamma, kind) for kind in (Beta, Pareto, Uniform)], _of_shape),
+    **dict.fromkeys(
+        [(Gamma, kind) for kind in (Beta, Pareto, Uniform)],
+        lambda p, q: _infinite(p.concentration),
+    ),
     (Gamma, Exponential): _gamma_exponential,
     (Gamma, Gumbel): _gamma_gumbel,
     (Gamma, Normal): _gamma_normal,

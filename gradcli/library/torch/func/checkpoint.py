@@ -166,12 +166,6 @@ class _Recomputation:
             self.call.again(_detached(self.call.args))
 
 
-def _without_reentry(call: _Call) -> Any:
-    recomputation = _Recomputation(call)
-    with PackingListener(recomputation.pack, recomputation.unpack):
-        return call.function(*call.args, **call.kwargs)
-
-
 # --- with re-entry ------------------------------------------------------------------------------
 
 
@@ -301,7 +295,9 @@ def checkpoint(
     call = _Call(function, args, kwargs, preserve_rng_state, early_stop)
     if use_reentrant is None or use_reentrant:
         return _with_reentry(call)
-    return _without_reentry(call)
+    recomputation = _Recomputation(call)
+    with PackingListener(recomputation.pack, recomputation.unpack):
+        return function(*args, **kwargs)
 
 
 @function(module=_MODULE)

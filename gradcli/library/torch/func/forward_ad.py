@@ -68,9 +68,7 @@ class Duals:
             return None
         if tensor.grad_fn is entries[0]:
             return entries[0].tangent
-        starts = []
-        for entry in entries:
-            starts.append(with_history(tensor.array, entry))
+        starts = [with_history(tensor.array, entry) for entry in entries]
         tangents: list[Tensor | None] = [entry.tangent for entry in entries]
         connected = reaches_leaf([tensor, *[entry.tangent for entry in entries]])
         state = active.state

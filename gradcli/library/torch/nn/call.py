@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 from gradcli.autograd.naming import ModuleCall
@@ -274,8 +273,4 @@ def _watch_last_node(module: Any, hooks: list[Hook], result: Any) -> None:
     if result.grad_fn is None:
         return
     for hook in hooks:
-        result.grad_fn.register_hook(_of_module(hook, module))
-
-
-def _of_module(hook: Hook, module: Any) -> Callable[[Any, Any], Any]:
-    return lambda grad_inputs, grad_outputs: hook(module, grad_inputs, grad_outputs)
+        result.grad_fn.register_hook(lambda *gradients, hook=hook: hook(module, *gradients))

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, value_error
+from gradcli.library.torch.nn.attributes import shown
 from gradcli.library.torch.nn.copies import clone
 from gradcli.library.torch.nn.layers.normalisation import BatchNorm
 from gradcli.library.torch.nn.module import Module, check_module
@@ -21,7 +22,6 @@ from gradcli.library.torch.optim.schedules import (
     check_optimizer,
     check_strategy,
     for_each,
-    written,
 )
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.functions import methods, operators, torch
@@ -223,7 +223,7 @@ class SWALR(LRScheduler):
         check_strategy(anneal_strategy)
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise value_error(
-                f"anneal_epochs must be equal or greater than 0, got {written(anneal_epochs)}"
+                f"anneal_epochs must be equal or greater than 0, got {shown(anneal_epochs)}"
             )
         self._anneal_strategy = anneal_strategy
         self.anneal_epochs = anneal_epochs

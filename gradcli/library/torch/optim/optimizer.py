@@ -16,7 +16,7 @@ from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, attribute_error, runtime_error, type_error, value_error
 from gradcli.language.objects.classes.extensible import Extensible, Slotted, arguments_of
-from gradcli.library.torch.nn.attributes import kind_of, names
+from gradcli.library.torch.nn.attributes import kind_of, names, shown
 from gradcli.library.torch.nn.module import clear_grad
 from gradcli.library.torch.optim.arithmetic import scaled_sum
 from gradcli.library.torch.optim.lints import FirstSteps, note_held
@@ -323,10 +323,7 @@ class Optimizer(Extensible, metaclass=Slotted):
             packed["params"] = [numbers[id(parameter)] for parameter in group["params"]]
             groups.append(packed)
         state = {numbers[id(tensor)]: kept for tensor, kept in self.state.items() if kept}
-        packed_state: dict[str, Any] = self._called(
-            "state", {"state": state, "param_groups": groups}
-        )
-        return packed_state
+        return self._called("state", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Load the settings and the states of a `state_dict`; tensors are shared with it, as in
@@ -361,18 +358,13 @@ class Optimizer(Extensible, metaclass=Slotted):
     # --- text ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        shown = []
+        parts = []
         for index, group in enumerate(self.param_groups):
             settings = [
-                f"    {key}: {_shown(group[key])}" for key in sorted(group) if key != "params"
+                f"    {key}: {shown(group[key])}" for key in sorted(group) if key != "params"
             ]
-            shown.append("\n".join([f"Parameter Group {index}", *settings, ""]))
-        return f"{type(self).__name__} (\n" + "\n".join(shown) + ")"
-
-
-def _shown(value: Any) -> Any:
-    """A setting as it is printed: a tensor of one number as that number."""
-    return value.item() if isinstance(value, Tensor) and value.ndim == 0 else value
+            parts.append("\n".join([f"Parameter Group {index}", *settings, ""]))
+        return f"{type(self).__name__} (\n" + "\n".join(parts) + ")"
 
 
 def _arguments(replaced: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -52,11 +52,6 @@ def for_each(name: str, value: Any, groups: list[Group]) -> list[float]:
     return [apart(each) for each in values]
 
 
-def written(value: Any) -> Any:
-    """A value as PyTorch's errors write it: for a tensor without dimensions its number."""
-    return value.item() if isinstance(value, Tensor) and not value.array.ndim else value
-
-
 def check_strategy(anneal_strategy: Any) -> None:
     """Raise E204 for what is no way from one rate to another."""
     if anneal_strategy not in ("cos", "linear"):

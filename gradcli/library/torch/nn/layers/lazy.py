@@ -104,8 +104,7 @@ class Lazy(Module):
         return catalogue.class_of(self._becomes())
 
     def _becomes(self) -> type:
-        kind: type = modules["torch.nn"][type(self).__name__.removeprefix("Lazy")]
-        return kind
+        return modules["torch.nn"][type(self).__name__.removeprefix("Lazy")]
 
     def has_uninitialized_params(self) -> bool:
         """Whether no input was seen and no state loaded."""

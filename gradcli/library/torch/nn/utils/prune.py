@@ -49,8 +49,7 @@ class BasePruningMethod(Extensible):
         """The tensor with zeros where it is pruned."""
         mask = getattr(module, f"{self._tensor_name}_mask")
         original = getattr(module, f"{self._tensor_name}_orig")
-        result: Tensor = methods.to(mask, dtype=original.dtype) * original
-        return result
+        return methods.to(mask, dtype=original.dtype) * original
 
     @classmethod
     def apply(
@@ -209,8 +208,7 @@ class RandomUnstructured(_Amount):
 
     def scores(self, t: Tensor) -> Tensor:
         """What decides which elements are pruned."""
-        drawn: Tensor = torch.rand_like(t)
-        return drawn
+        return torch.rand_like(t)
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         count = self.count(t.array.size)
@@ -228,8 +226,7 @@ class L1Unstructured(RandomUnstructured):
     largest = False
 
     def scores(self, t: Tensor) -> Tensor:
-        sizes: Tensor = torch.abs(t)
-        return sizes
+        return torch.abs(t)
 
 
 class RandomStructured(_Amount):
