@@ -74,6 +74,10 @@ PLANTED = {
         "gradcli.library.one": "from gradcli.library.two import F\nrelu = F['relu']\n" * 40,
         "gradcli.library.two": 'F = modules["torch.nn.functional"]\n' * 40,
     },
+    "look-ups by string: gradcli.library.one: table['exp']": {
+        "gradcli.library.one": "from gradcli.ops.binding.catalogue import methods as table\n"
+        "exp = table['exp']\n"
+    },
     "look-ups by string: gradcli.library.one: import_module(name)": {
         "gradcli.library.one": "module = import_module(name)\n"
     },

@@ -297,7 +297,7 @@ class Dirichlet(Distribution):
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.ndim < 1:
             raise value_error("`concentration` parameter must be at least one-dimensional.")
-        self.given = {"concentration": concentration}
+        self.parameters = {"concentration": concentration}
         shape = concentration.array.shape
         super().__init__(shape[:-1], shape[-1:], validate_args)
 
@@ -467,7 +467,7 @@ class MultivariateNormal(Distribution):
                 f"{name} must be at least two-dimensional, with optional leading batch dimensions"
             )
         batch = torch.broadcast_shapes(matrix.array.shape[:-2], loc.array.shape[:-1])
-        self.given = {
+        self.parameters = {
             "loc": methods.expand(loc, (*batch, -1)),
             name: methods.expand(matrix, (*batch, -1, -1)),
         }

@@ -108,7 +108,7 @@ class Bernoulli(_Binary):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """Both values, for each of the batch."""
-        values = torch.arange(2, dtype=next(iter(self.given.values())).dtype)
+        values = torch.arange(2, dtype=next(iter(self.parameters.values())).dtype)
         return self.values_for_each(values, expand)
 
     language_attributes = Distribution.language_attributes | {"enumerate_support"}
@@ -182,18 +182,18 @@ class Categorical(Distribution):
             each = given / methods.sum(given, -1, True)
         else:
             each = given - methods.logsumexp(given, dim=-1, keepdim=True)
-        self.given = {name: each}
+        self.parameters = {name: each}
         if name == "probs":
             try:
                 checked_values(_check_signs, given.array)
             except GradcliError:
-                self.given = {name: given}  # what is wrong is shown as it was given
+                self.parameters = {name: given}  # what is wrong is shown as it was given
         super().__init__(each.array.shape[:-1], (), validate_args)
 
     @property
     def param_shape(self) -> Any:
         """The shape of the probabilities."""
-        return next(iter(self.given.values())).shape
+        return next(iter(self.parameters.values())).shape
 
     mean = formula(lambda self: torch.full(self.batch_shape, math.nan, dtype=self.probs.dtype))
     variance = mean
@@ -292,7 +292,7 @@ def set_up_trials(
     """Set up a distribution of a number of trials, each of one probability."""
     name = one_of(probs, logits)
     total, each = broadcast_all(total_count, logits if probs is None else probs)
-    self.given = {"total_count": methods.type_as(total, each), name: each}
+    self.parameters = {"total_count": methods.type_as(total, each), name: each}
     Distribution.__init__(self, each.array.shape, (), validate_args)
 
 
@@ -343,7 +343,7 @@ class Binomial(Distribution):
                 "Inhomogeneous total count not supported by `enumerate_support`.",
                 raises="NotImplementedError",
             )
-        values = torch.arange(1 + total, dtype=next(iter(self.given.values())).dtype)
+        values = torch.arange(1 + total, dtype=next(iter(self.parameters.values())).dtype)
         return self.values_for_each(values, expand)
 
     def log_prob(self, value: Any) -> Any:

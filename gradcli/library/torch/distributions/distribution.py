@@ -87,7 +87,7 @@ class Distribution(Extensible):
         event_shape: the shape of what one draws.
     """
 
-    __slots__ = ("batch_shape", "event_shape", "given", "is_checked")
+    __slots__ = ("batch_shape", "event_shape", "is_checked", "parameters")
 
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"set_default_validate_args"})
     language_attributes: ClassVar[frozenset[str]] = language_class_attributes | names(
@@ -112,12 +112,12 @@ class Distribution(Extensible):
         if validate_args is None:
             validate_args = active.state.library.get(_VALIDATES, True)
         self.is_checked = validate_args is not False
-        if not hasattr(self, "given"):
-            self.given: dict[str, Any] = {}
+        if not hasattr(self, "parameters"):
+            self.parameters: dict[str, Any] = {}
         if self.is_checked:
             for name in self.constraints:
-                if name in self.given:
-                    self.check_parameter(name, self.given[name])
+                if name in self.parameters:
+                    self.check_parameter(name, self.parameters[name])
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -129,7 +129,7 @@ class Distribution(Extensible):
     def set_up(self, validate_args: bool | None, **parameters: Any) -> None:
         """Set up a distribution of parameters of one number each."""
         values = broadcast_all(*parameters.values())
-        self.given = dict(zip(parameters, values, strict=True))
+        self.parameters = dict(zip(parameters, values, strict=True))
         Distribution.__init__(self, values[0].array.shape, (), validate_args)
 
     def values_for_each(self, values: Any, expand: bool = True) -> Any:
@@ -138,24 +138,24 @@ class Distribution(Extensible):
         return methods.expand(values, (-1, *self.batch_shape)) if expand else values
 
     def __getattr__(self, name: str) -> Any:
-        if name == "given":
+        if name == "parameters":
             raise AttributeError(name)
-        if name in self.given:
-            return self.given[name]
+        if name in self.parameters:
+            return self.parameters[name]
         compute = type(self).computed.get(name)
         if compute is None:
             raise AttributeError(name)
         if type(compute) is attrgetter:
             return compute(self)  # the part keeps it, and shows it
         with EnableGrad():  # it may first be asked for while numbers are drawn
-            found = self.given[name] = compute(self)
+            found = self.parameters[name] = compute(self)
         return found
 
     def language_getattr(self, name: str) -> Any:
         """What a program stored, a parameter; raises AttributeError."""
         if name in self.values:
             return self.values[name]
-        if name in self.given or name in self.computed:
+        if name in self.parameters or name in self.computed:
             return getattr(self, name)
         raise AttributeError(name)
 
@@ -272,10 +272,10 @@ class Distribution(Extensible):
         made = object.__new__(type(self))
         made.values = dict(self.values)
         batch = size_of(batch_shape)
-        made.given = {
-            name: methods.expand(self.given[name], (*batch, *self._event_of(name)))
+        made.parameters = {
+            name: methods.expand(self.parameters[name], (*batch, *self._event_of(name)))
             for name in self.constraints
-            if name in self.given
+            if name in self.parameters
         }
         made.batch_shape, made.event_shape = batch, self.event_shape
         made.is_checked = self.is_checked
@@ -307,7 +307,7 @@ class Distribution(Extensible):
 
     def _event_of(self, name: str) -> tuple[int, ...]:
         dims = self.constraints[name].event_dim
-        shape = self.given[name].array.shape
+        shape = self.parameters[name].array.shape
         return tuple(shape[len(shape) - dims :])
 
     def missing(self, name: str) -> GradcliError:
@@ -317,8 +317,8 @@ class Distribution(Extensible):
     def __repr__(self) -> str:
         parts = []
         for name in self.constraints:
-            if name in self.given:
-                value = self.given[name]
+            if name in self.parameters:
+                value = self.parameters[name]
                 one = value.array.size == 1
                 shown = value.array.item() if one and value.ndim == 0 else value
                 parts.append(f"{name}: {shown if one else value.shape}")

@@ -114,7 +114,7 @@ class Gumbel(TransformedDistribution):
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         first, second = broadcast_all(loc, scale)
-        self.given = {"loc": first, "scale": second}
+        self.parameters = {"loc": first, "scale": second}
         info = torch.finfo(first.dtype)
         bounds = [torch.full_like(first, bound) for bound in (info.tiny, 1 - info.eps)]
         steps = [
@@ -150,7 +150,7 @@ class Weibull(TransformedDistribution):
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         first, second = broadcast_all(scale, concentration)
-        self.given = {"scale": first, "concentration": second}
+        self.parameters = {"scale": first, "concentration": second}
         steps = [PowerTransform(self.concentration_reciprocal), AffineTransform(0, first)]
         super().__init__(
             Exponential(torch.ones_like(first), validate_args=validate_args), steps, validate_args
@@ -185,7 +185,7 @@ class Pareto(TransformedDistribution):
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         first, second = broadcast_all(scale, alpha)
-        self.given = {"alpha": second, "scale": first}
+        self.parameters = {"alpha": second, "scale": first}
         base = Exponential(second, validate_args=validate_args)
         super().__init__(base, [ExpTransform(), AffineTransform(0, first)], validate_args)
 
@@ -221,7 +221,7 @@ class Kumaraswamy(TransformedDistribution):
         self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
     ) -> None:
         one, zero = broadcast_all(concentration1, concentration0)
-        self.given = {"concentration1": one, "concentration0": zero}
+        self.parameters = {"concentration1": one, "concentration0": zero}
         bounds = [torch.full_like(zero, bound) for bound in (0, 1)]
         steps = [
             PowerTransform(methods.reciprocal(zero)),

@@ -13,7 +13,7 @@ from gradcli.library.torch.func.batching.frame import Frame
 from gradcli.library.torch.func.batching.rules import At, batching, behind
 from gradcli.library.torch.func.batching.shapes import rows
 from gradcli.ops.binding.arguments import checked_values
-from gradcli.ops.binding.catalogue import operators as operators_of_items
+from gradcli.ops.binding.functions import operators
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.elementwise.comparison import where
@@ -222,7 +222,7 @@ def put_by_examples(frame: Frame, shown: Tensor, picked: dict[int, Any], value: 
     values = frame.plain(value)
     if frame.is_batched(value):
         values = behind(frame.first(value), ndim + front.array.ndim - len(dims) - 1)
-    operators_of_items["[]="](front, key, values)
+    operators.setitem(front, key, values)
 
 
 def flat_positions(shape: tuple[int, ...], picked: dict[int, Any]) -> tuple[Tensor, int]:
