@@ -76,8 +76,7 @@ class Normal(_Around):
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self.loc + standard_normal(self.shape_of(sample_shape), self.loc) * self.scale
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         variance = self.scale**2
         log_scale = methods.log(self.scale)
         squares = -((value - self.loc) ** 2) / times(2, variance)
@@ -108,8 +107,7 @@ class Laplace(_Around):
         u = methods.uniform_(empty, least, 1)
         return self.loc - self.scale * methods.sign(u) * torch.log1p(-methods.abs(u))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         return -torch.log(times(2, self.scale)) - torch.abs(value - self.loc) / self.scale
 
     def cdf(self, value: Any) -> Any:
@@ -132,8 +130,7 @@ class Cauchy(_Around):
         empty = torch.empty(self.shape_of(sample_shape), dtype=self.loc.dtype)
         return self.loc + methods.cauchy_(empty) * self.scale
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         scaled = methods.log1p(methods.pow((value - self.loc) / self.scale, 2))
         return minus(-math.log(math.pi), methods.log(self.scale)) - scaled
 
@@ -168,8 +165,7 @@ class Uniform(Distribution):
         drawn = torch.rand(self.shape_of(sample_shape), dtype=self.low.dtype)
         return self.low + drawn * (self.high - self.low)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         above = methods.type_as(methods.le(self.low, value), self.low)
         below = methods.type_as(methods.gt(self.high, value), self.low)
         return torch.log(methods.mul(above, below)) - torch.log(self.high - self.low)
@@ -210,8 +206,7 @@ class Exponential(Distribution):
         empty = torch.empty(self.shape_of(sample_shape), dtype=self.rate.dtype)
         return methods.exponential_(empty) / self.rate
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         return methods.log(self.rate) - self.rate * value
 
     def cdf(self, value: Any) -> Any:
@@ -246,8 +241,7 @@ class Gamma(Distribution):
         methods.clamp_(methods.detach(value), min=least)
         return value
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         concentration, rate = self.concentration, self.rate
         return (
             torch.xlogy(concentration, rate)
@@ -304,8 +298,7 @@ class Dirichlet(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Any:
         return dirichlet_draws(self.expanded("concentration", self.shape_of(sample_shape)))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         concentration = self.concentration
         return (
             methods.sum(torch.xlogy(minus(concentration, 1.0), value), -1)
@@ -376,8 +369,7 @@ class Beta(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Any:
         return methods.select(self.dirichlet.rsample(sample_shape), -1, 0)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         return self.dirichlet.log_prob(torch.stack([value, minus(1.0, value)], -1))
 
     def entropy(self) -> Any:
@@ -498,8 +490,7 @@ class MultivariateNormal(Distribution):
         drawn = standard_normal(self.shape_of(sample_shape), self.loc)
         return self.loc + _times(self.factor, drawn)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         distances = mahalanobis(self.factor, value - self.loc)
         constant = self.event_shape[0] * math.log(2 * math.pi)
         return times(-0.5, plus(constant, distances)) - log_diagonal(self.factor)

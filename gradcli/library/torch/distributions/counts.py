@@ -76,8 +76,7 @@ class NegativeBinomial(Distribution):
             rates = Gamma(self.total_count, torch.exp(-self.logits), validate_args=False)
             return torch.poisson(rates.sample(sample_shape))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         total = self.total_count
         hits = total * F.logsigmoid(-self.logits) + value * F.logsigmoid(self.logits)
         norm = -torch.lgamma(total + value) + torch.lgamma(plus(1.0, value)) + torch.lgamma(total)
@@ -140,8 +139,7 @@ class Multinomial(Distribution):
         weights = torch.lgamma(plus(support, 1))
         return first + methods.sum(torch.exp(trials.log_prob(support)) * weights, [0, -1])
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         logits, value = broadcast_all(self.logits, value)
         never = torch.logical_and(torch.eq(value, 0), torch.eq(logits, -math.inf))
         logits = torch.where(never, 0, logits)

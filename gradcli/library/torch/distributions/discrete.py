@@ -41,11 +41,11 @@ from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.functions import F, methods, operators, torch
 
 
-def one_of(probs: Any, logits: Any) -> str:
-    """The name of the one that is given; raises E204 for both or none."""
+def one_of(probs: Any, logits: Any) -> dict[str, Any]:
+    """The one that is given, by its name; raises E204 for both or none."""
     if (probs is None) == (logits is None):
         raise value_error("Either `probs` or `logits` must be specified, but not both.")
-    return "logits" if probs is None else "probs"
+    return {"logits": logits} if probs is None else {"probs": probs}
 
 
 def clamped(probs: Any) -> Any:
@@ -75,8 +75,7 @@ class _Binary(Distribution):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        name = one_of(probs, logits)
-        self.set_up(validate_args, **{name: logits if probs is None else probs})
+        self.set_up(validate_args, **one_of(probs, logits))
 
 
 class Bernoulli(_Binary):
@@ -98,8 +97,7 @@ class Bernoulli(_Binary):
         with NoGrad():
             return torch.bernoulli(self.expanded("probs", self.shape_of(sample_shape)))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         logits, value = broadcast_all(self.logits, value)
         return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
@@ -142,8 +140,7 @@ class Geometric(_Binary):
             u = methods.uniform_(empty, torch.finfo(self.probs.dtype).tiny, 1)
             return torch.floor(torch.log(u) / torch.log1p(-self.probs))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         value, probs = broadcast_all(value, self.probs)
         sure = torch.logical_and(torch.eq(probs, 1), torch.eq(value, 0))
         probs = methods.masked_fill(probs, sure, 0)
@@ -174,8 +171,7 @@ class Categorical(Distribution):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        name = one_of(probs, logits)
-        given = logits if probs is None else probs
+        ((name, given),) = one_of(probs, logits).items()
         if not isinstance(given, Tensor) or given.ndim < 1:
             raise value_error(f"`{name}` parameter must be at least one-dimensional.")
         if probs is not None:
@@ -211,8 +207,7 @@ class Categorical(Distribution):
         """The numbers of the categories."""
         return integer_interval(0, self.param_shape[-1] - 1)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         index = methods.unsqueeze(methods.long(value), -1)
         index, logits = torch.broadcast_tensors(index, self.logits)
         index = operators.getitem(index, (..., slice(None, 1)))
@@ -254,8 +249,7 @@ class OneHotCategorical(Distribution):
         drawn = self.categorical.sample(sample_shape)
         return methods.to(F.one_hot(drawn, self.event_shape[0]), self.probs.dtype)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         return self.categorical.log_prob(torch.argmax(value, -1))
 
     def entropy(self) -> Any:
@@ -280,8 +274,7 @@ class Poisson(Distribution):
         with NoGrad():
             return torch.poisson(self.expanded("rate", self.shape_of(sample_shape)))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         rate, value = broadcast_all(self.rate, value)
         return methods.xlogy(value, rate) - rate - methods.lgamma(plus(value, 1))
 
@@ -290,8 +283,8 @@ def set_up_trials(
     self: Distribution, total_count: Any, probs: Any, logits: Any, validate_args: bool | None
 ) -> None:
     """Set up a distribution of a number of trials, each of one probability."""
-    name = one_of(probs, logits)
-    total, each = broadcast_all(total_count, logits if probs is None else probs)
+    ((name, chosen),) = one_of(probs, logits).items()
+    total, each = broadcast_all(total_count, chosen)
     self.parameters = {"total_count": methods.type_as(total, each), name: each}
     Distribution.__init__(self, each.array.shape, (), validate_args)
 
@@ -346,8 +339,7 @@ class Binomial(Distribution):
         values = torch.arange(1 + total, dtype=next(iter(self.parameters.values())).dtype)
         return self.values_for_each(values, expand)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         total, logits = self.total_count, self.logits
         all_ways = torch.lgamma(plus(total, 1))
         ways = torch.lgamma(plus(value, 1))

@@ -224,7 +224,14 @@ class Distribution(Extensible):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density, or of the probability."""
-        raise self.missing("log_prob")
+        if type(self).log_density is Distribution.log_density:
+            raise self.missing("log_prob")
+        self.check_value(value)
+        return self.log_density(value)
+
+    def log_density(self, value: Any) -> Any:
+        """The same of a value that may have been drawn: what a class defines."""
+        raise NotImplementedError
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of what is no larger."""

@@ -47,8 +47,7 @@ class StudentT(Distribution):
         spread = torch.rsqrt(self.chi2.rsample(sample_shape) / self.df)
         return self.loc + self.scale * (drawn * spread)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         y = (value - self.loc) / self.scale
         norm = (
             plus(
@@ -106,8 +105,7 @@ class FisherSnedecor(Distribution):
         methods.clamp_(ratio, min=least)
         return ratio
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         half1, half2 = times(self.df1, 0.5), times(self.df2, 0.5)
         ratio = self.df1 / self.df2
         both = half1 + half2

@@ -72,8 +72,7 @@ class _Half(TransformedDistribution):
 
     mode = formula(lambda self: torch.zeros_like(self.scale))
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         found = plus(self.base_dist.log_prob(value), math.log(2))
         return torch.where(torch.ge(value, 0), found, -math.inf)
 
@@ -125,8 +124,7 @@ class Gumbel(TransformedDistribution):
         ]
         super().__init__(Uniform(bounds[0], bounds[1], validate_args), steps, validate_args)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         y = (self.loc - value) / self.scale
         return y - methods.exp(y) - methods.log(self.scale)
 
@@ -302,8 +300,7 @@ class LogitRelaxedBernoulli(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         self.temperature = temperature
-        name = one_of(probs, logits)
-        self.set_up(validate_args, **{name: logits if probs is None else probs})
+        self.set_up(validate_args, **one_of(probs, logits))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
@@ -312,8 +309,7 @@ class LogitRelaxedBernoulli(Distribution):
         drawn = methods.log(uniform) - methods.log1p(-uniform)
         return over(drawn + methods.log(probs) - methods.log1p(-probs), self.temperature)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         logits, value = broadcast_all(self.logits, value)
         apart = logits - methods.mul(value, self.temperature)
         scaled = methods.log(self.temperature) + apart
@@ -369,8 +365,7 @@ class ExpRelaxedCategorical(Distribution):
         scores = over(self.logits + gumbels, self.temperature)
         return scores - methods.logsumexp(scores, dim=-1, keepdim=True)
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         count = self.event_shape[0]
         logits, value = broadcast_all(self.logits, value)
         temperature = self.temperature

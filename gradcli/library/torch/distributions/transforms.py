@@ -304,8 +304,7 @@ class TransformedDistribution(Distribution):
             x = transform(x)
         return x
 
-    def log_prob(self, value: Any) -> Any:
-        self.check_value(value)
+    def log_density(self, value: Any) -> Any:
         dims = len(self.event_shape)
         total: Any = 0.0
         for transform in reversed(self.transforms):
