@@ -14,11 +14,12 @@ import os
 import sys
 import sysconfig
 import tempfile
+from functools import partial
 from glob import glob
 from pathlib import Path
 from typing import Any
 
-from setuptools import Extension, build_meta, setup
+from setuptools import Distribution, Extension, build_meta, setup
 
 from gradcli.cli import man_page
 from gradcli.language.parser import tables
@@ -49,21 +50,50 @@ _shared: list[tuple[str, list[str]]] = []
 """What the wheel that is built puts below the environment: folders, and the files for them."""
 
 
-def _set_up(setup_script: str = "setup.py") -> None:
+def _where_it_lies(attributes: dict[str, Any]) -> Any:
+    """The project as its packages stand in the checkout's folder, which is all that an environment
+    has to know. For the grammar in its other place setuptools has a finder of modules, and whatever
+    Python starts in the environment would first import that, for 20 ms.
+    """
+    project = Distribution(attributes)
+    read = project.parse_config_files
+
+    def parse_config_files(*arguments: Any, **settings: Any) -> None:
+        read(*arguments, **settings)
+        project.packages = [name for name in project.packages if name not in project.package_dir]
+        project.package_dir = {"": "."}
+
+    project.parse_config_files = parse_config_files
+    return project
+
+
+def _set_up(setup_script: str = "setup.py", project: Any = Distribution) -> None:
     """What setuptools does for a project without a setup.py, with the kernels."""
     options = {"bdist_wheel": {"py_limited_api": "cp311"}}
-    setup(ext_modules=_kernels(), options=options, data_files=_shared)
+    setup(distclass=project, ext_modules=_kernels(), options=options, data_files=_shared)
 
 
 _backend = build_meta._BuildMetaBackend()
 _backend.run_setup = _set_up
-build_editable = _backend.build_editable
 build_sdist = _backend.build_sdist
 get_requires_for_build_editable = _backend.get_requires_for_build_editable
 get_requires_for_build_sdist = _backend.get_requires_for_build_sdist
 get_requires_for_build_wheel = _backend.get_requires_for_build_wheel
 prepare_metadata_for_build_editable = _backend.prepare_metadata_for_build_editable
 prepare_metadata_for_build_wheel = _backend.prepare_metadata_for_build_wheel
+
+
+def build_editable(
+    wheel_directory: str,
+    config_settings: Any = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """Build what leads to this checkout; gives its file name."""
+    _backend.run_setup = partial(_set_up, project=_where_it_lies)
+    try:
+        return str(_backend.build_editable(wheel_directory, config_settings, metadata_directory))
+    finally:
+        _backend.run_setup = _set_up
 
 
 def build_wheel(

@@ -63,6 +63,8 @@ class State:
         backward_pass: the running backward pass, None outside of one.
         batch: the running `vmap`, the innermost one, which computes ops on batched values; None
             outside.
+        data_replaced: told of a leaf whose data is replaced by data of another shape, so that what
+            was compiled for the old one lets go of the graphs that it holds; None without.
         default_device: where new tensors are made, None for the CPU.
         default_dtype: the dtype of new floating tensors, as the name of a dtype.
         hooks_made: how many hooks were registered.
@@ -97,6 +99,7 @@ class State:
         "born",
         "calls",
         "compiles",
+        "data_replaced",
         "default_device",
         "default_dtype",
         "duals",
@@ -136,6 +139,7 @@ class State:
         self.arrays: Any = None
         self.autocast: Any = None
         self.compiles = True
+        self.data_replaced: Callable[[Any], None] | None = None
         self.grad_enabled = True
         self.inference = False
         self.born: WeakValueDictionary[int, Any] | None = None

@@ -74,7 +74,7 @@ CAUSES = ("start-up", "family", "command")
 ops that few programs need, it is a command's body.
 """
 
-MOST_ENTRIES = 17
+MOST_ENTRIES = 15
 LONGEST_FUNCTION = 60
 SHORTEST_MODULE = 40
 

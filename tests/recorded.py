@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import pytest
-
 from tests.exactness import Printed
+from tests.rows import each_row
 from tests.running import run
 
 SETUP = """import torch
@@ -59,7 +58,7 @@ def raised(program: str) -> str | None:
 
 
 def _each(rows: Iterable[tuple[str, Any]], found: Callable[[str], Any]) -> Any:
-    @pytest.mark.parametrize(("expression", "recorded"), rows)
+    @each_row(("expression", "recorded"), rows)
     def test(expression: str, recorded: Any) -> None:
         assert found(expression) == recorded
 

@@ -39,38 +39,49 @@ def fresh() -> Iterator[State]:
 def each_row(
     names: str | Sequence[str],
     rows: Iterable[Any],
-    ids: Callable[[Any], str] = repr,
+    ids: Callable[[Any], str] | None = None,
     size: int = 24,
     every: int = 1,
 ) -> Callable[[Callable[..., None]], Any]:
     """Like `pytest.mark.parametrize`, with so many rows to a test.
 
+    The rows of a test share its fixtures, but for `monkeypatch`: none may keep what a row did.
+
     Args:
         names: what the values of a row are called; one name for rows of one value.
-        ids: what a row is called.
+        ids: what a row is called; by its first value where nothing else is said.
         every: which rows are in the suite, the second or third each time; the others are a sweep.
     """
     listed = list(rows)
+    called_by = ids or (repr if isinstance(names, str) else lambda row: repr(row[0]))
     step = min(size, Size.most or size)
     kept = _parts(listed[::every], step)
     swept = _parts([row for at, row in enumerate(listed) if at % every], step)
     called = [
-        ids(part[0]) if step == 1 else f"{ids(part[0])} to {ids(part[-1])}"
+        called_by(part[0]) if step == 1 else f"{called_by(part[0])} to {called_by(part[-1])}"
         for part in (*kept, *swept)
     ]
     parts = [*kept, *(pytest.param(part, marks=pytest.mark.sweep) for part in swept)]
 
     def decorate(test: Callable[..., None]) -> Any:
-        patches = "monkeypatch" in inspect.signature(test).parameters
+        values = {names} if isinstance(names, str) else set(names)
+        asked = [name for name in inspect.signature(test).parameters if name not in values]
+        patches = "monkeypatch" in asked
 
-        @pytest.mark.parametrize("part", parts, ids=called)
-        def tested(part: list[Any]) -> None:
-            outcomes = [(ids(row), _outcome(test, _arguments(names, row), patches)) for row in part]
+        def tested(part: list[Any], **fixtures: Any) -> None:
+            outcomes = [
+                (called_by(row), _outcome(test, {**_arguments(names, row), **fixtures}, patches))
+                for row in part
+            ]
             _conclude([(row, raised) for row, raised in outcomes if raised is not None], len(part))
 
         for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
             setattr(tested, attribute, getattr(test, attribute))
-        return tested
+        shared = ["part", *(name for name in asked if name != "monkeypatch")]
+        vars(tested)["__signature__"] = inspect.Signature(
+            [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in shared]
+        )
+        return pytest.mark.parametrize("part", parts, ids=called)(tested)
 
     return decorate
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from tests.running import run
 
 SETUP = """
@@ -106,7 +107,7 @@ WRITES = {
 """Gradients of `z` after a write to a part of `y`, which is `z * 1`."""
 
 
-@pytest.mark.parametrize("expression", PRINTED)
+@each_row("expression", PRINTED)
 def test_printed(expression: str) -> None:
     outcome = run(f"{SETUP}print({expression})")
     assert outcome.error is None

@@ -8,7 +8,9 @@ import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -178,9 +180,11 @@ def test_formulas_run_in_gradcli(gradcli: CommandLine, program: str, shapes: str
         )
 
 
-def _emitted(gradcli: CommandLine, target: str, folder: Path) -> list[Path]:
+def _emitted(
+    gradcli: CommandLine, target: str, folder: Path, gallery: Sequence[Any] = GALLERY
+) -> list[Path]:
     paths = []
-    for number, (program, shapes) in enumerate(GALLERY):
+    for number, (program, shapes) in enumerate(gallery):
         found = gradcli("derive", program, "--shape", *shapes.split(), "--to", target)
         assert found.code == 0, found.err
         path = folder / f"gallery_{number}.py"
@@ -217,8 +221,13 @@ def test_a_wrong_number_fails_the_asserts(gradcli: CommandLine, tmp_path: Path) 
     assert b"AssertionError" in done.stderr
 
 
-def test_torch_files_compile(gradcli: CommandLine, tmp_path: Path) -> None:
-    for path in _emitted(gradcli, "torch", tmp_path):
+a_part = pytest.mark.parametrize("start", sampled(range(3), 3))
+"""Of the files that are compiled only, NumPy's being run, a third is in the suite."""
+
+
+@a_part
+def test_torch_files_compile(gradcli: CommandLine, tmp_path: Path, start: int) -> None:
+    for path in _emitted(gradcli, "torch", tmp_path, GALLERY[start::3]):
         compile(path.read_text(encoding="utf-8"), path.name, "exec")
 
 
@@ -231,8 +240,9 @@ def test_torch_files_pass_their_own_asserts(gradcli: CommandLine, tmp_path: Path
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-def test_jax_files_compile(gradcli: CommandLine, tmp_path: Path) -> None:
-    for path in _emitted(gradcli, "jax", tmp_path):
+@a_part
+def test_jax_files_compile(gradcli: CommandLine, tmp_path: Path, start: int) -> None:
+    for path in _emitted(gradcli, "jax", tmp_path, GALLERY[start::3]):
         text = path.read_text(encoding="utf-8")
         compile(text, path.name, "exec")
         assert "np.add.at" not in text  # JAX's arrays are not written to

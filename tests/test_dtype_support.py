@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rows import sampled
+from tests.rows import each_row, sampled
 from tests.running import run
 
 DTYPES = (
@@ -321,7 +321,7 @@ RuntimeError F.linear(x[None], x[None])
 """
 
 
-@pytest.mark.parametrize("row", ARGUMENTS.strip().splitlines())
+@each_row("row", ARGUMENTS.strip().splitlines())
 def test_arguments(row: str) -> None:
     raised, expression = row.split(maxsplit=1)
     error = run(OPERANDS.format(dtype="float32") + expression).error
@@ -471,7 +471,7 @@ torch.view_as_complex(x[1:1]).stride()
 """
 
 
-@pytest.mark.parametrize("row", VALUES.replace("\n    ", " -> ").strip().splitlines())
+@each_row("row", VALUES.replace("\n    ", " -> ").strip().splitlines())
 def test_values(row: str) -> None:
     expression, expected = row.split(" -> ")
     outcome = run(OPERANDS.format(dtype="float32") + f"print({expression})")

@@ -16,6 +16,7 @@ from gradcli.arrays.dtypes import DTYPES, DType, cast, of_array, promote_types, 
 from gradcli.arrays.typeinfo import finfo, iinfo
 from gradcli.errors import GradcliError
 from gradcli.state import State
+from tests.rows import each_row
 
 SHORT = {
     "b8": "bool",
@@ -117,21 +118,21 @@ def _result(*operands: Any) -> str:
     return next(short for short, name in SHORT.items() if name == dtype.name)
 
 
-@pytest.mark.parametrize(("first", "second", "expected"), _cells(PEERS))
+@each_row(("first", "second", "expected"), _cells(PEERS))
 def test_peers(first: str, second: str, expected: str) -> None:
     assert promote_types(_dtype(first), _dtype(second)) is _dtype(expected)
     assert _result(_dimensioned(first), _dimensioned(second)) == expected
     assert _result(_zero_dim(first), _zero_dim(second)) == expected
 
 
-@pytest.mark.parametrize(("first", "second", "expected"), _cells(ZERO_DIM))
+@each_row(("first", "second", "expected"), _cells(ZERO_DIM))
 def test_zero_dim_operands(first: str, second: str, expected: str) -> None:
     for operands in itertools.permutations((_dimensioned(first), _zero_dim(second))):
         assert _result(*operands) == expected
     assert _result(_dimensioned(first), np.array(_zero_dim(second))) == expected
 
 
-@pytest.mark.parametrize(("first", "number", "expected"), _cells(NUMBERS))
+@each_row(("first", "number", "expected"), _cells(NUMBERS))
 def test_numbers(first: str, number: str, expected: str) -> None:
     for tensor in (_dimensioned(first), _zero_dim(first)):
         for operands in itertools.permutations((tensor, PYTHON_NUMBERS[number])):

@@ -42,7 +42,7 @@ def _named(*names: str) -> list[Any]:
 # --- rules --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("entry", registry.values(), ids=list(registry))
+@each_row("entry", registry.values())
 def test_rules_and_inputs_of_an_entry_match(entry: Op) -> None:
     assert mismatches(entry) == []
 

@@ -14,11 +14,12 @@ from gradcli.session import Session
 from gradcli.show.diagnostics.human import WITHOUT_CLASS
 from tests.blocks import example_of
 from tests.command_line import CommandLine
+from tests.rows import each_row
 
 EXAMPLES = {code: example_of(code) for code in CODES if example_of(code)}
 
 
-@pytest.mark.parametrize("code", EXAMPLES)
+@each_row("code", EXAMPLES)
 def test_examples_of_codes(gradcli: CommandLine, code: str) -> None:
     """The example in `gradcli help CODE` ends with that code and its exit code."""
     found = CODES[code]
@@ -32,7 +33,7 @@ def test_examples_of_codes(gradcli: CommandLine, code: str) -> None:
         assert shown.err.startswith(f"error[{code}]: {found.raises}")
 
 
-@pytest.mark.parametrize("code", CODES)
+@each_row("code", CODES)
 def test_help_of_codes(gradcli: CommandLine, code: str) -> None:
     found = CODES[code]
     shown = gradcli("help", code)

@@ -17,6 +17,7 @@ from gradcli.recorded.symbols.substitution import substituted
 from gradcli.recorded.symbols.text import text_of
 from gradcli.recorded.symbols.tree import Call, Constant, Name, Opaque, Operation, Symbol
 from gradcli.session import Session
+from tests.rows import each_row
 
 bring_all()
 
@@ -170,7 +171,7 @@ _ARGUMENTS: dict[str, Any] = {
 POINTWISE = [name for name, op in registry.items() if op.pointwise and op.inputs]
 
 
-@pytest.mark.parametrize("name", POINTWISE)
+@each_row("name", POINTWISE)
 def test_text_computes_the_rules_number(name: str) -> None:
     op = registry[name]
     values = _values(op)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.recorded import printed, raised
+from tests.rows import each_row
 
 FUNC = """from torch.func import *
 from torch.nn import Linear
@@ -107,7 +108,7 @@ def test_printed(expression: str) -> None:
     assert printed(f"{FUNC}print({expression})") == PRINTED[expression]
 
 
-@pytest.mark.parametrize("expression", ERRORS)
+@each_row("expression", ERRORS)
 def test_errors(expression: str) -> None:
     assert raised(FUNC + expression) == ERRORS[expression]
 

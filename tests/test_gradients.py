@@ -118,7 +118,7 @@ def _assert_close(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=2e-3 * scale)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "row",
     [r for r in ROWS if r.order and any(o.shape == () for o in r.operands.values())],
     ids=repr,

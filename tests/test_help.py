@@ -68,7 +68,7 @@ def known_names(every_op: list[Found], monkeypatch: pytest.MonkeyPatch) -> None:
 # --- pages --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*topics(), *CODES, *WARNINGS])
+@each_row("name", [*topics(), *CODES, *WARNINGS])
 def test_every_page_fits_into_80_columns(name: str) -> None:
     """But for indented code, which is never wrapped."""
     text = page(name, Style(False, 80))

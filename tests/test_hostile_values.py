@@ -10,6 +10,7 @@ import pytest
 from gradcli.limits import Limits
 from gradcli.repl.history import EntryHistory
 from tests.command_line import CommandLine
+from tests.rows import each_row
 from tests.running import run as run_program
 
 HUGE = "10**400"
@@ -157,7 +158,7 @@ adam.step()
 """
 
 
-@pytest.mark.parametrize("expression", PROGRAMS)
+@each_row("expression", PROGRAMS)
 def test_what_escapes_can_be_caught(expression: str) -> None:
     outcome = run_program(
         f"{BEFORE}try:\n    {expression}\nexcept {PROGRAMS[expression]} as error:\n"

@@ -12,7 +12,6 @@ KNOWN = (
     "imports that point up: gradcli.language.compiler.expressions.calling",
     "circles: gradcli.autograd.batched",
     "circles: gradcli.language.compiler.assignment",
-    "circles: gradcli.loops.capture",
     "circles: gradcli.trace.guards",
     "short modules: gradcli.arrays.allocator",
     "short modules: gradcli.language.predefined",
@@ -58,7 +57,7 @@ PLANTED = {
         "gradcli.ops.two": "",
         "gradcli.ops.three": "import gradcli.ops.two\n" * 40,
     },
-    "crowded folders": {f"gradcli.ops.m{number}": "" for number in range(18)},
+    "crowded folders": {f"gradcli.ops.m{number}": "" for number in range(16)},
     "long functions": {"gradcli.ops.one": _LONG},
     "short modules": {
         "gradcli.ops.one": "def f(): ...\n",

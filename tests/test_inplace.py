@@ -339,6 +339,44 @@ print(y)""",
         """tensor([[7., 9.],
         [3., 6.]], grad_fn=<CopySlices>)""",
     ),
+    (
+        """x = torch.ones(3) * v.sum()
+F.alpha_dropout(x, 0.5, True, True)
+print(graph(x))
+x.sum().backward()
+print(v.grad)""",
+        """AddBackward0(MulBackward0(MulBackward0(None, SumBackward0(leaf)), None), None)
+tensor([0.8864, 0.8864])""",
+    ),
+    (
+        """x = torch.ones(2, 3) * v.sum()
+part = x[0]
+F.alpha_dropout(part, 0.5, True, True)
+print(graph(x))
+x.sum().backward()
+print(v.grad)""",
+        """CopySlices(CopySlices(MulBackward0(None, SumBackward0(leaf)), None), None)
+tensor([3.8864, 3.8864])""",
+    ),
+    (
+        """w = torch.ones(3, requires_grad=True)
+try:
+    F.dropout(w, 0.5, True, True)
+except RuntimeError as error:
+    print(error, torch.rand(1))""",
+        (
+            "a leaf Variable that requires grad is being used in an in-place operation."
+            " tensor([0.4901])"
+        ),
+    ),
+    (
+        """x = torch.ones(3, dtype=torch.int64)
+try:
+    F.dropout(x, 0.5)
+except RuntimeError as error:
+    print(error, torch.rand(1))""",
+        "result type Float can't be cast to the desired output type Long tensor([0.4901])",
+    ),
 ]
 
 

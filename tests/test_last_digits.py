@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 
 from tests.exactness import difference, work_of
+from tests.rows import each_row
 from tests.running import run
 
 SETUP = """
@@ -411,7 +412,7 @@ def check(program: str, recorded: list[float]) -> None:
     assert difference(outcome.stdout, f"{recorded}\n", lambda: work_of(program)) is None
 
 
-@pytest.mark.parametrize("expression", VALUES)
+@each_row("expression", VALUES)
 def test_values(expression: str) -> None:
     program = SETUP + f"print(torch.atleast_1d({expression}).flatten()[:6].tolist())"
     check(program, VALUES[expression])

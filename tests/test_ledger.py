@@ -95,7 +95,7 @@ def _check_share(visit: Visit, share: Any) -> None:
 _WORKED = [row for row in ROWS if row.order == 2][::7]
 
 
-@pytest.mark.parametrize("row", _WORKED, ids=repr)
+@each_row("row", _WORKED, ids=repr)
 def test_worked_elements_are_sums_of_products(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
     _, rows = _explained(row, monkeypatch)
     for each in rows:

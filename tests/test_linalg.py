@@ -90,6 +90,15 @@ VALUES: list[tuple[str, str]] = [
         ),
         "tensor([])",
     ),
+    ("torch.linalg.matrix_norm(torch.ones(2, 0, 0), 1)", "tensor([0., 0.])"),
+    ("torch.linalg.matrix_norm(torch.ones(2, 0, 3), inf)", "tensor([0., 0.])"),
+    (
+        "torch.linalg.matrix_norm(torch.ones(2, 3, 0), 2, keepdim=True)",
+        """tensor([[[0.]],
+
+        [[0.]]])""",
+    ),
+    ("torch.linalg.norm(torch.ones(0, 0), 2)", "tensor(0.)"),
 ]
 
 

@@ -26,6 +26,7 @@ from tests.block_runs import Shell, recorded, same_output, shown
 from tests.blocks import LANGUAGES, MANUAL, README, ROOT, Block, all_blocks, blocks, pages
 from tests.command_line import CommandLine
 from tests.exactness import work_of
+from tests.rows import each_row
 from tests.running import run
 
 PAGES = [path.stem for path in sorted(MANUAL.glob("*.md"))]
@@ -188,7 +189,7 @@ def test_a_topic_and_an_op_are_both_shown(command: CommandLine) -> None:
     assert "\n\ntorch.trace(input)\n" in shown
 
 
-@pytest.mark.parametrize("name", sorted({*topics(), *sections()}))
+@each_row("name", sorted({*topics(), *sections()}))
 def test_every_topic_is_shown(command: CommandLine, name: str) -> None:
     shown = command("help", name)
     assert (shown.code, shown.err) == (0, "")
@@ -213,7 +214,7 @@ def test_unknown_topics(command: CommandLine, name: str, part: str) -> None:
     assert part in shown.err
 
 
-@pytest.mark.parametrize("code", [*CODES, *WARNINGS])
+@each_row("code", [*CODES, *WARNINGS])
 def test_every_code_has_a_page(code: str) -> None:
     path = MANUAL / "codes" / f"{code}.md"
     assert path.is_file()

@@ -167,6 +167,25 @@ VALUES: list[tuple[str, str]] = [
     ),
     ("torch.inner(torch.tensor([1, 2]), torch.tensor([3, 4]))", "tensor(11)"),
     ("b @ torch.ones(3)", ("tensor([[ 3.],\n        [12.]], grad_fn=<UnsafeViewBackward0>)")),
+    (
+        "torch.addmm(k, k, k, beta=1.5, alpha=-2.7)",
+        """tensor([[-30, -39],
+        [-52, -69]])""",
+    ),
+    (
+        "torch.addmv(k[0], k, k[1], beta=0.5, alpha=2.7)",
+        "tensor([46, 82])",
+    ),
+    (
+        "torch.baddbmm(k[None], k[None], k[None], beta=0.5, alpha=0.7)",
+        """tensor([[[0, 0],
+         [0, 0]]])""",
+    ),
+    (
+        "torch.addmm(m, m, m, beta=2 + 0j)",
+        """tensor([[ 9., 14.],
+        [21., 30.]], grad_fn=<AddmmBackward0>)""",
+    ),
 ]
 
 ERRORS: list[tuple[str, str]] = [
@@ -208,7 +227,7 @@ ERRORS: list[tuple[str, str]] = [
 
 
 test_graph = graphs(GRAPHS)
-test_value = prints(VALUES)
+test_value = prints(VALUES, "k = torch.tensor([[2, 3], [4, 5]])\n")
 test_error = raises(ERRORS)
 
 

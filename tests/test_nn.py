@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from tests.running import invoke, run
 
 
@@ -77,7 +78,7 @@ nn.init.eye_(torch.ones(3)) -> ValueError
 ]
 
 
-@pytest.mark.parametrize(("expression", "raised"), ERRORS, ids=lambda value: value[:40])
+@each_row(("expression", "raised"), ERRORS)
 def test_error(expression: str, raised: str) -> None:
     outcome = run(f"import torch\nfrom torch import nn\n{expression}\n")
     assert outcome.error is not None

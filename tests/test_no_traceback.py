@@ -128,14 +128,18 @@ _programs = st.lists(_statements, min_size=1, max_size=4).map("".join)
 SETTING = "a = 2\nb = [1, 2]\nx = tensor([1., 2., 3.], requires_grad=True)\ny = x * 2\n"
 
 
+SOON = "--max-steps", "300000"
+"""What lets an endless loop end with its error, before this file's patience ends."""
+
+
 @many(_programs, sample=40, all=150)
 def test_programs(program: str) -> None:
-    answer("run", "-", stdin=(SETTING + program).encode())
+    answer("run", "-", *SOON, stdin=(SETTING + program).encode())
 
 
 @many(_expressions, _expressions, sample=40, all=150)
 def test_one_shots(program: str, value: str) -> None:
-    answer("-e", f"e = {program}", f"a={value}", "x=[1., 2.]")
+    answer("-e", f"e = {program}", f"a={value}", "x=[1., 2.]", *SOON)
 
 
 # --- programs that exist, changed -----------------------------------------------------------------
@@ -163,7 +167,7 @@ def _changed(draw: st.DrawFn) -> str:
 
 @many(_changed(), sample=40, all=150)
 def test_changed_programs(program: str) -> None:
-    answer("run", "-", stdin=program.encode("utf-8", "surrogatepass"))
+    answer("run", "-", *SOON, stdin=program.encode("utf-8", "surrogatepass"))
 
 
 # --- anything -------------------------------------------------------------------------------------

@@ -148,6 +148,14 @@ VALUES: list[tuple[str, str]] = [
         "F.scaled_dot_product_attention(m, m, m, torch.zeros(2, 2, dtype=torch.bool))",
         "tensor([[0., 0.],\n        [0., 0.]], grad_fn=<MmBackward0>)",
     ),
+    (
+        "F.instance_norm(torch.ones(1, 2, 2, 2).to(memory_format=torch.channels_last)).stride()",
+        "(8, 4, 2, 1)",
+    ),
+    (
+        "F.instance_norm(torch.ones(1, 2, 2, 2).mT.contiguous().mT).stride()",
+        "(8, 4, 2, 1)",
+    ),
 ]
 
 ERRORS: list[tuple[str, str]] = [

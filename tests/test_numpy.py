@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.library.namespace import MODULES
+from tests.rows import each_row
 from tests.running import invoke
 
 ROWS = [
@@ -69,7 +70,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, st
     return dict(zip(ROWS, zip(ours, theirs, strict=True), strict=True))
 
 
-@pytest.mark.parametrize("row", ROWS)
+@each_row("row", ROWS)
 def test_row(row: str, answers: dict[str, tuple[str, str]]) -> None:
     ours, theirs = answers[row]
     assert _own_words(ours) == _own_words(theirs)

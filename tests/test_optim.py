@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.rows import each_row
 from tests.running import run
 
 START = "import torch\nfrom torch import nn, optim\nlr_scheduler = optim.lr_scheduler\n"
@@ -204,7 +205,7 @@ lr_scheduler.ExponentialLR(optim.SGD([p]), 0.9, last_epoch=3) -> KeyError
 ]
 
 
-@pytest.mark.parametrize(("expression", "raised"), ERRORS, ids=lambda value: value[:50])
+@each_row(("expression", "raised"), ERRORS)
 def test_error(expression: str, raised: str) -> None:
     outcome = run(
         f"{START}p, q = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(1))\n{expression}\n"

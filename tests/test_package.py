@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,19 @@ def test_every_room_is_packed() -> None:
         if "__pycache__" not in file.parts
     }
     assert set(PROJECT["tool"]["setuptools"]["packages"]) == rooms | {"gradcli.grammar"}
+
+
+def test_a_start_in_a_checkout_imports_no_finder_of_modules() -> None:
+    """An editable installation leads to its folder by a path, which costs a start nothing."""
+    leading = [
+        file
+        for each in metadata.distributions(name="gradcli")
+        for file in each.files or ()
+        if file.name.startswith("__editable__") or file.suffix == ".pth"
+    ]
+    if not leading:
+        pytest.skip("gradcli is not installed from a checkout")
+    assert [Path(Path(file.locate()).read_text().strip()) for file in leading] == [ROOT]
 
 
 def test_what_a_marker_leaves_out_is_run_by_the_checks() -> None:

@@ -207,7 +207,7 @@ def test_a_statement_comes_as_soon_as_it_is_complete(lines: list[str], cut: int)
 # ---- what more lines could complete ----
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "incomplete"),
     [
         ("", False),

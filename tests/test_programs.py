@@ -23,6 +23,7 @@ import pytest
 
 from gradcli.codes import CODES
 from tests.exactness import difference, work_of
+from tests.rows import each_row
 from tests.running import Finished, invoke
 
 FOLDER = Path(__file__).parent / "programs"
@@ -57,7 +58,7 @@ def _code(stderr: str) -> str | None:
     return found[1] if found else None
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.stem}")
+@each_row("case", CASES, ids=lambda case: f"{case.parent.name}/{case.stem}")
 def test_program(case: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(case.parent)
     finished = _run(case)
@@ -74,7 +75,7 @@ def test_every_code_has_a_program() -> None:
     assert set(CODES) - set(UNREACHABLE) - shown == set()
 
 
-@pytest.mark.parametrize("case", sorted(FOLDER.glob("errors/E*.err")), ids=lambda path: path.stem)
+@each_row("case", sorted(FOLDER.glob("errors/E*.err")), ids=lambda path: path.stem)
 def test_error_programs_show_their_code(case: Path) -> None:
     assert _code(_read(case)) == case.stem[:4]
 

@@ -20,7 +20,7 @@ from tests.machine import PATIENCE
 
 LINE, GONE = "\r\x1b[K", "\r\x1b[K"
 
-LOOP = "import time\nend = time.time() + {}\nwhile time.time() < end:\n    pass\n"
+LOOP = "import time\nend = time.time() + {}\nwhile time.time() < end: time.sleep(0.001)\n"
 
 
 class _Screen:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.recorded import printed, raises
+from tests.rows import each_row
 
 # After `torch.manual_seed(7)`; `tolist()` shows every digit.
 SEEDED: list[tuple[str, str]] = [
@@ -158,6 +157,34 @@ SEEDED: list[tuple[str, str]] = [
         "torch.randint(2**25, (3,), dtype=torch.float32).tolist()",
         "[25751744.0, 3335422.0, 27837152.0]",
     ),
+    (
+        "[F.alpha_dropout(torch.ones(2, 3), 0.5, True, True)._version, torch.rand(1)]",
+        "[2, tensor([0.2868])]",
+    ),
+    (
+        "[F.feature_alpha_dropout(torch.ones(2, 3), 0.5, True, True)._version, torch.rand(1)]",
+        "[2, tensor([0.2868])]",
+    ),
+    (
+        "[F.dropout1d(torch.ones(2, 3), 0.5, True, True)._version, torch.rand(1)]",
+        "[3, tensor([0.2328])]",
+    ),
+    (
+        "[F.dropout1d(torch.ones(2, 3), 0.5, False, True)._version, torch.rand(1)]",
+        "[2, tensor([0.5349])]",
+    ),
+    (
+        "[torch.alpha_dropout_(v.detach().clone(), 1.0, True)._version, torch.rand(1)]",
+        "[1, tensor([0.5349])]",
+    ),
+    (
+        "[F.alpha_dropout(v, 0.5, False, True) is v, F.dropout(v, 0, True, True) is v, v._version]",
+        "[True, True, 0]",
+    ),
+    (
+        "[F.dropout3d(torch.ones(3), 0.0), F.dropout3d(torch.ones(3), 0.5), torch.rand(1)]",
+        "[tensor([1., 1., 1.]), tensor([2., 2., 0.]), tensor([0.2071])]",
+    ),
 ]
 
 ERRORS: list[tuple[str, str]] = [
@@ -182,7 +209,7 @@ ERRORS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "recorded"), SEEDED)
+@each_row(("expression", "recorded"), SEEDED)
 def test_seeded_numbers(expression: str, recorded: str) -> None:
     assert printed(f"torch.manual_seed(7)\nprint({expression})") == recorded
 

@@ -351,7 +351,7 @@ def _wait_for(condition: Any) -> None:
 def test_a_lost_process_costs_only_time(gradcli: CommandLine) -> None:
     slow = "for i in range(20000): pass\ny = x * 2"
     cases(*[{"x": number} for number in range(100)])
-    whole = gradcli("-e", slow, "--inputs", "cases.jsonl")
+    whole = gradcli("-e", slow.replace("20000", "2"), "--inputs", "cases.jsonl")
     words = ("-e", slow, "--inputs", "cases.jsonl", "--jobs", "2")
     with start(*words, start_new_session=True) as running:
         for _ in range(3):

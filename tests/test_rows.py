@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gradcli.state import active
-from tests.rows import each_row
+from tests.rows import Size, each_row
 
 SEEN: list[Any] = []
 
@@ -22,6 +22,22 @@ def test_rows_have_a_state_of_their_own(
     monkeypatch.setattr(active.state, "place", text)
 
 
+@pytest.fixture
+def shared() -> list[int]:
+    return []
+
+
+@pytest.mark.parametrize("start", [0, 10])
+@each_row("number", range(3))
+def test_rows_share_what_else_a_test_asks_for(
+    start: int, number: int, shared: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print(start + number)
+    shared.append(number)
+    assert shared == list(range(number if Size.most == 1 else 0, number + 1))
+    assert capsys.readouterr().out == f"{start + number}\n"
+
+
 def _ended(outcomes: dict[str, str]) -> BaseException | None:
     """What the test of rows raises that end so."""
 
@@ -31,7 +47,9 @@ def _ended(outcomes: dict[str, str]) -> BaseException | None:
         if outcomes[row] != "passes":
             getattr(pytest, outcomes[row])(row)
 
-    (mark,) = (tested := each_row("row", outcomes, str)(test)).pytestmark
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Size, "most", None)  # in one test also where each row is to have its own
+        (mark,) = (tested := each_row("row", outcomes, str)(test)).pytestmark
     try:
         for part in mark.args[1]:
             tested(part)

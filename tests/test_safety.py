@@ -32,6 +32,7 @@ from gradcli.library.namespace import MODULES, PREDEFINED
 from gradcli.limits import Limits
 from gradcli.state import active
 from tests.cases import many
+from tests.rows import each_row
 from tests.running import OutOfTime, run, time_limit
 
 # --- the host is out of reach ---------------------------------------------------------------------
@@ -242,7 +243,7 @@ ATTACKS = [
 ]
 
 
-@pytest.mark.parametrize(("program", "code"), ATTACKS, ids=[program for program, _ in ATTACKS])
+@each_row(("program", "code"), ATTACKS)
 def test_attacks_end_with_a_coded_error(program: str, code: str) -> None:
     error = run(program).error
     assert error is not None
@@ -611,7 +612,7 @@ SETTING = (
 def test_only_errors_of_the_language_leave_a_program(program: str) -> None:
     try:
         with time_limit(5):
-            error = run(SETTING + program).error
+            error = run(SETTING + program, limits=Limits(steps=200_000)).error
     except OutOfTime:
         return  # an endless loop is no escape
     assert error is None or error.code != "E901", error.message

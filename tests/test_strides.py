@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.rows import each_row
 from tests.running import run
 
 # An expression and its strides.
@@ -99,7 +98,7 @@ def accumulated(x, f):
 """
 
 
-@pytest.mark.parametrize(("expression", "strides"), STRIDES)
+@each_row(("expression", "strides"), STRIDES)
 def test_strides(expression: str, strides: tuple[int, ...]) -> None:
     outcome = run(f"import torch.nn.functional as F\n{PREAMBLE}print(({expression}).stride())")
     assert outcome.error is None

@@ -21,6 +21,7 @@ from gradcli.language.parser.parser import (
     statements_of,
 )
 from tests.machine import takes_at_most
+from tests.rows import each_row
 from tests.test_parser import EXPRESSIONS, STATEMENTS
 
 
@@ -177,7 +178,7 @@ SEVERAL: list[tuple[str, list[str]]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize("row", ONE, ids=[row[0][:40] for row in ONE])
+@each_row("row", ONE, ids=lambda row: row[0][:40])
 def test_one_error(row: tuple[str, str, str, str, str, str]) -> None:
     text, code, place, pointed, message, help = row
     (error,) = errors_of(text)

@@ -13,7 +13,8 @@ from gradcli.arrays import backend, dtypes
 from gradcli.arrays.layout.sizes import Device
 from gradcli.arrays.printing import format_tensor, set_printoptions
 from gradcli.errors import GradcliError
-from gradcli.state import State, active
+from gradcli.state import active
+from tests.rows import each_row
 
 
 class Given(NamedTuple):
@@ -319,9 +320,9 @@ tensor([0.00, 0.14, 0.29, 0.43, 0.57,
 ]
 
 
-@pytest.mark.parametrize(("case", "text"), PRINTED)
-def test_text_is_pytorchs(case: Given, text: str, fresh_state: State) -> None:
-    fresh_state.default_dtype = case.default
+@each_row(("case", "text"), PRINTED, ids=lambda row: row[1][:40])
+def test_text_is_pytorchs(case: Given, text: str) -> None:
+    active.state.default_dtype = case.default
     set_printoptions(**case.options)
     assert format_tensor(case.array, case.suffixes) == text
 

@@ -11,6 +11,7 @@ import pytest
 
 from gradcli.arrays.kernels import selection
 from gradcli.ops.reduction import sorting, statistics
+from tests.rows import each_row
 
 
 def rows() -> list[Any]:
@@ -19,7 +20,7 @@ def rows() -> list[Any]:
     return [generator.integers(0, generator.choice([3, 30]), (1, length)) for length in lengths]
 
 
-@pytest.mark.parametrize("row", rows(), ids=len)
+@each_row("row", rows(), ids=lambda row: str(row.size))
 def test_order_of_ties(row: Any) -> None:
     values, keys = row[0].tolist(), row[0]
     count = (len(values) + 1) // 2

@@ -58,14 +58,14 @@ def _sections(name: str) -> list[tuple[str, str]]:
 
 
 PROGRAMS = [
-    pytest.param(*body.split("\n--- prints\n"), id=f"{name}: {title}")
+    (f"{name}: {title}", *body.split("\n--- prints\n"))
     for name in ("allowed", "views", "conjugates", "overlapping", "graph_life")
     for title, body in _sections(name)
 ]
 
 
-@pytest.mark.parametrize(("program", "expected"), PROGRAMS)
-def test_program(program: str, expected: str) -> None:
+@each_row(("title", "program", "expected"), PROGRAMS, lambda row: row[0])
+def test_program(title: str, program: str, expected: str) -> None:
     assert printed(_ATTEMPT + program) == expected
 
 

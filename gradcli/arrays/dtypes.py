@@ -313,4 +313,9 @@ def _unsigned(number: int) -> Any:
     """A Python integer beyond int64 as NumPy's uint64, which wraps around where it is cast."""
     if 0 <= number < 2**64:
         return np.uint64(number)
-    raise GradcliError("E204", "the integer does not fit 64 bits", raises="OverflowError")
+    raise GradcliError(
+        "E204",
+        "the integer does not fit 64 bits",
+        text="int too big to convert",
+        raises="OverflowError",
+    )

@@ -22,8 +22,18 @@ def checked_cast(number: Any, dtype: DType) -> Any:
     """
     result = cast(number, dtype)
     if not _holds(dtype, number):
-        raise runtime_error(f"{number} lies outside {dtype}")
+        raise runtime_error(
+            f"{number} lies outside {dtype}",
+            text=f"value cannot be converted to type {_name(dtype)} without overflow",
+        )
     return result
+
+
+def _name(dtype: DType) -> str:
+    """The dtype's name in C++, as PyTorch's conversions of numbers write it."""
+    if dtype.category != "int":
+        return dtype.c_name
+    return "int" if dtype.name == "int32" else f"{dtype.name}_t"
 
 
 def checked_number(number: Any, dtype: DType) -> Any:

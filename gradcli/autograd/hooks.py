@@ -53,7 +53,7 @@ def register_post_accumulate_grad_hook(
             "register_post_accumulate_grad_hook() needs a leaf that requires grad",
             text="post accumulate grad hooks cannot be registered on non-leaf tensors"
             if not tensor.is_leaf
-            else None,
+            else "cannot register a hook on a tensor that doesn't require gradient",
         )
     return RemovableHandle(meta_of(tensor).accumulated_hooks, hook)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.allocator import keep_freed_memory
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Source
 from gradcli.language.compiler import assignment, names  # noqa: F401  each handler registers itself
 from gradcli.language.compiler.base import Compiler, MakeHotLoop
@@ -71,6 +72,7 @@ class Interpreter:
         self.last_assigned: str | None = None
         self.handled: list[GradcliError] = state.library.setdefault("handled", [])
         self.hot_loops: dict[int, Any] = {}  # by the id of the loop's node
+        state.data_replaced = self._forget_graphs
         self.steps = state.steps
         self.provenance: Provenance | None = None
         self.statement_ended: Callable[[int], None] | None = None
@@ -89,6 +91,11 @@ class Interpreter:
             return value
         self._run(statement)
         return None
+
+    def _forget_graphs(self, leaf: Tensor) -> None:
+        """A leaf has data of another shape: a graph that nothing else holds ends here."""
+        for loop in self.hot_loops.values():
+            loop.forget(leaf)
 
     def evaluate(self, source: Source) -> Any:
         """The value of a text that is one expression, such as that of `NAME=VALUE`."""

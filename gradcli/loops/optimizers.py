@@ -26,16 +26,39 @@ def check_optimizer(optimizer: Any) -> None:
         or kind.zero_grad is not optimizer_class().zero_grad
         or any(optimizer._hooks)
     ):
-        raise GraphBreak("B06", "this optimizer does not step as they all do")
+        raise GraphBreak("this optimizer does not step as they all do")
 
 
 def parts_of(optimizer: Optimizer) -> list[Any]:
-    """What a compiled iteration takes for constant of an optimizer; its settings are read."""
+    """What a compiled iteration takes for constant of an optimizer. Its settings are read; that
+    they, and what it remembers, are of the same kinds is why a step does not fail.
+    """
     found: list[Any] = [optimizer.param_groups, *optimizer._hooks[0], *optimizer._hooks[1]]
     for group in optimizer.param_groups:
         found += [group, group["params"], *group["params"], group.get("maximize")]
-        found += [dict.get(optimizer.state, parameter) for parameter in group["params"]]
+        memories = [dict.get(optimizer.state, parameter) for parameter in group["params"]]
+        found += [*memories, _kinds(group), *map(_kinds, memories)]
     return found
+
+
+def _kinds(values: dict[str, Any] | None) -> tuple[Any, ...]:
+    return tuple((name, _kind(value)) for name, value in values.items()) if values else ()
+
+
+def _kind(value: Any) -> Any:
+    """What a step relies on: a number may be another one, but the rates of a pair are divided by
+    what is missing of them to 1.
+    """
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if type(value) is Tensor:
+        return value.dtype.name, tuple(value.array.shape)
+    if type(value) is tuple:
+        return tuple(
+            (type(each).__name__, isinstance(each, (int, float)) and 0 <= each < 1)
+            for each in value
+        )
+    return type(value).__name__
 
 
 def gradients_of(target: Any) -> list[Tensor]:
@@ -45,13 +68,13 @@ def gradients_of(target: Any) -> list[Tensor]:
         return [parameter for _, parameter in parameters_of(target)]
     if isinstance(target, module_class()) and (type(target).zero_grad is module_class().zero_grad):
         return list(target.parameters())
-    raise GraphBreak("B06", "`zero_grad` of something that is no optimizer and no module")
+    raise GraphBreak("`zero_grad` of something that is no optimizer and no module")
 
 
 def memories_of(optimizer: Optimizer) -> list[dict[str, Any]]:
     """What an optimizer remembers of its parameters."""
-    found = [dict.get(optimizer.state, parameter) for _, parameter in parameters_of(optimizer)]
-    return [memory for memory in found if memory is not None]
+    known = [dict.get(optimizer.state, parameter) for _, parameter in parameters_of(optimizer)]
+    return [memory for memory in known if memory is not None]
 
 
 def parameters_of(optimizer: Optimizer) -> Iterator[tuple[dict[str, Any], Tensor]]:
@@ -63,28 +86,25 @@ def parameters_of(optimizer: Optimizer) -> Iterator[tuple[dict[str, Any], Tensor
 
 def write_step(gradients: Gradients, optimizer: Optimizer) -> list[Tensor]:
     """Write what `step()` does; the parameters that it changes."""
-    builder, outside = gradients.builder, gradients.outside
+    builder = gradients.builder
     changed = []
     for group, parameter in parameters_of(optimizer):
         gradient = gradients.now.get(parameter)
         if gradient is None:
             if parameter.grad is not None:
-                raise GraphBreak("B06", "a gradient came from elsewhere")
+                raise GraphBreak("a gradient came from elsewhere")
             continue
         if group.get("maximize"):
-            raise GraphBreak("B06", "an optimizer that maximizes")
+            raise GraphBreak("an optimizer that maximizes")
         if parameter.array.dtype.kind == "c":
-            raise GraphBreak("B06", "an optimizer of complex parameters")
-        target = outside.tensor(parameter)
-        storage = outside.storage(parameter)
+            raise GraphBreak("an optimizer of complex parameters")
+        target = builder.tensor(parameter)
+        storage = builder.storage(parameter)
         memory = dict.get(optimizer.state, parameter)
-        outside.announce_write(target)
-        if memory is None:
-            step = Inline("{0}.version += {1}({2}, {3}, {{}}, {4})", "update")
-            operands = [storage, optimizer.update, target, gradient, group]
-        else:
-            step = Inline("{0}.version += {1}({2}, {3}, {4}, {5})", "update")
-            operands = [storage, optimizer.update, target, gradient, memory, group]
+        builder.announce_write(target)
+        remembered = "{{}}" if memory is None else "{5}"
+        step = Inline(f"{{0}}.version += {{1}}({{2}}, {{3}}, {remembered}, {{4}})", "update")
+        operands = [storage, optimizer.update, target, gradient, group, memory]
         builder.effect(step, operands, writes=[target], state=())
         changed.append(parameter)
     return changed

@@ -82,6 +82,96 @@ print(n, i, q)
 """,
         "RuntimeError\n101 100 tensor([2., 2.])\n",
     ),
+    "data of another shape, and no graph of the old": (
+        """
+w, y = torch.ones(2, requires_grad=True), None
+for i in range(200):
+    w.grad = None
+    if i == 100:
+        w.data = torch.ones(3)
+        y = None
+    y = (w * w).sum()
+    y.backward()
+print(w.grad, y)
+""",
+        "tensor([2., 2., 2.]) tensor(3., grad_fn=<SumBackward0>)\n",
+    ),
+    "data of another shape after a loop": (
+        """
+w, y = torch.ones(2, requires_grad=True), None
+for i in range(150):
+    w.grad = None
+    y = (w * w).sum()
+    y.backward()
+w.data = torch.ones(3)
+w.grad = None
+try:
+    (w * w).sum().backward()
+except RuntimeError as e:
+    print(e)
+y = None
+(w * w).sum().backward()
+print(w.grad)
+""",
+        "Function MulBackward0 returned an invalid gradient at index 0 - got [3] but expected shape"
+        " compatible with [2]\ntensor([2., 2., 2.])\n",
+    ),
+    "a step that begins to fail": (
+        """
+w = torch.ones(2, requires_grad=True)
+for name, bad in (('weight_decay', 'x'), ('betas', (1.0, 0.9)), ('amsgrad', True)):
+    opt = torch.optim.AdamW([w], lr=0.1)
+    try:
+        for i in range(200):
+            opt.zero_grad()
+            (w - 3).pow(2).sum().backward()
+            opt.step()
+            if i == 100: opt.param_groups[0][name] = bad
+    except (TypeError, ZeroDivisionError, KeyError) as e:
+        print(type(e).__name__, i, w.grad.abs().max() < 1)
+""",
+        "TypeError 101 tensor(True)\nZeroDivisionError 101 tensor(True)\n"
+        "KeyError 101 tensor(True)\n",
+    ),
+    "what a step remembers is taken away": (
+        """
+w = torch.ones(2, requires_grad=True)
+opt = torch.optim.Adam([w], lr=0.1)
+try:
+    for i in range(200):
+        opt.zero_grad()
+        (w - 3).pow(2).sum().backward()
+        opt.step()
+        if i == 150: del opt.state[w]['exp_avg_sq']
+except KeyError as e:
+    print(e, i)
+""",
+        "'exp_avg_sq' 151\n",
+    ),
+    "an average of a model": (
+        """
+net = torch.nn.Linear(2, 2)
+average = torch.optim.swa_utils.AveragedModel(net)
+for i in range(150):
+    average.update_parameters(net)
+print(average.n_averaged)
+""",
+        "tensor(150)\n",
+    ),
+    "a distribution's parameter": (
+        """
+d, s = torch.distributions.Normal(0., 1.), 0.
+try:
+    for i in range(200):
+        s += d.sample().item()
+        if i == 100: d.loc = torch.tensor(10.)
+        if i == 150: d.scale = torch.tensor(-1.)
+except RuntimeError as e:
+    print(e, i)
+print(round(s), d.mean)
+""",
+        "normal expects all elements of std >= 0.0 151\n498 tensor(10.)\n",
+    ),
 }
 """The programs, and what PyTorch 2.13 prints."""
 

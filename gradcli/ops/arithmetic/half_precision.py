@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.dtypes import narrowed, widened
+from gradcli.arrays.dtypes import DTYPES, narrowed, widened
 from gradcli.arrays.kernels.sums.fused_multiply_add import multiply_add
+from gradcli.arrays.scalars import checked_cast
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import dtype_error
+from gradcli.errors import dtype_error, runtime_error
 from gradcli.ops.codegen.promotion import NUMBERS, check_alpha
 from gradcli.ops.definition.half_precision import is_half
 from gradcli.ops.definition.op import Function
@@ -49,6 +50,21 @@ def check_factor(argument: str, factor: Any, *operands: Any) -> None:
             text=f"For integral input tensors, argument {argument} must not be a floating point"
             " number.",
         )
+
+
+def factor_of_dtype(factor: Any, dtype: Any) -> Any:
+    """A number that elements of an array's dtype are multiplied with: beside integers it loses its
+    fraction. Raises E204 where it has an imaginary part that the dtype has none for.
+    """
+    if isinstance(factor, complex) and dtype.kind != "c":
+        if factor.imag == 0:
+            return factor_of_dtype(factor.real, dtype)
+        name = DTYPES[dtype.name].c_name
+        raise runtime_error(
+            f"{factor} is complex, and the tensors are not",
+            text=f"value cannot be converted to type {name} without overflow",
+        )
+    return checked_cast(factor, DTYPES[dtype.name]) if dtype.kind in "iu" else factor
 
 
 def with_multiple(self: Any, other: Any, alpha: Any) -> Any:

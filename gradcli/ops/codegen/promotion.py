@@ -128,7 +128,12 @@ _OF_NUMBERS = frozenset({"add", "div", "floor_divide", "mul", "sub"})
 def check_width(number: int) -> None:
     """Raise E204 for a Python integer of more than 64 bits."""
     if not _LEAST <= number <= _MOST:
-        raise GradcliError("E204", "the integer does not fit 64 bits", raises="OverflowError")
+        raise GradcliError(
+            "E204",
+            "the integer does not fit 64 bits",
+            text="int too big to convert",
+            raises="OverflowError",
+        )
 
 
 def check_alpha(self: Any, other: Any, alpha: Any) -> None:

@@ -35,7 +35,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import type_name
-from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype
 from gradcli.ops.creation.settings import PRESERVED, by_rows, wants_channels_last
 from gradcli.ops.definition.doc import BY_KINDS, NEVER, describe, in_numpy
 from gradcli.ops.definition.op import Op, op
@@ -116,7 +116,9 @@ def wanted(
     flags: list[Any] = []
     if values:
         first, *flags = values
-        if _is_dtype(first) and dtype is device is None:
+        if type(first) in (bool, float, complex) and dtype is device is None:
+            dtype = PYTHON_TYPES[type(first)]  # PyTorch takes the number for its type
+        elif _is_dtype(first) and dtype is device is None:
             dtype = first
         elif isinstance(first, Tensor) and dtype is device is None:
             dtype, device = first.dtype, first.device

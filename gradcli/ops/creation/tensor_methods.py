@@ -286,6 +286,9 @@ def set_data(tensor: Tensor, value: Any) -> None:
         )
     if tensor.meta is not None and value.array.dtype is not tensor.array.dtype:
         tensor.meta.accumulator = None
+    state = active.state
+    if state.data_replaced is not None and value.array.shape != tensor.array.shape:
+        state.data_replaced(tensor)
     tensor.array = detach(value).array
 
 

@@ -24,6 +24,7 @@ bincount_cpu: bincount
 bernoulli_scalar_cpu_: bernoulli_
 bernoulli_tensor_cpu_p_: bernoulli
 binary_cross_entropy: binary_cross_entropy
+baddbmm: baddbmm
 bmm: bmm
 cdist: cdist
 ceil_vml_cpu: ceil

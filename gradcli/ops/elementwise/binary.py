@@ -17,6 +17,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import dtype_error
 from gradcli.ops.arithmetic.arithmetic import div, reciprocal, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.half_precision import factor_of_dtype
 from gradcli.ops.binding.arguments import (
     check_no_complex_number,
     check_not_integral,
@@ -235,9 +236,11 @@ addcdiv_ = pointwise(
 
 
 def _factor(value: Any, *tensors: Tensor) -> Any:
-    """The number that a product is multiplied with; an integer where the result is one."""
+    """The number that a product is multiplied with, as the result's dtype takes it."""
     dtype = dtypes.result_dtype([tensor.array for tensor in tensors])
-    return int(value) if dtype.category == "int" else value
+    if dtype.category == "int":
+        return int(factor_of_dtype(value, dtype.numpy_dtype))
+    return factor_of_dtype(value, dtype.numpy_dtype) if type(value) is complex else value
 
 
 @function("addcmul", method=True, inplace=True)
@@ -249,6 +252,16 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
     return addcmul_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
 
 
+_OF_INTEGERS = (
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will"
+    " perform a true division of tensor1 and tensor2. The historic addcdiv behavior can be"
+    " implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer"
+    " inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv"
+    " behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all"
+    " dtypes."
+)
+
+
 @function("addcdiv", method=True, inplace=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`. Raises E203 for the quotient of integers.
@@ -256,7 +269,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
     Example: torch.addcdiv(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     if all(t.dtype.category in ("int", "bool") for t in (tensor1, tensor2)):
-        check_not_integral("addcdiv", tensor1, "RuntimeError")
+        raise dtype_error(f"addcdiv() is not defined for {tensor1.dtype}", text=_OF_INTEGERS)
     return addcdiv_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
 
 

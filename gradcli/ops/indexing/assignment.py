@@ -32,11 +32,11 @@ from gradcli.ops.indexing.basic import (
 )
 from gradcli.ops.indexing.select import leave_part
 from gradcli.ops.shape.slicing import (
-    checked_position,
     diagonal,
     diagonal_dims,
     diagonal_of,
     select,
+    selected_position,
     slice_,
 )
 from gradcli.ops.shape.views import expand, unsqueeze, view
@@ -333,7 +333,9 @@ def _replaced(
     if src.array.shape != shape:
         raise shape_error(
             f"{entry.name}(): a source of shape {tuple(src.array.shape)} for a part of shape"
-            f" {tuple(shape)}"
+            f" {tuple(shape)}",
+            text="expected src to have a size equal to the slice of self. src size ="
+            f" {list(src.array.shape)}, slice size = {list(shape)}",
         )
     return entry.apply(input, src, *bounds)
 
@@ -345,7 +347,7 @@ def select_scatter_(input: Tensor, src: Any, dim: int, index: int) -> Tensor:
     Example: torch.select_scatter(tensor([[2., 1.], [1., 3.]]), ones(2), 0, 1)
     """
     at = normal_dim("select_scatter", dim, input.array.ndim)
-    position = checked_position("select_scatter()", index, input.array.shape[at], at)
+    position = selected_position(index, input.array.shape, at)
     return _replaced(select_scatter, input, src, select.forward, (at, position))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.kernels.linalg.matrix_exponential import matrix_exponential
 from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.errors import runtime_error
 from gradcli.ops.arithmetic.arithmetic import reciprocal, zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods
@@ -97,6 +98,9 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 # --- the condition number -----------------------------------------------------------------------
 
 
+_ORDERS = (None, "fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+
+
 @function("cond", module="torch.linalg")
 @autocast_to_float32
 def cond(A: Tensor, p: Any = None) -> Tensor:
@@ -106,6 +110,8 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     A singular matrix gives inf, one without elements 0.
     """
     check_matrices("cond", square=False, A=A)
+    if p not in _ORDERS:
+        raise runtime_error(f"linalg.cond got an invalid norm type: {p}")
     if isinstance(p, str) or (p not in (None, 2, -2) and A.array.size):
         check_square(f"cond(ord={p})", A)
     if not A.array.size:

@@ -10,9 +10,11 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.kernels.sums.cascade_sum import wide
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.inplace.aliasing import check_memory
+from gradcli.autograd.inplace.writes import check_graph
+from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError, runtime_error, shape_error, type_error
-from gradcli.ops.arithmetic.arithmetic import reciprocal
+from gradcli.ops.arithmetic.arithmetic import reciprocal, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral
 from gradcli.ops.binding.catalogue import function
@@ -160,7 +162,18 @@ def _matrix_norm(
     if not keepdim and compared > summed:
         compared -= 1
     sums = _vector_norm(name, input, 1, summed, keepdim, dtype)
-    return (amax_ if ord > 0 else amin_)(sums, compared, keepdim)
+    return _extreme(sums, ord, compared, keepdim)
+
+
+def _extreme(values: Tensor, ord: float, dim: int, keepdim: bool) -> Tensor:
+    """The largest value of a dimension, or for a negative order the smallest; of none the largest
+    is 0, as no norm is negative.
+    """
+    if ord > 0 and values.array.shape[dim] == 0:
+        zeros = zeros_like(sum_dims.apply(values, (dim,), keepdim))
+        storage_of(zeros).count_write()  # PyTorch fills it
+        return zeros
+    return (amax_ if ord > 0 else amin_)(values, dim, keepdim)
 
 
 def _no_order(ord: Any) -> GradcliError:
@@ -179,7 +192,7 @@ def _spectral_norm(
     if ord == "nuc":
         norm = sum_dims.apply(values, (last,), keepdim)
     else:
-        norm = (amax_ if ord == 2 else amin_)(values, last, keepdim)
+        norm = _extreme(values, ord, last, keepdim)
     if not keepdim:
         return norm
     return permute.apply(unsqueeze.apply(norm, last + 1), inverse_permutation(order))
@@ -328,19 +341,40 @@ def _renorm_rule(grad: Any, self: Any, p: float, dim: int, maxnorm: float) -> An
 renorm: Op = op("renorm", _renorm_array, self=_renorm_rule, raises=BY_KINDS)
 
 
-@function("renorm", method=True, inplace=True)
+def _checked_dim(input: Tensor, p: Any, dim: int, maxnorm: Any) -> int:
+    """The dimension of the slices; raises what the arguments of `renorm` are refused for."""
+    check_not_integral("renorm", input, "RuntimeError")
+    if p <= 0:
+        raise runtime_error(
+            f"renorm(): p must be positive, not {p}",
+            text="renorm: non-positive-norm not supported",
+        )
+    if maxnorm < 0:
+        raise runtime_error(
+            f"renorm(): maxnorm must not be negative, as {maxnorm} is",
+            text=f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}",
+        )
+    if input.array.ndim < 2:
+        raise shape_error(
+            "renorm() needs at least two dimensions",
+            text=f"renorm: input needs at least 2 dimensions, got {input.array.ndim} dimensions",
+        )
+    return normal_dim("renorm", dim, input.array.ndim)
+
+
+def _check_written(name: str, input: Tensor, /, p: Any = 2, dim: int = 0, maxnorm: Any = 0) -> bool:
+    """`check_inplace`, which finds memory that overlaps after the arguments are checked."""
+    check_graph(name, input)
+    _checked_dim(input, p, dim, maxnorm)
+    return check_memory(input)
+
+
+@function("renorm", method=True, inplace=True, check=_check_written)
 def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     """The tensor with each slice along `dim` whose p-norm is above `maxnorm` scaled down to it.
     Raises E204 unless p is positive and maxnorm not negative, E301 for fewer than two dimensions.
 
     Example: torch.renorm(tensor([[2., 1.], [1., 3.]]), 2, 0, 1.)
     """
-    check_not_integral("renorm", input, "RuntimeError")
-    if p <= 0 or maxnorm < 0:
-        raise runtime_error(
-            f"renorm(): p is positive and maxnorm not negative, not {p} and {maxnorm}"
-        )
-    if input.array.ndim < 2:
-        raise shape_error("renorm() needs at least two dimensions")
-    at = normal_dim("renorm", dim, input.array.ndim)
+    at = _checked_dim(input, p, dim, maxnorm)
     return renorm.apply(input, float(p), at, float(maxnorm))

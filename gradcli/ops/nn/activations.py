@@ -46,7 +46,7 @@ def activation(
     method: bool = False,
     inplace: bool = False,
     written: Function | None = None,
-    written_as: str = "",
+    writing: Function | None = None,
 ) -> Callable[[Function], Function]:
     """Make an activation reachable in torch.nn.functional, where it takes `inplace=` besides.
 
@@ -55,17 +55,18 @@ def activation(
         torch, method: whether it is also in torch, and a method.
         inplace: whether there is a function `NAME_` as well, in the same places.
         written: what the in-place form writes, where its node is another one.
-        written_as: the op that writes it in PyTorch, where it is not `NAME_`.
+        writing: the in-place form, where it does more than write the result.
     """
 
     def decorate(body: Function) -> Function:
-        writing = in_place(name, written or body, written_as=written_as)
+        writes = writing or in_place(name, written or body)
+        vars(writes)["__wrapped__"] = written or body
         count = body.__code__.co_argcount
 
         def of_functional(*args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
             if len(args) == count + 1:
                 *args, inplace = args  # type: ignore[assignment]
-            return (writing if inplace else body)(*args, **kwargs)
+            return (writes if inplace else body)(*args, **kwargs)
 
         of_functional.__name__ = of_functional.__qualname__ = name
         of_functional.__doc__ = body.__doc__
@@ -76,7 +77,7 @@ def activation(
             table[name] = body
         if inplace:
             for table in (*tables, modules["torch.nn.functional"]):
-                table[f"{name}_"] = writing
+                table[f"{name}_"] = writes
         return body
 
     return decorate

@@ -16,10 +16,16 @@ from gradcli.ops.arithmetic.arithmetic import add, mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, modules
 from gradcli.ops.creation.random import bernoulli_array, drawn_over
-from gradcli.ops.definition.doc import RANDOM, SAMPLES, describe, effects
+from gradcli.ops.definition.doc import RANDOM, SAMPLES, WRITES, describe, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype
+from gradcli.ops.definition.op import Function
 from gradcli.ops.nn.activations import activation
-from gradcli.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.ops.shape.views import (
+    squeeze_dim,
+    squeeze_in_place,
+    unsqueeze,
+    unsqueeze_in_place,
+)
 from gradcli.state import computed
 
 
@@ -32,18 +38,11 @@ def _check_probability(name: str, input: Tensor, p: float) -> None:
         )
 
 
-@activation("dropout", torch=True, inplace=True, written_as="mul_")
-@effects(RANDOM)
-def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Each element is set to 0 with probability p, and the others are divided by 1 - p; the tensor
-    itself without `training`, or with p = 0. With p = 1 nothing is drawn. Raises E204 where p is no
-    probability.
+_multiply_in_place = in_place("mul", mul.apply)
+_add_in_place = in_place("add", add.apply)
 
-    Example: torch.dropout(tensor([0.5, 1., 2.]), 0.5, True)
-    """
-    _check_probability("dropout", input, p)
-    known = _undrawn(input, p, training)
-    return _dropped(input, p, input.array) if known is None else known
+_ALPHA = 1.7580993408473766
+"""What an element becomes instead of 0: the value that selu approaches on the left, negated."""
 
 
 def _drawn(over: Any, p: float, dtype: Any, device: str) -> Any:
@@ -58,31 +57,20 @@ def _scaled(over: Any, p: float, dtype: Any, device: str) -> Any:
     return (wide(kept) / (1 - p)).astype(dtype)  # the number keeps its digits beside half precision
 
 
-def _undrawn(input: Tensor, p: float, training: bool) -> Tensor | None:
-    """What is known without a draw: the tensor itself where all stays, zeros where nothing does."""
-    if not training or p == 0 or not input.array.size:
-        return input
-    if p == 1:
-        return mul.apply(input, Tensor(input.array.dtype.type(0)))
-    return None
-
-
-def _check_dtype(input: Tensor) -> None:
-    """Raise E203 where the noise, which is made of fractions, has no dtype to be in."""
+def _noise(draw: Function, input: Tensor, p: float, over: Any) -> Any:
+    """What one of the two draws. Raises E203 where the noise has no dtype to be in: bools and
+    integers are found out when it is divided, after the draw.
+    """
+    check_dtype("dropout", input.dtype, COMPLEX, "bernoulli_")
+    noise = computed(draw, over, p, input.array.dtype, input.device.type)
     if input.dtype.category in ("bool", "int"):
+        is_lowered = draw is _drawn and input.dtype.category == "bool"  # a bool less 1 is an int64
         raise dtype_error(
             f"dropout() is not defined for {input.dtype}",
             text="result type Float can't be cast to the desired output type"
-            f" {input.dtype.scalar_type}",
+            f" {'Long' if is_lowered else input.dtype.scalar_type}",
         )
-    check_dtype("dropout", input.dtype, COMPLEX, "bernoulli_")
-
-
-def _dropped(input: Tensor, p: float, over: Any) -> Tensor:
-    """The tensor times noise with the memory order of an array."""
-    _check_dtype(input)
-    kept = computed(_scaled, over, p, input.array.dtype, input.device.type)
-    return mul.apply(input, Tensor(kept))
+    return noise
 
 
 def _channels(name: str, input: Tensor) -> Any:
@@ -96,6 +84,55 @@ def _channels(name: str, input: Tensor) -> Any:
     return np.empty((*shape[:2], *(1,) * (len(shape) - 2)))
 
 
+def _dropped(name: str, input: Tensor, p: float, training: bool, written: bool) -> Tensor:
+    """What one of the functions below makes of a tensor, or does to it: each product and each sum
+    is a write of its own.
+    """
+    _check_probability(name, input, p)
+    if not training or p == 0 or not input.array.size:
+        return input
+    product = _multiply_in_place if written else mul.apply
+    if p == 1:
+        return product(input, Tensor(input.array.dtype.type(0)))
+    over = _channels(name, input) if name.startswith("feature") else input.array
+    if not name.endswith("alpha_dropout"):
+        return product(input, Tensor(_noise(_scaled, input, p, over)))
+    kept = _noise(_drawn, input, p, over)
+    scale = 1 / sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+    shift = Tensor((kept - 1) * (_ALPHA * scale) + _ALPHA * scale * p)
+    result = product(input, Tensor(kept * scale))
+    if written:
+        return _add_in_place(result, shift)
+    result = add.apply(result, shift)
+    storage_of(result).version = 1  # PyTorch adds in place
+    return result
+
+
+def _in_place(name: str, training_unless_said: bool) -> Function:
+    """The in-place form of one of the functions below."""
+
+    @effects(WRITES)
+    def write_dropped(
+        input: Tensor, p: float = 0.5, training: bool = training_unless_said
+    ) -> Tensor:
+        return _dropped(name, input, p, training, written=True)
+
+    write_dropped.__name__ = write_dropped.__qualname__ = f"{name}_"
+    return write_dropped
+
+
+@activation("dropout", torch=True, inplace=True, writing=_in_place("dropout", True))
+@effects(RANDOM)
+def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Each element is set to 0 with probability p, and the others are divided by 1 - p; the tensor
+    itself without `training`, or with p = 0. With p = 1 nothing is drawn. Raises E204 where p is no
+    probability.
+
+    Example: torch.dropout(tensor([0.5, 1., 2.]), 0.5, True)
+    """
+    return _dropped("dropout", input, p, training, written=False)
+
+
 @function("feature_dropout")
 @effects(RANDOM)
 def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
@@ -103,30 +140,15 @@ def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Ten
 
     Example: torch.feature_dropout(tensor([[2., 1.], [1., 3.]]))
     """
-    _check_probability("feature_dropout", input, p)
-    known = _undrawn(input, p, training)
-    return _dropped(input, p, _channels("feature_dropout", input)) if known is None else known
+    return _dropped("feature_dropout", input, p, training, written=False)
 
 
-modules["torch"]["feature_dropout_"] = in_place(
-    "feature_dropout", feature_dropout, written_as="mul_"
-)
-
-# What an element becomes instead of 0: the value that selu approaches on the left, negated.
-_ALPHA = 1.7580993408473766
+_feature_dropout_in_place = _in_place("feature_dropout", True)
+vars(_feature_dropout_in_place)["__wrapped__"] = feature_dropout
+modules["torch"]["feature_dropout_"] = _feature_dropout_in_place
 
 
-def _alpha_dropped(input: Tensor, p: float, over: Any) -> Tensor:
-    _check_dtype(input)
-    kept = computed(_drawn, over, p, input.array.dtype, input.device.type)
-    scale = 1 / sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
-    shift = (kept - 1) * (_ALPHA * scale) + _ALPHA * scale * p
-    result = add.apply(mul.apply(input, Tensor(kept * scale)), Tensor(shift))
-    storage_of(result).version = 1  # PyTorch adds in place
-    return result
-
-
-@activation("alpha_dropout", torch=True, inplace=True, written_as="mul_")
+@activation("alpha_dropout", torch=True, inplace=True, writing=_in_place("alpha_dropout", False))
 @effects(RANDOM)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """`dropout` to the lowest value of `selu`, shifted and scaled so that mean and variance stay.
@@ -134,55 +156,69 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tens
 
     Example: torch.alpha_dropout(tensor([0.5, 1., 2.5]))
     """
-    _check_probability("alpha_dropout", input, p)
-    known = _undrawn(input, p, training)
-    return _alpha_dropped(input, p, input.array) if known is None else known
+    return _dropped("alpha_dropout", input, p, training, written=False)
 
 
-@activation("feature_alpha_dropout", torch=True, inplace=True, written_as="mul_")
+@activation(
+    "feature_alpha_dropout",
+    torch=True,
+    inplace=True,
+    writing=_in_place("feature_alpha_dropout", False),
+)
 @effects(RANDOM)
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """`alpha_dropout` of whole channels. Raises E301 where there is no second dimension.
 
     Example: torch.feature_alpha_dropout(tensor([[2., 1.], [1., 3.]]))
     """
-    _check_probability("feature_alpha_dropout", input, p)
-    known = _undrawn(input, p, training)
-    if known is not None:
-        return known
-    return _alpha_dropped(input, p, _channels("feature_alpha_dropout", input))
+    return _dropped("feature_alpha_dropout", input, p, training, written=False)
 
 
 def _expose_channels() -> None:
-    for ndim, counts, sample in (
-        (1, (2, 3), "ones(1, 2, 3)"),
-        (2, (3, 4), SAMPLES[2]),
-        (3, (4, 5), SAMPLES[3]),
-    ):
-        _of_channels(f"dropout{ndim}d", counts, sample)
+    for ndim, sample in ((1, "ones(1, 2, 3)"), (2, SAMPLES[2]), (3, SAMPLES[3])):
+        _of_channels(ndim, f"F.dropout{ndim}d({sample})")
 
 
-def _of_channels(name: str, counts: tuple[int, int], sample: str) -> None:
-    """`dropout` of whole channels; without a batch dimension a tensor gets one for the noise."""
+def _of_channels(ndim: int, example: str) -> None:
+    """`dropout` of whole channels with so many dimensions; without a batch a tensor gets one for
+    the noise; `dropout2d` takes the first dimension for the batch whatever their number.
+    """
+    name = f"dropout{ndim}d"
 
-    @activation(name)
+    def is_batched(input: Tensor, p: float) -> bool:
+        _check_probability(name, input, p)
+        found = input.array.ndim
+        if ndim == 1 and found not in (2, 3):
+            raise shape_error(
+                f"dropout1d(): 2 or 3 dimensions are needed, not {found}",
+                text=f"dropout1d: Expected 2D or 3D input, but received a {found}D input. Note that"
+                " dropout1d exists to provide channel-wise dropout on inputs with 1 spatial"
+                " dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D"
+                " inputs).",
+            )
+        return ndim == 2 or found == ndim + 2
+
+    @effects(WRITES)
+    def write_of_channels(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+        if is_batched(input, p):
+            return _dropped("feature_dropout", input, p, training, written=True)
+        unsqueeze_in_place(input, 0)
+        return squeeze_in_place(_dropped("feature_dropout", input, p, training, written=True), 0)
+
+    write_of_channels.__name__ = write_of_channels.__qualname__ = name
+
+    @activation(name, writing=write_of_channels)
     @effects(RANDOM)
     def of_channels(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-        _check_probability(name, input, p)
-        if name != "dropout2d" and input.array.ndim not in counts:
-            raise shape_error(
-                f"{name}(): {counts[0]} or {counts[1]} dimensions are needed, not"
-                f" {input.array.ndim}"
-            )
-        if input.array.ndim == counts[0] and name != "dropout2d":
-            batched = unsqueeze.apply(input, 0)
-            return squeeze_dim.apply(feature_dropout(batched, p, training), 0)
-        return feature_dropout(input, p, training)
+        if is_batched(input, p):
+            return feature_dropout(input, p, training)
+        batched = unsqueeze.apply(input, 0)
+        return squeeze_dim.apply(feature_dropout(batched, p, training), 0)
 
     describe(
         of_channels,
         "`dropout` of whole channels. Raises E301 for other shapes.",
-        f"F.{name}({sample})",
+        example,
     )
 
 

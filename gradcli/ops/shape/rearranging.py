@@ -12,7 +12,7 @@ from gradcli.arrays.layout.strides import copied_in_order, laid_out_like
 from gradcli.autograd.inplace.writes import check_graph
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, runtime_error, shape_error
-from gradcli.ops.binding.arguments import plain_integer
+from gradcli.ops.binding.arguments import check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.creation.copies import contiguous
@@ -148,9 +148,18 @@ def rot90_(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """The plane of two dimensions turned `k` times by a right angle, from the first towards the
     second.
     """
-    _check_dims("rot90", input, 2)
+    check_tensors("rot90", input=input)
+    problem = ""
     if len(dims) != 2:
-        raise runtime_error(f"rot90(): a plane has two dimensions, not {len(dims)}")
+        problem = f"expected total rotation dims == 2, but got dims = {len(dims)}"
+    elif input.array.ndim < 2:
+        problem = f"expected total dims >= 2, but got total dims = {input.array.ndim}"
+    elif dims[0] == dims[1] or abs(dims[0] - dims[1]) == input.array.ndim:
+        problem = (
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        )
+    if problem:
+        raise runtime_error(f"rot90(): {problem}", text=problem)
     return rot90.apply(input, k, diagonal_dims("rot90", input.array.ndim, dims[0], dims[1]))
 
 

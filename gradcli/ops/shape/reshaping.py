@@ -73,7 +73,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     try:
         wanted = inferred_sizes("unflatten", given, shape[at])
     except GradcliError as error:
-        if -1 not in given:
+        if given.count(-1) < 2:
             error.text = (
                 f"unflatten: Provided sizes {list(given)} don't multiply up to the size of dim {at}"
                 f" ({shape[at]}) in the input tensor"

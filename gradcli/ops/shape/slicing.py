@@ -80,9 +80,26 @@ def select_(input: Tensor, dim: int, index: Any) -> Tensor:
     """
     shape = input.array.shape
     if not shape:
-        raise GradcliError("E302", "select(): a 0-dim tensor has no dimension to select from")
+        raise GradcliError(
+            "E302",
+            "select(): a 0-dim tensor has no dimension to select from",
+            text="select() cannot be applied to a 0-dim tensor.",
+        )
     at = normal_dim("select", dim, len(shape))
-    return select.apply(input, at, checked_position("select()", index, shape[at], at))
+    return select.apply(input, at, selected_position(index, shape, at))
+
+
+def selected_position(index: Any, shape: Sizes, dim: int) -> int:
+    """`checked_position` with the words of `select`."""
+    try:
+        return checked_position("select()", index, shape[dim], dim)
+    except GradcliError as error:
+        if error.code == "E302":
+            error.text = (
+                f"select(): index {index} out of range for tensor of size {list(shape)} at"
+                f" dimension {dim}"
+            )
+        raise
 
 
 # --- slice --------------------------------------------------------------------------------------
@@ -130,7 +147,10 @@ def narrowed(
     """The arguments of the slice that `narrow` stands for: dimension, start, end and step."""
     shape = input.array.shape
     if not shape:
-        raise shape_error(f"{name}(): a 0-dim tensor has no dimension")
+        raise shape_error(
+            f"{name}(): a 0-dim tensor has no dimension",
+            text=f"{name}() cannot be applied to a 0-dim tensor.",
+        )
     at = normal_dim(name, dim, len(shape))
     if isinstance(start, Tensor) and (start.array.ndim or start.dtype.category != "int"):
         raise runtime_error(
@@ -146,7 +166,12 @@ def narrowed(
             f" got {first})",
         )
     first = first + shape[at] if first < 0 else first
-    if length < 0 or first + length > shape[at]:
+    if length < 0:
+        raise shape_error(
+            f"{name}(): there are no {length} elements",
+            text=f"{name}(): length must be non-negative.",
+        )
+    if first + length > shape[at]:
         raise shape_error(
             f"{name}(): dimension {at} has {shape[at]} elements, not {length} from {first} on",
             text=f"start ({first}) + length ({length}) exceeds dimension size ({shape[at]}).",

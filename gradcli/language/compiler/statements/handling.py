@@ -7,9 +7,8 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError, runtime_error, type_error
-from gradcli.language.compiler.assignment import target_store
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
-from gradcli.language.compiler.names import Store, name_store, name_unbind
+from gradcli.language.compiler.base import Compiler, Evaluate, Store, compiles
+from gradcli.language.compiler.names import name_store, name_unbind
 from gradcli.language.functions.calls import call, locate
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.absent import Absent
@@ -62,6 +61,15 @@ def matching(
     return None
 
 
+def forget_frames(error: BaseException | None) -> None:
+    """An error was handled: let go of the host's frames, which hold it, and the graphs and arrays
+    that they worked on, until the host next looks for such cycles.
+    """
+    while error is not None and error.__traceback__ is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
+
+
 @compiles(tree.Try)
 def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
     """`try`, with its `except`s, `else` and `finally`."""
@@ -102,7 +110,9 @@ def _by_the_first(c: Compiler, clauses: list[Clause]) -> Handle:
         handled.append(error)
         try:
             found.begin(variables, error)
-            return found.body(variables)
+            ended = found.body(variables)
+            forget_frames(error)
+            return ended
         except GradcliError as another:
             if another is not error and another.context is None:
                 another.context = error
@@ -144,6 +154,7 @@ def _in_groups(c: Compiler, clauses: list[Clause]) -> Handle:
         left = groups.raised_again(error, rest, anew)
         if left is not None:
             raise left
+        forget_frames(error)
         return None
 
     return handle
@@ -254,8 +265,8 @@ def with_statement(c: Compiler, node: tree.With, scope: Scope) -> Run:
     """`with context as target, …`: contexts are left in reverse, whatever happens."""
     run = c.block(node.body, scope)
     for context, target in reversed(node.items):
-        store = None if target is None else target_store(c, target, scope)
-        run = within(c, c.expression(context, scope), context.span, store, run)
+        store = None if target is None else c.store(target, scope)
+        run = within(c, c.context(context, scope), context.span, store, run)
     return run
 
 

@@ -159,6 +159,13 @@ class Distribution(Extensible):
             return getattr(self, name)
         raise AttributeError(name)
 
+    def language_setattr(self, name: str, value: Any) -> None:
+        """Store what a program assigns: in the place of a parameter it is the parameter."""
+        if name in getattr(self, "given", ()):
+            self.given[name] = value
+        else:
+            super().language_setattr(name, value)
+
     def check_parameter(self, name: str, value: Tensor) -> None:
         """Raise E204 where a parameter has values that its constraint forbids."""
         self._check(f"parameter {name}", value, self.constraints[name])

@@ -262,7 +262,11 @@ class Attributes:
         if name not in self._buffers:
             self._check_free(name)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise type_error(f"{kind_of(tensor)} cannot be the buffer '{name}'")
+            raise type_error(
+                f"{kind_of(tensor)} cannot be the buffer '{name}'",
+                text=f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (torch"
+                " Tensor or None required)",
+            )
         self._buffers[name] = tensor
         if persistent:
             self._transient.discard(name)

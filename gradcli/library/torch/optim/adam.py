@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.kernels import in_c
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import value_error
 from gradcli.library.torch.optim.arithmetic import (
     add_product,
     add_quotient,
@@ -32,6 +34,8 @@ from gradcli.library.torch.optim.optimizer import (
 
 def _check(lr: Any, betas: tuple[float, float], eps: float, weight_decay: float) -> None:
     check_not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
+    if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+        raise value_error("betas must be either both floats or both Tensors")
     check_range("betas[0]", number(betas[0]), 0.0, 1.0)
     check_range("betas[1]", number(betas[1]), 0.0, 1.0)
 

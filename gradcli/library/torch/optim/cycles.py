@@ -180,7 +180,11 @@ class OneCycleLR(LRScheduler):
     def rate(self, group: Group, base: float) -> float:
         step = self.last_epoch
         if step > self.total_steps:
-            raise value_error(f"the cycle of {self.total_steps} steps is over")
+            raise value_error(
+                f"the cycle of {self.total_steps} steps is over",
+                text=f"Tried to step {step} times. The specified number of total steps is"
+                f" {self.total_steps}",
+            )
         start = 0.0
         phase = self._schedule_phases[-1]
         for earlier in self._schedule_phases[:-1]:

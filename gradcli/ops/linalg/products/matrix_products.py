@@ -17,7 +17,7 @@ from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.arrays.layout.strides import laid_out_like_operands
 from gradcli.errors import GradcliError, dtype_error, shape_error
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.arithmetic.half_precision import check_factor
+from gradcli.ops.arithmetic.half_precision import check_factor, factor_of_dtype
 from gradcli.ops.binding.catalogue import expose
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.definition.doc import BY_KINDS
@@ -76,9 +76,9 @@ def _wrong_rank(name: str, ranks: tuple[tuple[Any, int], ...]) -> str | None:
         return f"{('self', 'mat2')[number]} must be a matrix"
     if name == "bmm":
         return f"batch{number + 1} must be a 3D tensor"
-    if name == "outer":
-        operand = ("self", "vec2")[number]
-        return f"outer: Expected 1-D argument {operand}, but got {found[number]}-D"
+    if name in ("outer", "addr"):
+        operand = ("vec1" if name == "addr" else "self", "vec2")[number]
+        return f"{name}: Expected 1-D argument {operand}, but got {found[number]}-D"
     if name == "mv":
         return f"vector + matrix @ vector expected, got 1, {found[0]}, {found[1]}"
     return None
@@ -265,18 +265,18 @@ mm: Op = op(
 )
 
 
-def _bmm_array(self: Any, mat2: Any) -> Any:
+def _bmm_array(name: str, self: Any, mat2: Any) -> Any:
     check_ranks("bmm", (self, 3), (mat2, 3))
     if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
         raise misfit_of_matrices("bmm", self, mat2)
-    check_dtypes("bmm", self)  # bools are checked before a difference of dtypes
+    check_dtypes(name, self)  # bools are checked before a difference of dtypes
     check_dtypes("bmm", self, mat2)
     return product(self, mat2)
 
 
 bmm: Op = op(
     "bmm",
-    _bmm_array,
+    lambda self, mat2: _bmm_array("bmm", self, mat2),
     autocast=True,
     self=lambda grad, mat2: bmm(grad, conj(transpose(mat2, 1, 2))),
     mat2=lambda grad, self: bmm(conj(transpose(self, 1, 2)), grad),
@@ -303,22 +303,33 @@ def _added(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
 
 
 def _sum(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
-    """beta * self + alpha * product; with beta 0 not even a nan of `self` counts."""
-    try:
-        if beta == 1 and alpha == 1 and type(product) is np.ndarray:
+    """beta * self + alpha * product; with beta 0 not even a nan of `self` counts. The factors are
+    of the product's dtype: beside integers 1.5 is 1.
+    """
+    if beta == 1 and alpha == 1 and type(product) is np.ndarray:
+        try:
             product += self
-            return product
+        except ValueError:
+            raise _not_added(name, self, product.shape) from None
+        return product
+    beta, alpha = (factor_of_dtype(factor, product.dtype) for factor in (beta, alpha))
+    try:
         whole = np.broadcast_to(self, product.shape)
     except ValueError:
-        raise shape_error(
-            f"{name}: a tensor of shape {tuple(self.shape)} cannot be added to a product of shape"
-            f" {tuple(product.shape)}",
-            text=not_expanded(dtypes.of_array(self), self.shape, product.shape),
-        ) from None
+        raise _not_added(name, self, product.shape) from None
     scaled_product = scaled(product, alpha)
     if beta == 0:
         return scaled_product
     return (scaled(whole, beta) + scaled_product).astype(product.dtype)[()]
+
+
+def _not_added(name: str, self: Any, shape: Sizes) -> GradcliError:
+    """The error of a tensor that cannot be added to a product of a shape."""
+    return shape_error(
+        f"{name}: a tensor of shape {tuple(self.shape)} cannot be added to a product of shape"
+        f" {shape}",
+        text=not_expanded(dtypes.of_array(self), self.shape, shape),
+    )
 
 
 def _product_of_addmm(mat1: Any, mat2: Any) -> Any:
@@ -363,20 +374,37 @@ addmv = op(
 
 
 def _addr_array(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    check_ranks("addr", (vec1, 1), (vec2, 1))
-    dtype = dtypes.result_dtype((self, vec1, vec2))
-    for argument, factor in (("beta", beta), ("alpha", alpha)):
-        check_factor(argument, factor, self, vec1, vec2)
+    dtype = _check_addr(self, vec1, vec2, beta, alpha)
     self, vec1, vec2 = (dtypes.cast(each, dtype) for each in (self, vec1, vec2))
     made = _sum("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
     made = dtypes.cast(made, dtype)  # bools stay bools
     return laid_out_like_operands(made, self, vec1[:, None], vec2)
 
 
+def _addr_of_half(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    _check_addr(self, vec1, vec2, beta, alpha)
+    return half_precision.addr(self, vec1, vec2, beta, alpha)
+
+
+def _check_addr(self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> dtypes.DType:
+    """Raise what the operands of `addr` are refused for; the dtype of the result."""
+    check_ranks("addr", (vec1, 1), (vec2, 1))
+    for argument, factor in (("beta", beta), ("alpha", alpha)):
+        check_factor(argument, factor, self, vec1, vec2)
+    dtype = dtypes.result_dtype((self, vec1, vec2))
+    for factor in (beta, alpha):
+        factor_of_dtype(factor, dtype.numpy_dtype)
+    try:
+        np.broadcast_to(self, (vec1.size, vec2.size))
+    except ValueError:
+        raise _not_added("addr", self, (vec1.size, vec2.size)) from None
+    return dtype
+
+
 addr = op(
     "addr",
     _addr_array,
-    half=by_kernel(half_precision.addr),
+    half=by_kernel(_addr_of_half),
     keeps_layout=True,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     vec1=lambda grad, vec2, alpha: scaled(mv(grad, conj(vec2)), conj(alpha)),
@@ -393,7 +421,7 @@ def _baddbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: An
     ]
     if self.dtype != batch1.dtype:
         check_dtypes("baddbmm", self, batch1)
-    return _added("baddbmm", self, _bmm_array(*factors), beta, alpha)
+    return _added("baddbmm", self, _bmm_array("baddbmm", *factors), beta, alpha)
 
 
 baddbmm = op(

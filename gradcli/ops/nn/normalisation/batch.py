@@ -17,6 +17,7 @@ from gradcli.errors import GradcliError, runtime_error, shape_error, value_error
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
 from gradcli.ops.binding.arguments import check_floating
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.doc import WRITES, effects
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.nn.normalisation.formula import (
@@ -308,7 +309,7 @@ def instance_norm(
     statistics = (repeated(running_mean), repeated(running_var))
     result = _batch_normed(
         "instance_norm",
-        reshape(input, (1, samples * channels, *shape[2:])),
+        contiguous(reshape(input, (1, samples * channels, *shape[2:]))),
         repeated(weight),
         repeated(bias),
         statistics,

@@ -20,6 +20,7 @@ from gradcli.library.torch.nn.layers.recurrent.cells import Recurrent, State
 from gradcli.library.torch.nn.layers.recurrent.packed_sequences import PackedSequence
 from gradcli.ops.binding.functions import F, methods
 from gradcli.ops.creation.autocast import autocast_to_lower_precision
+from gradcli.ops.indexing.basic import getitem
 from gradcli.ops.nn.recurrent import mkldnn_rnn_layer
 from gradcli.ops.shape.joining import cat_, stack_
 from gradcli.state import active, charge_tensors
@@ -236,7 +237,7 @@ class _Layers(Recurrent):
         if isinstance(hx, (tuple, list)):
             given = tuple(hx)
         if len(given) < self.states and isinstance(hx, Tensor):
-            given = tuple(methods.select(hx, 0, number) for number in range(self.states))
+            given = tuple(getitem(hx, number) for number in range(self.states))
         if isinstance(input, PackedSequence):
             return self._packed(input, given)
         self._check(input)
