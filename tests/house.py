@@ -107,8 +107,18 @@ BY_NAME = {
 }
 """The modules that import others by name, and which."""
 
-TABLES = ("inplace_operators", "methods", "operators", "properties", "setters", "unary_operators")
-"""The tables of the catalogue, beside those in `modules`, that map the names of programs."""
+TABLES = (
+    "inplace_operators",
+    "methods",
+    "operators",
+    "properties",
+    "registry",
+    "setters",
+    "unary_operators",
+)
+"""The tables of ops, and beside those in `modules` the catalogue's, which names of programs lead
+to.
+"""
 
 ROOT = ("gradcli", "gradcli.__main__", "gradcli.build_backend")
 """What stands outside of the rooms: whoever asks for the version imports the first one."""

@@ -15,10 +15,10 @@ from gradcli.library.torch.func.batching.shapes import rows
 from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.functions import operators
 from gradcli.ops.creation.copies import clone
-from gradcli.ops.definition.op import Op, registry
+from gradcli.ops.definition.op import Op
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.indexing.basic import FULL, Key, positions_from_front
-from gradcli.ops.indexing.gather import gather, scatter_add
+from gradcli.ops.indexing.gather import gather, scatter_add, scatter_number, scatter_tensor
 from gradcli.ops.indexing.select import index_select
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import expand, reshape, unsqueeze, view
@@ -120,7 +120,7 @@ def _index_copy(frame: Frame, op: Op, args: Any) -> Any:
         return reshape(parts, (frame.size,))
     if not frame.is_batched(index):
         return op.apply(whole, dim + 1, frame.plain(index), parts)
-    return registry["scatter"].apply(whole, dim + 1, _along(frame, index, parts, dim + 1), parts)
+    return scatter_tensor.apply(whole, dim + 1, _along(frame, index, parts, dim + 1), parts)
 
 
 @batching("index_fill", "index_fill.IndexFillBackward1")
@@ -132,9 +132,7 @@ def _index_fill(frame: Frame, op: Op, args: Any) -> Any:
     if not self.array.ndim:
         whole = unsqueeze.apply(whole, 1)
     at = _along(frame, index, whole, dim + 1)
-    mask = registry["scatter.ScatterBackward1"].apply(
-        Tensor(np.zeros(whole.array.shape, np.bool_)), dim + 1, at, True
-    )
+    mask = scatter_number.apply(Tensor(np.zeros(whole.array.shape, np.bool_)), dim + 1, at, True)
     if frame.is_batched(value):
         value = view.apply(frame.first(value), (frame.size, *(1,) * (whole.array.ndim - 1)))
     made = where(mask, frame.plain(value), whole)
