@@ -19,6 +19,7 @@ from gradcli.errors import GradcliError, value_error
 from gradcli.library.torch.func.saved_tensors import PackingListener
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.random import generator_of
+from gradcli.record import Record
 from gradcli.state import active
 
 _MODULE = "torch.utils.checkpoint"
@@ -53,7 +54,7 @@ class SetCheckpointEarlyStop:
 modules[_MODULE]["set_checkpoint_early_stop"] = SetCheckpointEarlyStop
 
 
-class _Call:
+class _Call(Record):
     """A function with its arguments and the random numbers that it will see.
 
     Attributes:
@@ -61,21 +62,11 @@ class _Call:
         stops: whether it runs again only until every value is there.
     """
 
-    __slots__ = ("args", "function", "kwargs", "snapshot", "stops")
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        preserve_rng_state: bool,
-        early_stop: bool = True,
-    ) -> None:
-        self.function = function
-        self.args = args
-        self.kwargs = kwargs
-        self.snapshot = generator_of(None).snapshot() if preserve_rng_state else None
-        self.stops = bool(active.state.library.get(_EARLY_STOP, early_stop))
+    function: Callable[..., Any]
+    args: Sequence[Any]
+    kwargs: dict[str, Any]
+    snapshot: Any
+    stops: bool
 
     def again(self, args: Sequence[Any]) -> Any:
         """Run the function with other arguments and the same random numbers."""
@@ -292,7 +283,9 @@ def checkpoint(
     """
     if context_fn is not None:
         raise GradcliError("E205", "checkpoint(): `context_fn` is outside the language")
-    call = _Call(function, args, kwargs, preserve_rng_state, early_stop)
+    snapshot = generator_of(None).snapshot() if preserve_rng_state else None
+    stops = bool(active.state.library.get(_EARLY_STOP, early_stop))
+    call = _Call(function, args, kwargs, snapshot, stops)
     if use_reentrant is None or use_reentrant:
         return _with_reentry(call)
     recomputation = _Recomputation(call)

@@ -28,6 +28,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.functions import methods, torch
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.shape.joining import stack_
+from gradcli.record import Record
 
 Function = Callable[..., Any]
 
@@ -47,7 +48,7 @@ class UndefinedGrad(Node):
     run_recorded = run
 
 
-class _Check:
+class _Check(Record):
     """A function at one point.
 
     Attributes:
@@ -60,33 +61,18 @@ class _Check:
         nondet_tol: how far two backward passes may differ.
     """
 
-    __slots__ = (
-        "atol",
-        "differentiable",
-        "eps",
-        "function",
-        "inputs",
-        "nondet_tol",
-        "numbers",
-        "outputs",
-        "rtol",
-    )
+    function: Function
+    inputs: list[Any]
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    numbers: Sequence[int] = ()
+    outputs: Sequence[Tensor] = ()
+    differentiable: Sequence[int] = ()
 
-    def __init__(
-        self,
-        function: Function,
-        inputs: Any,
-        eps: float,
-        atol: float,
-        rtol: float,
-        nondet_tol: float,
-    ) -> None:
-        self.function = function
-        self.inputs = _several(inputs)
-        self.eps = eps
-        self.atol = atol
-        self.rtol = rtol
-        self.nondet_tol = nondet_tol
+    def begin(self) -> None:
+        """Find what is checked; raises E402 for nothing, E204 for elements that share memory."""
         self.numbers = [
             number
             for number, value in enumerate(self.inputs)
@@ -466,7 +452,8 @@ def gradcheck(
     _needs("check_batched_forward_grad", check_batched_forward_grad, modes[0], text=forward)
 
     def check() -> None:
-        this = _Check(func, inputs, eps, atol, rtol, nondet_tol)
+        this = _Check(func, _several(inputs), eps, atol, rtol, nondet_tol)
+        this.begin()
         this.compare(check_forward_ad, check_backward_ad)
         if check_forward_ad and check_undefined_grad:
             this.check_undefined_tangents()

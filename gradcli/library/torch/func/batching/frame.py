@@ -14,10 +14,11 @@ from gradcli.ops.creation.copies import clone
 from gradcli.ops.creation.random import drawn
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import expand, unsqueeze
+from gradcli.record import Record
 from gradcli.state import active
 
 
-class Frame:
+class Frame(Record):
     """One level of batching, while its function runs.
 
     Attributes:
@@ -30,15 +31,12 @@ class Frame:
         born: what that transform found in the session's place for tensors that were made.
     """
 
-    __slots__ = ("below", "born", "level", "outer", "randomness", "size")
-
-    def __init__(self, level: int, size: int, randomness: str, outer: Self | None) -> None:
-        self.level = level
-        self.size = size
-        self.randomness = randomness
-        self.outer = outer
-        self.below: bool | None = None
-        self.born: Any = None
+    level: int
+    size: int
+    randomness: str
+    outer: Self | None
+    below: bool | None = None
+    born: Any = None
 
     def wrapped(self, value: Any) -> Any:
         """A tensor as one of this level; what is no tensor stays as it is."""

@@ -31,8 +31,6 @@ from gradcli.state import active
 class Interpreter(Frame):
     """Computes what a function does on batched values, while it runs."""
 
-    __slots__ = ()
-
     def picked(self, shown: Tensor, picked: dict[int, Any]) -> Tensor:
         """The elements of a tensor at positions that differ from example to example."""
         return picked_by_examples(shown, picked)
