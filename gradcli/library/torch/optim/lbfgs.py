@@ -255,6 +255,4 @@ class _Step:
 
 def _real(tensor: Tensor) -> Tensor:
     """The tensor, complex numbers as pairs of real ones."""
-    if tensor.array.dtype.kind != "c":
-        return tensor
-    return torch.view_as_real(tensor)
+    return torch.view_as_real(tensor) if tensor.array.dtype.kind == "c" else tensor
