@@ -161,8 +161,8 @@ class Distribution(Extensible):
 
     def language_setattr(self, name: str, value: Any) -> None:
         """Store what a program assigns: in the place of a parameter it is the parameter."""
-        if name in getattr(self, "given", ()):
-            self.given[name] = value
+        if name in getattr(self, "parameters", ()):
+            self.parameters[name] = value
         else:
             super().language_setattr(name, value)
 
