@@ -47,7 +47,7 @@ INSIDE = {
     "arrays.kernels": "windows linalg sums",
     "autograd": "custom inplace recording engine",
     "cli": "commands documents sweep",
-    "doors": "notebook agents editors python",
+    "doors": "notebook agents editors python torch",
     "language": "compiler functions objects parser hints tree",
     "language.compiler": "statements expressions",
     "language.parser": "actions errors",
@@ -62,7 +62,7 @@ INSIDE = {
     "ops.nn": "normalisation spatial loss",
     "questions": "check derive explain blame notes why plot port",
     "recorded": "formulas symbols",
-    "running": "arguments process",
+    "running": "recordings arguments process",
     "show": "help page pictures graph plots diagnostics",
 }
 """The folders of a room from the top down. A module that stands beside them has no place in this
@@ -100,6 +100,7 @@ BY_NAME = {
     "gradcli.arrays.gpu.runtime": "CuPy, where a tensor goes to a GPU",
     "gradcli.arrays.native.dispatch": "the C core, which an installation may lack",
     "gradcli.cli.group": "commands, by the word that a person types",
+    "gradcli.doors.torch.recorder": "torch, beside which alone it stands",
     "gradcli.library.modules": "tables of names, by the module that a program imports",
     "gradcli.ops.binding.lazy": "families, by the name that a program looks up",
     "gradcli.ops.definition.ref": "families, by the names that a stub declares",

@@ -97,6 +97,11 @@ def find_output(session: Session, options: Options, value: Any) -> tuple[str | N
         if type(found) is not Tensor:
             raise UsageError(f"--of: {_no_tensor(session, options.of)}")
         return options.of, found
+    if options.recording is not None:
+        name = options.recording.output
+        found = session.values.get(name)
+        if type(found) is Tensor:
+            return name, found
     if type(value) is Tensor:
         return _name_of(session, value), value
     return session.last_tensor()
