@@ -194,6 +194,16 @@ def runtime_error(message: str, text: str | None = None, help: str | None = None
     return GradcliError("E204", message, text=text, help=help, raises="RuntimeError")
 
 
+def assertion_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
+    """E204, an invalid value, as the AssertionError of PyTorch's own checks."""
+    return GradcliError("E204", message, text=text, help=help, raises="AssertionError")
+
+
+def attribute_error(message: str, text: str | None = None, help: str | None = None) -> GradcliError:
+    """E202, a value of the wrong type, of which PyTorch reads an attribute that it lacks."""
+    return GradcliError("E202", message, text=text, help=help, raises="AttributeError")
+
+
 def type_error(
     message: str, text: str | None = None, help: str | None = None, raises: str | None = None
 ) -> GradcliError:
