@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.allocator import keep_freed_memory
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, Source, Span
+from gradcli.errors import GradcliError, Source
 from gradcli.language.compiler import assignment, names  # noqa: F401  each handler registers itself
-from gradcli.language.compiler.base import Compiler, MakeHotLoop
+from gradcli.language.compiler.base import Compiler, MakeHotLoop, Predefined
 from gradcli.language.compiler.expressions import (  # noqa: F401
     access,
     calling,
@@ -43,32 +43,6 @@ _HOST_FRAMES = 20_000
 It leaves room for `DEEPEST_CALL` calls of the program, whose compiled code takes several frames
 each. Those frames are not on the C stack; what is, `DEEPEST_HOST_CALL` bounds.
 """
-
-
-class Predefined(Protocol):
-    """The library, as `gradcli/library/namespace.py` has it; the session hands it on.
-
-    Attributes:
-        BUILTINS: the built-in functions and classes by their names.
-        INSTEAD: for modules that stay outside of the language, what to write in their place.
-    """
-
-    BUILTINS: dict[str, Any]
-    INSTEAD: dict[str, str]
-
-    def table_of(self, name: str) -> dict[str, Any] | None:
-        """The table that defines a name which the program does not assign; None for no such."""
-
-    def unknown_name(self, name: str, values: dict[str, Any], span: Span) -> GradcliError:
-        """The error of an undefined name, with the one that was likely meant."""
-        raise NotImplementedError
-
-    def module(self, name: str) -> Module:
-        """A module by its dotted name; raises E103 for one that the language does not have."""
-        raise NotImplementedError
-
-    def imported(self, found: Module, name: str) -> Any:
-        """What `from module import name` binds; raises E103 for what there is not."""
 
 
 class Interpreter:

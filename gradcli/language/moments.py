@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gradcli.language.compiler.base import Compiler
+from gradcli.language.compiler.base import Compiler, Running
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 
-if TYPE_CHECKING:
-    from gradcli.language.interpreter import Interpreter
 
-
-def tell_of_statements(interpreter: Interpreter, ended: Callable[[int], None]) -> None:
+def tell_of_statements(interpreter: Running, ended: Callable[[int], None]) -> None:
     """Call `ended` after each statement that the interpreter runs from now on, with how many
     statements stand around it.
     """

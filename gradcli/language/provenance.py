@@ -7,16 +7,13 @@ every other program is compiled without it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from gradcli.language.compiler.base import Body, Compiler, Evaluate
+from gradcli.language.compiler.base import Body, Compiler, Evaluate, Running
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.record import Record
-
-if TYPE_CHECKING:
-    from gradcli.language.interpreter import Interpreter
 
 
 class Evaluation(Record):
@@ -64,7 +61,7 @@ class Provenance:
         return None
 
 
-def record_provenance(interpreter: Interpreter) -> None:
+def record_provenance(interpreter: Running) -> None:
     """Record the provenance of everything that the interpreter runs from now on."""
     interpreter.provenance = Provenance()
     interpreter.compiler = ProvenanceCompiler(interpreter)
@@ -75,7 +72,7 @@ class ProvenanceCompiler(Compiler):
 
     __slots__ = ("provenance",)
 
-    def __init__(self, interpreter: Interpreter) -> None:
+    def __init__(self, interpreter: Running) -> None:
         super().__init__(interpreter)
         assert interpreter.provenance is not None
         self.provenance: Provenance = interpreter.provenance

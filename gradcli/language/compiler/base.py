@@ -26,7 +26,9 @@ from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
-    from gradcli.language.interpreter import Interpreter
+    from gradcli.language.objects.attributes import Module
+    from gradcli.limits import Steps
+    from gradcli.state import State
 
 Evaluate = Callable[[Variables], Any]
 """A compiled expression."""
@@ -93,6 +95,53 @@ class HotLoop(Protocol):
         """The loop begins: what runs an iteration, what ends it; None to interpret all."""
 
 
+class Predefined(Protocol):
+    """The library, as `gradcli/library/namespace.py` has it; the session hands it on.
+
+    Attributes:
+        BUILTINS: the built-in functions and classes by their names.
+        INSTEAD: for modules that stay outside of the language, what to write in their place.
+    """
+
+    BUILTINS: dict[str, Any]
+    INSTEAD: dict[str, str]
+
+    def table_of(self, name: str) -> dict[str, Any] | None:
+        """The table that defines a name which the program does not assign; None for no such."""
+
+    def unknown_name(self, name: str, values: dict[str, Any], span: Span) -> GradcliError:
+        """The error of an undefined name, with the one that was likely meant."""
+        raise NotImplementedError
+
+    def module(self, name: str) -> Module:
+        """A module by its dotted name; raises E103 for one that the language does not have."""
+        raise NotImplementedError
+
+    def imported(self, found: Module, name: str) -> Any:
+        """What `from module import name` binds; raises E103 for what there is not."""
+
+
+class Running(Protocol):
+    """The interpreter, as what is compiled for it sees it; `Interpreter` says what each is."""
+
+    state: State
+    predefined: Predefined
+    values: dict[str, Any]
+    overrides: dict[str, Callable[[Any], Any]]
+    last_assigned: str | None
+    handled: list[GradcliError]
+    hot_loops: dict[int, Any]
+    steps: Steps
+    provenance: Any
+    statement_ended: Callable[[int], None] | None
+    depth: int
+    make_hot_loop: MakeHotLoop | None
+    compiler: Compiler
+
+    def module_beside(self, name: str) -> Module | None:
+        """The module of a file beside the script."""
+
+
 class Compiler:
     """Compiles for one interpreter, whose values and state the closures share.
 
@@ -118,7 +167,7 @@ class Compiler:
         "values",
     )
 
-    def __init__(self, interpreter: Interpreter) -> None:
+    def __init__(self, interpreter: Running) -> None:
         self.interpreter = interpreter
         self.state = interpreter.state
         self.steps = interpreter.steps

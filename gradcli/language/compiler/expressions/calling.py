@@ -7,14 +7,14 @@ from typing import Any
 
 from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError, Label
+from gradcli.errors import GradcliError, Label, runtime_error
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles, label_operands
-from gradcli.language.compiler.statements.classes import super_call
 from gradcli.language.functions.calls import Function, call_failed, for_op
 from gradcli.language.functions.calls import call as call_value
 from gradcli.language.objects.attributes import Method, get_attribute
 from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.classes.descriptors import BoundMethod
+from gradcli.language.objects.classes.super_lookup import Super
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.types import check_kind
@@ -33,7 +33,7 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     if isinstance(node.function, tree.Attribute):
         return _method(c, node, node.function, arguments, scope)
     if is_bare(node, scope, "super"):
-        return super_call(c, node, scope)
+        return _super_call(c, node, scope)
     for word in NAMES_IN_USE:
         if is_bare(node, scope, word):
             return _names_in_use(c, word, scope)
@@ -253,3 +253,28 @@ def _merge(named: dict[str, Any], more: Any) -> None:
 
 def _given_twice(name: str) -> GradcliError:
     return GradcliError("E201", f"the keyword argument {name!r} is given twice")
+
+
+def _super_call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
+    """`super()` inside a method, on the method's class and first parameter."""
+    state, span = c.state, node.span
+    method = scope
+    steps = 0
+    while method.parent is not None and not method.parent.is_class:
+        method = method.parent
+        steps += 1
+    receiver = method.first_parameter
+
+    def run(variables: Variables) -> Super:
+        state.place = span
+        for _ in range(steps):
+            variables = variables[PARENT]
+        if not receiver or receiver not in variables:
+            raise runtime_error(
+                "super() without arguments belongs in a method that has a parameter",
+                text="super(): no arguments",
+                help="name the class and the object: `super(Name, self)`",
+            )
+        return Super(variables[PARENT][CLASS], variables[receiver])
+
+    return run

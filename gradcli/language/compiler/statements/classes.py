@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gradcli.errors import GradcliError, runtime_error
-from gradcli.language.compiler.base import Compiler, Evaluate, compiles
+from gradcli.errors import GradcliError
+from gradcli.language.compiler.base import Compiler, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.compiler.statements.annotations import values_of
 from gradcli.language.functions.calls import call, docstring
 from gradcli.language.objects.classes.definition import Cell, define_class, metaclass_of
-from gradcli.language.objects.classes.super_lookup import Super
 from gradcli.language.objects.classes.user_classes import UserClass
 from gradcli.language.objects.methods import dict_of
 from gradcli.language.tree import syntax as tree
@@ -109,28 +108,3 @@ def _keywords(c: Compiler, node: tree.Class, scope: Scope) -> Callable[[Variable
         return named.pop("metaclass", None), named
 
     return keywords
-
-
-def super_call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
-    """`super()` inside a method, on the method's class and first parameter."""
-    state, span = c.state, node.span
-    method = scope
-    steps = 0
-    while method.parent is not None and not method.parent.is_class:
-        method = method.parent
-        steps += 1
-    receiver = method.first_parameter
-
-    def run(variables: Variables) -> Super:
-        state.place = span
-        for _ in range(steps):
-            variables = variables[PARENT]
-        if not receiver or receiver not in variables:
-            raise runtime_error(
-                "super() without arguments belongs in a method that has a parameter",
-                text="super(): no arguments",
-                help="name the class and the object: `super(Name, self)`",
-            )
-        return Super(variables[PARENT][CLASS], variables[receiver])
-
-    return run
