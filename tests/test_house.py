@@ -10,13 +10,10 @@ from tests.house import House, Module, breaches, built
 
 KNOWN = (
     "imports that point up: gradcli.language.compiler.expressions.calling",
-    "circles: gradcli.autograd.batched",
     "circles: gradcli.language.compiler.assignment",
     "circles: gradcli.library.torch.func.batching",
     "circles: gradcli.library.torch.optim.lints",
     "circles: gradcli.loops.capture",
-    "circles: gradcli.trace.guards",
-    "short modules: gradcli.arrays.allocator",
     "short modules: gradcli.language.predefined",
     "short modules: gradcli.library.torch.func.batching.linalg",
     "short modules: gradcli.library.torch.func.batching.load",

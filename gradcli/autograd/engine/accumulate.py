@@ -17,8 +17,8 @@ from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.arrays.layout.sizes import sizes_apart
 from gradcli.arrays.layout.strides import copied_to_leaf
 from gradcli.arrays.storage import own
-from gradcli.autograd.node import AccumulateGrad, Node
-from gradcli.autograd.tensor import Tensor, meta_of, not_installed
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import AccumulateGrad, Tensor, meta_of, not_installed
 from gradcli.errors import GradcliError
 
 # Installed by gradcli.ops.

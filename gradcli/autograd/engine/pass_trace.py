@@ -21,11 +21,10 @@ from gradcli.autograd.engine.accumulate import (
     is_fresh,
     sum_to_size,
 )
-from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node, miscounted, reachable
-from gradcli.autograd.tensor import meta_of
+from gradcli.autograd.node import SCALAR_METADATA, Node, miscounted, reachable
+from gradcli.autograd.tensor import AccumulateGrad, meta_of
 from gradcli.trace.codegen import Code
-from gradcli.trace.guards import Guard, Kind
-from gradcli.trace.ir import Effect, Effects, Inline, Instruction, Trace, Value
+from gradcli.trace.ir import Effect, Effects, Guard, Inline, Instruction, Kind, Trace, Value
 from gradcli.trace.passes import FREE
 
 _LARGEST = 60

@@ -15,12 +15,12 @@ from gradcli.arrays.storage import own
 from gradcli.autograd.naming import ModuleCall
 from gradcli.autograd.node import freed
 from gradcli.autograd.recording.listeners import Listener
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import AccumulateGrad, Tensor
 from gradcli.record import Record
 from gradcli.state import active
 
 if TYPE_CHECKING:
-    from gradcli.autograd.node import AccumulateGrad, Node
+    from gradcli.autograd.node import Node
 
 
 class Step(Record):
