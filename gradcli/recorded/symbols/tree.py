@@ -7,6 +7,7 @@ the reading that they belong to, and what needs a value raises `Unreadable`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -28,6 +29,16 @@ def _operator(text: str) -> Callable[[Symbol, Any], Symbol]:
 def _reflected(text: str) -> Callable[[Symbol, Any], Symbol]:
     """The method of an operator whose second operand is a symbol."""
     return lambda self, other: Operation(text, lifted(other), self)
+
+
+def _each(*names: str) -> Any:
+    """The operands of a symbol: an attribute for each."""
+    return property(lambda self: tuple([getattr(self, name) for name in names]))
+
+
+def _all(name: str) -> Any:
+    """The operands of a symbol: an attribute that is the tuple of them."""
+    return property(attrgetter(name))
 
 
 class Symbol(Record):
@@ -157,9 +168,7 @@ class Operation(Symbol):
         self.operator = operator
         self.operands = operands
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return self.operands
+    parts = _all("operands")
 
 
 class Call(Symbol):
@@ -169,9 +178,7 @@ class Call(Symbol):
     arguments: tuple[Symbol, ...]
     method: bool = False
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return self.arguments
+    parts = _all("arguments")
 
 
 class Keyword(Symbol):
@@ -180,9 +187,7 @@ class Keyword(Symbol):
     name: str
     value: Symbol
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return (self.value,)
+    parts = _each("value")
 
 
 class Attribute(Symbol):
@@ -191,9 +196,7 @@ class Attribute(Symbol):
     value: Symbol
     name: str
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return (self.value,)
+    parts = _each("value")
 
 
 class Item(Symbol):
@@ -202,9 +205,7 @@ class Item(Symbol):
     value: Symbol
     index: Symbol
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return (self.value, self.index)
+    parts = _each("value", "index")
 
 
 class Choice(Symbol):
@@ -214,9 +215,7 @@ class Choice(Symbol):
     then: Symbol
     otherwise: Symbol
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return (self.condition, self.then, self.otherwise)
+    parts = _each("condition", "then", "otherwise")
 
 
 class Listed(Symbol):
@@ -226,9 +225,7 @@ class Listed(Symbol):
     variable: str
     rows: Symbol
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return (self.formula, self.rows)
+    parts = _each("formula", "rows")
 
 
 class Opaque(Symbol):
@@ -238,9 +235,7 @@ class Opaque(Symbol):
     node_name: str
     parameters: tuple[Symbol, ...]
 
-    @property
-    def parts(self) -> tuple[Symbol, ...]:
-        return self.parameters
+    parts = _all("parameters")
 
 
 def lifted(value: Any) -> Symbol:
