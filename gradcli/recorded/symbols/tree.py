@@ -7,7 +7,6 @@ the reading that they belong to, and what needs a value raises `Unreadable`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from operator import attrgetter
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -31,21 +30,13 @@ def _reflected(text: str) -> Callable[[Symbol, Any], Symbol]:
     return lambda self, other: Operation(text, lifted(other), self)
 
 
-def _each(*names: str) -> Any:
-    """The operands of a symbol: an attribute for each."""
-    return property(lambda self: tuple([getattr(self, name) for name in names]))
-
-
-def _all(name: str) -> Any:
-    """The operands of a symbol: an attribute that is the tuple of them."""
-    return property(attrgetter(name))
-
-
 class Symbol(Record):
     """A part of an expression."""
 
     written: ClassVar[Callable[[Symbol], str]]
     """The text of a symbol, for `str` and `repr`: `symbols/text.py` sets it."""
+    inside: ClassVar[str | tuple[str, ...]] = ()
+    """The attributes that hold its operands; a single name for the tuple of them."""
     # NumPy's arrays and scalars leave mixed operations to the symbol.
     __array_ufunc__: ClassVar[None] = None
     __hash__ = object.__hash__
@@ -58,7 +49,19 @@ class Symbol(Record):
     @property
     def parts(self) -> tuple[Symbol, ...]:
         """The operands of this symbol."""
-        return ()
+        names = self.inside
+        if isinstance(names, str):
+            return getattr(self, names)
+        return tuple([getattr(self, name) for name in names])
+
+    def of_parts(self, parts: tuple[Symbol, ...]) -> Symbol:
+        """The same symbol of other operands."""
+        names = self.inside
+        new = {names: parts} if isinstance(names, str) else dict(zip(names, parts, strict=True))
+        made: Symbol = object.__new__(type(self))
+        for name in self.fields:
+            setattr(made, name, new.get(name, getattr(self, name)))
+        return made
 
     def walk(self) -> Iterator[Symbol]:
         """The symbol and all symbols inside it."""
@@ -168,7 +171,7 @@ class Operation(Symbol):
         self.operator = operator
         self.operands = operands
 
-    parts = _all("operands")
+    inside = "operands"
 
 
 class Call(Symbol):
@@ -178,7 +181,7 @@ class Call(Symbol):
     arguments: tuple[Symbol, ...]
     method: bool = False
 
-    parts = _all("arguments")
+    inside = "arguments"
 
 
 class Keyword(Symbol):
@@ -187,7 +190,7 @@ class Keyword(Symbol):
     name: str
     value: Symbol
 
-    parts = _each("value")
+    inside = ("value",)
 
 
 class Attribute(Symbol):
@@ -196,7 +199,7 @@ class Attribute(Symbol):
     value: Symbol
     name: str
 
-    parts = _each("value")
+    inside = ("value",)
 
 
 class Item(Symbol):
@@ -205,7 +208,7 @@ class Item(Symbol):
     value: Symbol
     index: Symbol
 
-    parts = _each("value", "index")
+    inside = ("value", "index")
 
 
 class Choice(Symbol):
@@ -215,7 +218,7 @@ class Choice(Symbol):
     then: Symbol
     otherwise: Symbol
 
-    parts = _each("condition", "then", "otherwise")
+    inside = ("condition", "then", "otherwise")
 
 
 class Listed(Symbol):
@@ -225,7 +228,7 @@ class Listed(Symbol):
     variable: str
     rows: Symbol
 
-    parts = _each("formula", "rows")
+    inside = ("formula", "rows")
 
 
 class Opaque(Symbol):
@@ -235,7 +238,7 @@ class Opaque(Symbol):
     node_name: str
     parameters: tuple[Symbol, ...]
 
-    parts = _all("parameters")
+    inside = "parameters"
 
 
 def lifted(value: Any) -> Symbol:
