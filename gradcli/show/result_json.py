@@ -157,13 +157,12 @@ def _event(event: Event, graph: Graph) -> dict[str, Any]:
     node = graph.find(event.node)
     head = {"node": None if node is None else node.id, "name": event.node.node_name}
     if isinstance(event, (Accumulation, Arrival)):
-        new = event.total if isinstance(event, Accumulation) else event.new
         return {
             "kind": "accumulate" if isinstance(event, Accumulation) else "leaf",
             **head,
             "old": None if event.old is None else number(event.old),
             "incoming": number(event.incoming),
-            "new": number(new),
+            "new": number(event.new),
         }
     return {
         "kind": "node",

@@ -243,7 +243,7 @@ class PassTrace:
         ]
         if not (self.recorded or target.reads_lazy):
             lines += ["if type({1}) in LAZY:", "    {1} = {1}.force()"]
-        if self.recorded or target.metadata is not _of_scalar(target):
+        if self.recorded or target.metadata is not SCALAR_METADATA.get(target.metadata[0][1].type):
             return lines
         quick = "if {2}.metadata is not scalar_metadata({1}.__class__):"
         return [quick, *[f"    {line}" for line in lines]]
@@ -295,11 +295,6 @@ def trace_of(root: Node, recorded: bool, targets: list[Node] | None) -> PassTrac
         return None
     made.record()
     return made
-
-
-def _of_scalar(node: Node) -> Any:
-    """The metadata that all nodes of a NumPy scalar of a node's dtype share."""
-    return SCALAR_METADATA.get(node.metadata[0][1].type)
 
 
 def _outputs(count: int) -> str:

@@ -40,12 +40,12 @@ class Step(Record):
 
 
 class Accumulation(Record):
-    """Two gradients that met at a node before it ran: `old + incoming = total`, as arrays."""
+    """Two gradients that met at a node before it ran: `old + incoming = new`, as arrays."""
 
     node: Node
     old: Any
     incoming: Any
-    total: Any
+    new: Any
 
 
 class Arrival(Record):

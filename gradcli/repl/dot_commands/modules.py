@@ -8,11 +8,6 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.library.torch.nn.module import Module
 
 
-def is_module(value: object) -> bool:
-    """Whether a value is an `nn.Module`."""
-    return isinstance(value, Module)
-
-
 def kind_of_module(module: Module) -> str:
     """`Net, 17 parameters`: a module in a few words."""
     counts = [parameter.array.size for parameter in module.parameters()]
