@@ -73,7 +73,7 @@ class Run:
             manual_seed=options.manual_seed,
             compiles=not options.no_compiled_loops,
         )
-        self.session.command = self._command
+        self.session.command = lambda command: self.handlers[Command](self, command)
         self._set_print_options()
         self.transcript = Transcript()
         self.shows_values = False
@@ -290,9 +290,6 @@ class Run:
 
                 values = annotated_graph(self.session, result)
             return document(result, "".join(self._printed), steps=steps, values=values)
-
-    def _command(self, command: Command) -> None:
-        self.handlers[Command](self, command)
 
     def show_value(self, value: Any) -> None:
         """Show the value of an expression."""

@@ -54,6 +54,11 @@ def clipped(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def counted(number: int, what: str) -> str:
+    """`1 node`, `1,000 nodes`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def columns(text: str) -> int:
     """The columns of a monospaced text; East Asian characters take two."""
     if text.isascii():

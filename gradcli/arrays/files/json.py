@@ -200,16 +200,10 @@ def _ragged(text: str) -> tuple[int, str] | None:
         outer = opened[-1][1] if opened else None
         if outer is not None:
             if outer and outer[0] != shape:
-                return start, _uneven(shape, outer[0])
+                words = [f"a list of shape {e}" if e else "a number" for e in (shape, outer[0])]
+                return start, f"{words[0]} stands here, and its list begins with {words[1]}"
             outer.append(shape)
     return None
-
-
-def _uneven(shape: tuple[int, ...], first: tuple[int, ...]) -> str:
-    def words(shape: tuple[int, ...]) -> str:
-        return f"a list of shape {shape}" if shape else "a number"
-
-    return f"{words(shape)} stands here, and its list begins with {words(first)}"
 
 
 def encode(stream: IO[bytes], value: Any) -> None:

@@ -65,8 +65,7 @@ def kind_of(value: Any) -> str:
         return kind_of_module(value)
     if type(value) is not Tensor:
         return type_name(value)
-    sizes = ", ".join(map(str, value.array.shape))
-    text = f"{value.dtype.name}[{sizes}]"
+    text = f"{value.dtype.name}{list(value.array.shape)}"
     if value.grad_fn is not None:
         return f"{text} {value.grad_fn.node_name}"
     return f"{text} requires_grad" if value.requires_grad else text
@@ -118,10 +117,9 @@ def _assigned(run: Run, name: str) -> list[tuple[str, str]]:
 
 
 def _tensor_rows(tensor: Tensor) -> list[tuple[str, str]]:
-    sizes = ", ".join(map(str, tensor.array.shape))
     rows = [
         ("type", "tensor"),
-        ("shape", f"[{sizes}]"),
+        ("shape", str(list(tensor.array.shape))),
         ("dtype", str(tensor.dtype)),
         ("requires_grad", str(tensor.requires_grad)),
     ]

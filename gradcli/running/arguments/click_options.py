@@ -45,11 +45,11 @@ def _count(name: str, help: str, least: int = 1, most: int | None = None, **more
 
 
 def _read(read: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """The callback of an option: its value is what `read` makes of a given one, or raises."""
+    """The callback of an option: what `read` makes of its value, or why that is none."""
 
-    def callback(_ctx: click.Context, parameter: click.Parameter, given: Any) -> Any:
+    def callback(_ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
         try:
-            return None if given is None else read(given)
+            return None if value is None else read(value)
         except ValueError as error:
             raise click.BadParameter(str(error), param=parameter) from None
 
@@ -347,23 +347,23 @@ def _with(command: Any, *options: Decorator) -> Any:
     return command
 
 
-def terminal_of(given: dict[str, Any], made: Callable[..., Terminal] = Terminal) -> Terminal:
+def terminal_of(parameters: dict[str, Any], kind: Callable[..., Terminal] = Terminal) -> Terminal:
     """The terminal that the options ask for, which are taken out."""
-    color = given.pop("color")
-    error_format, strict = given.pop("error_format", "full"), given.pop("strict", False)
-    return made(color, given.get("quiet", False), error_format, strict)
+    color = parameters.pop("color")
+    error_format, strict = parameters.pop("error_format", "full"), parameters.pop("strict", False)
+    return kind(color, parameters.get("quiet", False), error_format, strict)
 
 
-def options_of(given: dict[str, Any]) -> Options:
-    """The options as they were given; raises a usage error for those that exclude each other."""
-    if given.get("inputs") is not None:
-        _check_inputs(given)
+def options_of(parameters: dict[str, Any]) -> Options:
+    """The options of a run; raises a usage error for those that exclude each other."""
+    if parameters.get("inputs") is not None:
+        _check_inputs(parameters)
     else:
-        _check_no_inputs(given)
-    if given.get("json") and given.get("format") not in (None, "json"):
-        raise UsageError(f"--json and --format {given['format']} exclude each other")
-    sweep = Sweep(**{name: given.pop(name) for name in Sweep.fields if name in given})
-    options = Options(limits=limits_of(given), sweep=sweep, **given)
+        _check_no_inputs(parameters)
+    if parameters.get("json") and parameters.get("format") not in (None, "json"):
+        raise UsageError(f"--json and --format {parameters['format']} exclude each other")
+    sweep = Sweep(**{name: parameters.pop(name) for name in Sweep.fields if name in parameters})
+    options = Options(limits=limits_of(parameters), sweep=sweep, **parameters)
     if options.saved and not (options.draws or options.format in ("svg", "html")):
         raise UsageError("--saved is for pictures: -o graph.svg, or `gradcli explain --saved`")
     if options.output is not None:
@@ -374,22 +374,24 @@ def options_of(given: dict[str, Any]) -> Options:
     return options
 
 
-def _check_inputs(given: dict[str, Any]) -> None:
+def _check_inputs(parameters: dict[str, Any]) -> None:
     """Raise a usage error for what `--inputs` leaves no room for."""
-    if given["format"] not in (None, "json", "jsonl"):
-        raise UsageError(f"--inputs prints JSON Lines, and not --format {given['format']}")
-    output = given["output"]
+    if parameters["format"] not in (None, "json", "jsonl"):
+        raise UsageError(f"--inputs prints JSON Lines, and not --format {parameters['format']}")
+    output = parameters["output"]
     if output is not None and not output.endswith(COLLECTED):
         raise UsageError(f"-o with --inputs writes {', '.join(COLLECTED)}")
-    if output is not None and output.endswith(".parquet") and given["reduce"] is not None:
+    if output is not None and output.endswith(".parquet") and parameters["reduce"] is not None:
         raise UsageError("--reduce gives one result and no rows: -o sum.npz")
-    if given["resume"] is not None and (output is not None or given["reduce"] is not None):
+    if parameters["resume"] is not None and (
+        output is not None or parameters["reduce"] is not None
+    ):
         other = "-o" if output is not None else "--reduce"
         raise UsageError(f"--resume goes on with lines of JSON, and {other} writes none")
 
 
-def _check_no_inputs(given: dict[str, Any]) -> None:
+def _check_no_inputs(parameters: dict[str, Any]) -> None:
     """Raise a usage error for an option of `--inputs` where that is not given."""
     for name in Sweep.fields:
-        if given.get(name):
+        if parameters.get(name):
             raise UsageError(f"--{name.replace('_', '-')} goes with --inputs")
